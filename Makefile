@@ -1,0 +1,71 @@
+# The one entry for people and for CI. `make help` lists the targets.
+#
+# Everything lives in .venv; stamps there remember what has been done, so that a
+# second run does nothing twice and needs no network.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+# A new room must be made known to the editable install: its list of packages is
+# part of the stamp's name.
+PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d' ' -f1)
+NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check docs bench wheel sanitize setup clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup  ## Say what this machine has and draw a first picture
+	$(BIN)/hotgrid doctor
+	$(BIN)/python examples/00_heat.py --out out
+
+test: setup  ## Run every test
+	$(BIN)/pytest -n auto --dist loadfile
+
+check: setup docs  ## Lint, types, floors of the house, docs
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+	$(BIN)/basedpyright
+
+docs: setup  ## Build the docs strictly into site/
+	$(BIN)/zensical build --clean --strict
+
+bench: setup  ## Run every benchmark; figures go to benchmarks/results/
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+wheel: setup  ## Build the wheel into dist/
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls -l dist
+
+sanitize: setup  ## Run the native core under address, undefined and thread sanitizers
+	$(BIN)/python native/tests/sanitize.py
+
+setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install what is pinned, build the core
+
+clean:  ## Remove everything that make has made
+	rm -rf $(VENV) build dist site out
+
+$(STAMPS)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "hotgrid needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
+	  { echo "Python cannot make environments here; install its venv module (Debian, Ubuntu: apt-get install python3-venv) and try again."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/requirements: $(STAMPS)/python pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; d = tomllib.load(open("pyproject.toml", "rb")); print(*d["project"]["dependencies"], *sum(d["dependency-groups"].values(), []), sep="\n")' > $(STAMPS)/wanted.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --requirement $(STAMPS)/wanted.txt
+	@touch $@
+
+$(STAMPS)/package-$(PACKAGES): $(STAMPS)/requirements $(NATIVE)
+	@command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
+	  { echo "hotgrid's native core needs a C++20 compiler: install g++ (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) and try again."; exit 1; }
+	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
+	@rm -f $(STAMPS)/package-* && touch $@

@@ -1,0 +1,41 @@
+// The Python module hotgrid._native._core.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
+
+#include "bind/matcher.hpp"
+#include "cpu/bandwidth.hpp"
+#include "cpu/features.hpp"
+#include "cpu/pool.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::dict cpu_features() {
+    nb::dict found;
+    for (const auto& [name, present] : hotgrid::cpu::features())
+        found[nb::str(name.data(), name.size())] = present;
+    return found;
+}
+
+double copy_bandwidth(std::int64_t size_bytes, std::int64_t repeats) {
+    if (size_bytes < 1 || repeats < 1)
+        throw nb::value_error("`size_bytes` and `repeats` must be at least 1");
+    const nb::gil_scoped_release unlocked;
+    return hotgrid::cpu::copy_bandwidth(std::size_t(size_bytes), std::size_t(repeats));
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+    module.doc() = "hotgrid's native core";
+    module.def("cpu_features", &cpu_features, "What this processor can do, by name.");
+    module.def(
+        "isa", [] { return hotgrid::cpu::name(hotgrid::cpu::isa()); },
+        "The instruction set the kernels chose at run time.");
+    module.def("threads", &hotgrid::cpu::threads, "How many threads the pool uses.");
+    module.def("copy_bandwidth", &copy_bandwidth, nb::arg("size_bytes"), nb::arg("repeats"),
+               "Bytes read plus written per second by a copy over the whole pool.");
+    bind_matcher(module);
+}

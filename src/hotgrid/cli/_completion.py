@@ -1,0 +1,23 @@
+"""`hotgrid completion`: scripts that let the shell complete commands and options."""
+
+from pathlib import Path
+from typing import Literal
+
+from ._app import build
+from ._terminal import Terminal
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = False) -> None:
+    """Print the completion script of a shell, or put it where the shell finds it.
+
+    Args:
+        shell: The shell to complete in.
+        install: Put it into the shell's completion folder and startup file instead.
+    """
+    app = build()
+    console = Terminal(highlight=False, soft_wrap=True)
+    if install:
+        path: Path = app.install_completion(shell=shell)
+        console.print(f"Wrote {path}. Open a new {shell} to use it.", markup=False)
+        return
+    console.out(app.generate_completion(shell=shell), highlight=False)

@@ -1,0 +1,144 @@
+"""Probes of the machine: Python, processor, compiler, native core, installed parts."""
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hotgrid
+from hotgrid import _native
+
+from ._finding import Finding
+
+_PARTS = {
+    "numpy": "moving data in and out of torch",
+    "safetensors": "checkpoints",
+    "matplotlib": "pictures",
+    "cyclopts": "the command line",
+    "rich": "the command line",
+}
+
+
+def version() -> Iterator[Finding]:
+    """Yield the version of hotgrid and where it was loaded from."""
+    folder = Path(hotgrid.__file__).parent
+    yield Finding("hotgrid", "version", hotgrid.__version__, detail=f"from {folder}")
+
+
+def machine() -> Iterator[Finding]:
+    """Yield Python, the platform and the processor."""
+    yield Finding("machine", "python", platform.python_version(), detail=sys.executable)
+    yield Finding("machine", "platform", platform.platform())
+    total = os.cpu_count()
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else total
+    cores = f"{usable} of {total} cores usable by this process"
+    yield Finding("machine", "processor", _processor_name(), detail=cores)
+
+
+def _processor_name() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    named = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return named[1] if named else platform.processor() or platform.machine()
+
+
+def compiler() -> Iterator[Finding]:
+    """Yield whether torch.compile will have a C++ compiler that works."""
+    # The choice that Inductor makes.
+    chosen = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    problem = compile_problem(chosen)
+    if problem is None:
+        yield Finding("compiler", "C++", chosen, detail="builds and loads what Inductor writes")
+        return
+    yield Finding(
+        "compiler",
+        "C++",
+        f"{chosen} does not work",
+        state="note",
+        detail=f"{problem}; models run uncompiled, 9-17x slower on the CPU",
+        way_out="install g++ and the Python headers (Debian: apt install g++ python3-dev)",
+    )
+
+
+def compile_problem(compiler: str) -> str | None:
+    """Build and load a library the way Inductor does; what went wrong, or None."""
+    with tempfile.TemporaryDirectory(prefix="hotgrid-doctor-") as folder:
+        source, library = Path(folder, "probe.cpp"), Path(folder, "probe.so")
+        source.write_text(
+            "#include <Python.h>\n"
+            "#include <omp.h>\n"
+            'extern "C" int answer() { return omp_get_max_threads() > 0 ? 42 : 0; }\n'
+        )
+        headers = f"-I{sysconfig.get_path('include')}"
+        flags = ["-std=c++17", "-shared", "-fPIC", "-fopenmp", headers]
+        command = [compiler, *flags, str(source), "-o", str(library)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=60, check=False
+            )
+            if done.returncode:
+                errors = [line for line in done.stderr.splitlines() if "error" in line]
+                return (errors or [f"it exits with {done.returncode}"])[0].strip()
+            if ctypes.CDLL(str(library)).answer() != 42:
+                return "what it builds gives wrong answers"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    return None
+
+
+def native_core() -> Iterator[Finding]:
+    """Yield what the native core chose on this processor, or why it is absent."""
+    reason = _native.missing()
+    if reason is None:
+        core = _native.core()
+        features = [name for name, present in core.cpu_features().items() if present]
+        detail = f"the processor has {', '.join(features) or 'no extensions that help'}"
+        yield Finding("native core", "instructions", core.isa(), detail=detail)
+        yield Finding("native core", "threads", str(core.threads()))
+        return
+    switched_off = reason.startswith("HOTGRID_NATIVE")
+    built = importlib.util.find_spec("hotgrid._native._core") is not None
+    why, _, way_out = reason.partition("; ")
+    yield Finding(
+        "native core",
+        "core",
+        "not in use",
+        state="broken" if built and not switched_off else "note",
+        detail=f"{why}; contracts and CPU kernels fall back to Python and torch",
+        way_out=way_out,
+    )
+
+
+def parts() -> Iterator[Finding]:
+    """Yield the version of each part that some rooms need, or what it is needed for."""
+    for part, purpose in _PARTS.items():
+        found = installed_version(part)
+        if found:
+            yield Finding("parts", part, found)
+            continue
+        yield Finding(
+            "parts",
+            part,
+            "not installed",
+            state="note",
+            detail=f"needed for {purpose}",
+            way_out=f"pip install {part}",
+        )
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

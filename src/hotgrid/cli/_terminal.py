@@ -1,0 +1,16 @@
+"""The rich console that commands print on."""
+
+from typing import NoReturn
+
+from rich.console import Console
+
+
+class Terminal(Console):
+    """A console that leaves a broken pipe to `main`, which ends the program quietly.
+
+    Colours go away with `NO_COLOR` and when the output is not a terminal.
+    """
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Hand the exception on; rich would exit with 1, which means something else here."""
+        raise BrokenPipeError

@@ -1,0 +1,296 @@
+"""`Contract`: what a shape must be, written once, checked in a fraction of a microsecond."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from hotgrid.errors import ContractError
+
+from ._explain import explained, location, unknown_key, written
+from ._expression import names_in
+from ._matcher import Bindings, Matcher, read_shape
+from ._parse import parse
+from ._solve import Mismatch
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def traced_as(plain: Callable[..., Any]) -> Callable[[F], F]:
+    """Let `torch.compile` trace `plain` in place of the decorated function.
+
+    The fast paths end in native code, which the tracer cannot enter; the plain
+    ones it folds away. The attribute is how torch itself marks such pairs, and
+    setting it needs no import of torch.
+    """
+
+    def mark(fast: F) -> F:
+        fast._torchdynamo_inline = plain  # pyright: ignore[reportFunctionMemberAccess]
+        return fast
+
+    return mark
+
+
+def _traced_check(
+    self: "Contract", shape: Any, bindings: Mapping[str, int] | None = None
+) -> Mapping[str, int]:
+    found = _parsed(self.text)._matcher.decide(bindings, shape)
+    if isinstance(found, tuple):
+        raise ContractError(f"{found[0].reason}, says the contract `{self.text}`")
+    return found
+
+
+def _traced_try_check(
+    self: "Contract", shape: Any, bindings: Mapping[str, int] | None = None
+) -> Mapping[str, int] | None:
+    found = _parsed(self.text)._matcher.decide(bindings, shape)
+    return None if isinstance(found, tuple) else found
+
+
+def _traced_unpack(
+    self: "Contract",
+    keys: str | Sequence[str],
+    shape: Any,
+    bindings: Mapping[str, int] | None = None,
+) -> tuple[int, ...]:
+    found = _traced_check(self, shape, bindings)
+    return tuple([found[key] for key in _keys(keys)])
+
+
+def _traced_try_unpack(
+    self: "Contract",
+    keys: str | Sequence[str],
+    shape: Any,
+    bindings: Mapping[str, int] | None = None,
+) -> tuple[int, ...] | None:
+    found = _traced_try_check(self, shape, bindings)
+    return None if found is None else tuple([found[key] for key in _keys(keys)])
+
+
+class Contract:
+    """What a shape must be, and names for its parts.
+
+    Terms are separated by commas, or by blanks as in einops:
+
+    - `c` names a size; the same name is the same size everywhere
+    - `3` is exactly three, `_` any size, `...` any number of dimensions
+    - `h*p`, `(h p)`, `a+b`, `n-1`, `2*w-1`, `z^3` compute with names and numbers
+    - `height=h*p` also gives the whole size a name
+
+    A name that is not given in `bindings` is solved for, wherever the shape
+    determines it: `p*p` finds p, and a later term can settle an earlier one.
+
+    Arguments:
+        text: the contract.
+
+    Example:
+        >>> image = Contract("batch (rows window) (columns window) channels")
+        >>> image.unpack("batch rows columns", (2, 12, 8, 3), {"window": 4})
+        (2, 3, 2)
+
+    Raises:
+        ContractSyntaxError: the text is not a contract; shows the place.
+    """
+
+    __slots__ = ("_fast_match", "_fast_unpack", "_implied_keys", "_matcher", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._matcher = Matcher((parse(text),))
+        self._fast_match = self._matcher.fast
+        native = self._matcher.native
+        self._fast_unpack = native.unpack if native else self._matcher.fast
+        terms = self._matcher.groups[0]
+        said = [[term.label] if term.label else names_in(term.expression) for term in terms]
+        self._implied_keys = tuple(dict.fromkeys(name for names in said for name in names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every label and name of the contract, in order of appearance."""
+        return self._matcher.names
+
+    @traced_as(_traced_check)
+    def check(
+        self, shape: Any, bindings: Mapping[str, int] | None = None
+    ) -> Mapping[str, int]:
+        """Check a shape and return the size of every name.
+
+        Arguments:
+            shape: a tensor of any library, or its shape.
+            bindings: sizes known beforehand. Names the contract does not have
+                are passed on, so that one result can feed the next check.
+
+        Returns:
+            Names and sizes, given and found. Behaves as a dict; always true.
+
+        Example:
+            >>> Contract("b, h*p, c").check((2, 12, 3), {"p": 4})["h"]
+            3
+
+        Raises:
+            ContractError: the shape does not meet the contract, or does not
+                determine every name that is needed to say so.
+        """
+        found = self._fast_match(bindings, shape)
+        return self._check(shape, bindings) if found is None else found
+
+    @traced_as(_traced_unpack)
+    def unpack(
+        self,
+        keys: str | Sequence[str],
+        shape: Any,
+        bindings: Mapping[str, int] | None = None,
+    ) -> tuple[int, ...]:
+        """Check a shape and return the sizes of the names asked for, in that order.
+
+        Arguments:
+            keys: names, as a sequence or as one text: `"b h w"`.
+            shape: a tensor of any library, or its shape.
+            bindings: sizes known beforehand.
+
+        Example:
+            >>> b, h = Contract("b h*p").unpack(("b", "h"), (2, 12), {"p": 4})
+
+        Raises:
+            ContractError: as `check`, or a key is not in the contract.
+        """
+        return self._fast_unpack(keys, shape, bindings) or self._unpack(keys, shape, bindings)
+
+    @traced_as(_traced_try_check)
+    def try_check(
+        self, shape: Any, bindings: Mapping[str, int] | None = None
+    ) -> Mapping[str, int] | None:
+        """As `check`, but None instead of an error when the shape does not fit.
+
+        Example:
+            >>> Contract("b c").try_check((2, 3, 4)) is None
+            True
+        """
+        found = self._fast_match(bindings, shape)
+        return _traced_try_check(self, shape, bindings) if found is None else found
+
+    @traced_as(_traced_try_unpack)
+    def try_unpack(
+        self,
+        keys: str | Sequence[str],
+        shape: Any,
+        bindings: Mapping[str, int] | None = None,
+    ) -> tuple[int, ...] | None:
+        """As `unpack`, but None instead of an error when the shape does not fit.
+
+        Example:
+            >>> Contract("b c").try_unpack("b c", (2, 3, 4)) is None
+            True
+        """
+        wanted = self._known(keys)
+        found = self.try_check(shape, bindings)
+        if found is None or any(key not in found for key in wanted):
+            return None
+        return tuple(found[key] for key in wanted)
+
+    def _check(self, shape: Any, bindings: Any) -> Bindings:
+        found = self._matcher.decide(bindings, shape)
+        if isinstance(found, tuple):
+            problem, known = found
+            raise explained(
+                self._matcher, problem, [read_shape(shape)], known, at=location()
+            ) from None
+        return found
+
+    def _unpack(self, keys: str | Sequence[str], shape: Any, bindings: Any) -> tuple[int, ...]:
+        wanted = self._known(keys)
+        found = self._check(shape, bindings)
+        for key in wanted:
+            if key not in found:
+                problem = Mismatch(0, f"the shape does not determine `{key}`")
+                raise explained(
+                    self._matcher, problem, [read_shape(shape)], found, at=location()
+                )
+        return tuple([found[key] for key in wanted])
+
+    def _known(self, keys: str | Sequence[str]) -> tuple[str, ...]:
+        wanted = _keys(keys)
+        for key in wanted:
+            if key not in self.names:
+                raise unknown_key(key, self.names, str(self))
+        return wanted
+
+    def __str__(self) -> str:
+        return written(self._matcher.groups[0])
+
+    def __repr__(self) -> str:
+        return f"Contract({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Contract) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __reduce__(self) -> tuple[type["Contract"], tuple[str]]:
+        return Contract, (self.text,)
+
+
+def _keys(keys: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(keys, str):
+        return tuple(keys.replace(",", " ").split())
+    return tuple(keys)
+
+
+@functools.lru_cache(maxsize=1024)
+def _remembered(text: str) -> Contract:
+    return Contract(text)
+
+
+def _parsed(text: str) -> Contract:
+    return _remembered(text)
+
+
+# The tracer then takes the contract as a constant: it neither traces the parser
+# nor guards every part of the contract at each call. This is the mark that
+# torch.compiler.assume_constant_result leaves.
+_parsed._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def as_contract(contract: str | Contract) -> Contract:
+    """The contract itself, or the one a text writes; texts are remembered."""
+    return _parsed(contract) if isinstance(contract, str) else contract
+
+
+def assert_shape(
+    contract: str | Contract, shape: Any, bindings: Mapping[str, int] | None = None
+) -> Mapping[str, int]:
+    """Check a shape against a contract written in place.
+
+    A text is parsed once and remembered.
+
+    Example:
+        >>> assert_shape("b h w 3", (8, 32, 32, 3))["h"]
+        32
+
+    Raises:
+        ContractError: the shape does not meet the contract.
+        ContractSyntaxError: the text is not a contract.
+    """
+    return as_contract(contract).check(shape, bindings)
+
+
+def unpack_shape(
+    contract: str | Contract, shape: Any, bindings: Mapping[str, int] | None = None
+) -> tuple[int, ...]:
+    """Check a shape and return the sizes it names, without listing the names again.
+
+    The result has one size for each term that says something, in order: the
+    label of a labelled term, else its names. Names given in `bindings`, and
+    names that came up before, are left out.
+
+    Example:
+        >>> unpack_shape("b (h p) (w p) c", (2, 12, 8, 3), {"p": 4})
+        (2, 3, 2, 3)
+
+    Raises:
+        ContractError: the shape does not meet the contract.
+    """
+    found = as_contract(contract)
+    given = () if bindings is None else bindings
+    keys = [key for key in found._implied_keys if key not in given]
+    return found.unpack(tuple(keys), shape, bindings)

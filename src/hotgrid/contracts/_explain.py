@@ -1,0 +1,116 @@
+"""The words of a mismatch: one block that says what, where and why."""
+
+import difflib
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hotgrid.errors import ContractError, ShapeMismatch
+
+from ._matcher import Matcher
+from ._parse import Term
+from ._solve import Mismatch
+
+_HERE = __name__.rpartition(".")[0]
+
+
+def written(terms: Sequence[Term]) -> str:
+    """A contract as it is printed everywhere: `[b, h=(a*p), ..., c]`."""
+    return f"[{', '.join(map(str, terms))}]"
+
+
+def location() -> str | None:
+    """The caller's line: the nearest frame that is not ours."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith(_HERE):
+            name = Path(frame.f_code.co_filename).name
+            return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+        frame = frame.f_back
+    return None
+
+
+def explained(
+    matcher: Matcher,
+    problem: Mismatch,
+    shapes: Sequence[tuple[int, ...] | None],
+    bindings: Mapping[str, int],
+    *,
+    arguments: Sequence[str] = (),
+    at: str | None = None,
+) -> ContractError:
+    """The error for a mismatch, ready to be raised."""
+    terms = matcher.groups[problem.group]
+    shape = shapes[problem.group]
+    contract = written(terms)
+    argument = arguments[problem.group] if arguments else None
+    reason = problem.reason + _hint(matcher, bindings)
+    rows = [("at", at), ("argument", argument)]
+    if problem.dimension is not None and shape is not None:
+        size = shape[problem.dimension]
+        rows.append(("dimension", f"{problem.dimension} is {size}, against {problem.term}"))
+    rows += [
+        ("because", reason),
+        ("shape", _marked(shape, problem.dimension)),
+        ("contract", contract),
+        ("bindings", _listed(bindings)),
+    ]
+    for other, other_shape in enumerate(shapes):
+        if arguments and other != problem.group and other_shape is not None:
+            text = f"{_tuple(other_shape)} against {written(matcher.groups[other])}"
+            rows.append((f"{arguments[other]}", text))
+    block = "\n".join(f"  {key + ':':<11} {text}" for key, text in rows if text is not None)
+    error = ContractError(f"the shape does not meet its contract\n{block}")
+    error.mismatch = ShapeMismatch(
+        contract=contract,
+        shape=shape,
+        dimension=problem.dimension,
+        expression=str(problem.term) if problem.term else None,
+        reason=reason,
+        bindings=dict(bindings),
+        argument=argument,
+        location=at,
+    )
+    return error
+
+
+def unknown_key(key: str, names: Sequence[str], contract: str) -> ContractError:
+    """The error for asking a contract for a name it does not have."""
+    return ContractError(
+        f"`{key}` is not a name of the contract{nearest(key, names)}\n"
+        f"  contract:   {contract}\n"
+        f"  names:      {', '.join(names) or 'none'}"
+    )
+
+
+def _marked(shape: tuple[int, ...] | None, dimension: int | None) -> str:
+    if shape is None:
+        return "none"
+    text = _tuple(shape)
+    if dimension is None:
+        return text
+    start = 1 + sum(len(str(size)) + 2 for size in shape[:dimension])
+    return f"{text}\n{' ' * (14 + start)}{'^' * len(str(shape[dimension]))}"
+
+
+def _tuple(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _listed(bindings: Mapping[str, int]) -> str:
+    return "{" + ", ".join(f"{name}: {size}" for name, size in bindings.items()) + "}"
+
+
+def _hint(matcher: Matcher, bindings: Mapping[str, int]) -> str:
+    """A name that was given, is not in the contract, and looks like one that is unbound."""
+    unbound = [name for name in matcher.names if name not in bindings]
+    for name in bindings:
+        if name not in matcher.names and (near := nearest(name, unbound)):
+            return f" (`{name}` was given, which is not in the contract{near})"
+    return ""
+
+
+def nearest(word: str, words: Sequence[str]) -> str:
+    """`; did you mean ...?` for a word that is close to one of `words`, else nothing."""
+    close = difflib.get_close_matches(word, words, n=1)
+    return f"; did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,124 @@
+"""Checks that thin out: often at first, when things go wrong, then rarely."""
+
+import itertools
+import sys
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+from hotgrid.errors import ArgumentError
+
+from ._contract import Contract, as_contract, traced_as
+
+_FIRST_CALLS = 10
+
+
+class Schedule:
+    """Which calls of many are due.
+
+    The first ten are, then every second, fourth, eighth... call, until one in
+    `longest`. Safe to share between threads: at worst one call more is due.
+
+    Arguments:
+        longest: the longest distance between two calls that are due.
+
+    Example:
+        >>> schedule = Schedule()
+        >>> [call for call in range(50) if schedule.due()]
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 40]
+    """
+
+    __slots__ = ("_calls", "_due", "_period", "longest")
+
+    def __init__(self, longest: int = 1000) -> None:
+        if longest < 1:
+            raise ArgumentError(f"`longest` must be at least 1, got {longest}")
+        self.longest = longest
+        self._calls = itertools.count()
+        self._due = 0
+        self._period = 1
+
+    def due(self) -> bool:
+        """Count one call, and say whether it is one to act on."""
+        call = next(self._calls)
+        if call < self._due:
+            return False
+        if call >= _FIRST_CALLS:
+            self._period = min(2 * self._period, self.longest)
+        self._due = call + self._period
+        return True
+
+
+class PeriodicContract:
+    """A contract that is checked on a thinning schedule.
+
+    For outputs in hot loops: a wrong shape shows in the first calls or not at
+    all. Inputs are better unpacked every time, since the sizes are needed.
+    Under `torch.compile` the check costs nothing and always happens.
+
+    Arguments:
+        contract: a contract, or its text.
+        longest: the longest distance between two checks, in calls.
+
+    Example:
+        >>> result = PeriodicContract("batch tokens width")
+        >>> result.check((2, 3, 4)) is None
+        True
+    """
+
+    __slots__ = ("_schedule", "contract")
+
+    def __init__(self, contract: str | Contract, longest: int = 1000) -> None:
+        self.contract = as_contract(contract)
+        self._schedule = Schedule(longest)
+
+    def _traced_check(self, shape: Any, bindings: Mapping[str, int] | None = None) -> None:
+        self.contract.check(shape, bindings)
+
+    @traced_as(_traced_check)
+    def check(self, shape: Any, bindings: Mapping[str, int] | None = None) -> None:
+        """Check the shape if this call is due.
+
+        Raises:
+            ContractError: the call was due and the shape does not fit.
+        """
+        if self._schedule.due():
+            self.contract.check(shape, bindings)
+
+
+# One schedule for each line that asks, as long as its code lives in the program.
+_call_sites: dict[tuple[CodeType, int], Schedule] = {}
+
+
+def _traced_assert(
+    contract: str | Contract,
+    shape: Any,
+    bindings: Mapping[str, int] | None = None,
+    longest: int = 1000,
+) -> None:
+    as_contract(contract).check(shape, bindings)
+
+
+@traced_as(_traced_assert)
+def assert_shape_periodically(
+    contract: str | Contract,
+    shape: Any,
+    bindings: Mapping[str, int] | None = None,
+    longest: int = 1000,
+) -> None:
+    """As `assert_shape`, on a thinning schedule kept for each place it is called from.
+
+    Example:
+        >>> for _ in range(100):
+        ...     assert_shape_periodically("b c", (2, 3))
+
+    Raises:
+        ContractError: this call was due and the shape does not fit.
+    """
+    caller = sys._getframe(1)
+    site = (caller.f_code, caller.f_lasti)
+    schedule = _call_sites.get(site)
+    if schedule is None:
+        schedule = _call_sites.setdefault(site, Schedule(longest))
+    if schedule.due():
+        as_contract(contract).check(shape, bindings)

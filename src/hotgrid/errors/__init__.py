@@ -1,0 +1,24 @@
+"""errors: every exception hotgrid raises on purpose. Ground floor; imports nothing.
+
+    HotgridError
+    ├── ContractError (ValueError)          a shape does not meet its contract
+    │   └── ContractSyntaxError             the contract itself is badly written
+    ├── ConfigError (ValueError)            hotgrid.toml, HOTGRID_* or a flag is wrong
+    ├── ArgumentError (ValueError)          an argument of a public function is wrong
+    │   └── DimensionError (IndexError)     a dimension or index does not exist
+    └── MissingPartError (ImportError)      a part that is not installed was needed
+
+Catch `HotgridError` to catch them all. Each also derives from the built-in
+exception a caller would expect, so existing `except ValueError` keeps working.
+"""
+
+from ._tree import (
+    ArgumentError as ArgumentError,
+    ConfigError as ConfigError,
+    ContractError as ContractError,
+    ContractSyntaxError as ContractSyntaxError,
+    DimensionError as DimensionError,
+    HotgridError as HotgridError,
+    MissingPartError as MissingPartError,
+    ShapeMismatch as ShapeMismatch,
+)

@@ -1,0 +1,52 @@
+"""The exception tree drawn in the room's docstring."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class HotgridError(Exception):
+    """Root of every exception that hotgrid raises on purpose."""
+
+
+@dataclass(frozen=True)
+class ShapeMismatch:
+    """What a `ContractError` knows, for programs that want more than its text."""
+
+    contract: str
+    shape: tuple[int, ...] | None = None
+    dimension: int | None = None
+    expression: str | None = None
+    reason: str = ""
+    bindings: Mapping[str, int] | None = None
+    argument: str | None = None
+    location: str | None = None
+
+
+class ContractError(HotgridError, ValueError):
+    """A shape does not meet its contract.
+
+    `str(error)` is the readable block; `error.mismatch` holds the same facts
+    as fields (`shape`, `dimension`, `expression`, `reason`, `bindings`, ...).
+    """
+
+    mismatch: ShapeMismatch | None = None
+
+
+class ContractSyntaxError(ContractError):
+    """A contract is badly written; the text shows a caret under the place."""
+
+
+class ConfigError(HotgridError, ValueError):
+    """A setting is unknown or has a bad value; the text says where it was read."""
+
+
+class ArgumentError(HotgridError, ValueError):
+    """An argument of a public function is wrong; the text names it and its value."""
+
+
+class DimensionError(ArgumentError, IndexError):
+    """A dimension or an index does not exist in the tensor it was asked of."""
+
+
+class MissingPartError(HotgridError, ImportError):
+    """Something that is not installed was needed; the text says how to get it."""

@@ -1,0 +1,168 @@
+"""How fast one device copies memory: the limit that grid kernels are measured against."""
+
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from hotgrid import _native
+from hotgrid.errors import ArgumentError
+
+_MIB = 2**20
+_CPU_BYTES = 256 * _MIB  # far beyond the caches of one socket
+_CUDA_BYTES = 256 * _MIB
+_L2_MULTIPLE = 16  # a copy that L2 could hold would measure L2
+_SMALLEST_BYTES = 16 * _MIB
+_MEMORY_SHARE = 8  # two buffers of an eighth leave three quarters to others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandwidth:
+    """One measured copy bandwidth.
+
+    Attributes:
+        device: The device as torch names it, such as `cpu` or `cuda:0`.
+        bytes_per_second: Bytes read plus bytes written, per second.
+        method: The copy that reached it: `torch`, `native` or `cuda events`.
+
+    Example:
+        >>> limit = Bandwidth(device="cpu", bytes_per_second=2e10, method="torch")
+        >>> limit.gigabytes_per_second
+        20.0
+    """
+
+    device: str
+    bytes_per_second: float
+    method: str
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """The same figure in GB/s (1e9 bytes)."""
+        return self.bytes_per_second / 1e9
+
+
+def copy_bandwidth(
+    device: torch.device | str | None = None,
+    *,
+    size_bytes: int | None = None,
+    repeats: int = 10,
+) -> Bandwidth:
+    """Measure how fast a device copies memory, once per process.
+
+    This is the hardware limit of hotgrid. A grid kernel that touches every cell
+    once cannot go faster than a plain copy of the same bytes, so every "share of
+    the hardware limit" is `(bytes read + bytes written) / seconds` divided by this
+    figure. A copy of `n` bytes therefore counts `2 n`. The best of `repeats` is
+    kept: a limit is what the hardware can do, not what it did while disturbed.
+
+    On a CPU the better of `Tensor.copy_` and the native core's copy is kept, over
+    256 MiB (less where memory is short). On CUDA it is a copy within the device,
+    timed with CUDA events, over at least 16 times the L2 cache.
+
+    The result is remembered for the life of the process for each combination of
+    device, size and repeats.
+
+    Args:
+        device: `cpu`, `cuda` or `cuda:N`; by default the current CUDA device, or
+            the CPU when there is none.
+        size_bytes: Size of one of the two buffers; by default chosen as above.
+        repeats: How many copies to time.
+
+    Raises:
+        ArgumentError: The device does not exist here or is of another kind, or
+            `size_bytes` or `repeats` is not positive.
+
+    Example:
+        >>> copy_bandwidth("cpu", size_bytes=2**20, repeats=3).bytes_per_second > 0
+        True
+    """
+    if size_bytes is not None and size_bytes < 4:
+        raise ArgumentError(f"`size_bytes` must be at least 4 (one number), got {size_bytes!r}")
+    if repeats < 1:
+        raise ArgumentError(f"`repeats` must be at least 1, got {repeats!r}")
+    return _measured(_existing(device), size_bytes, repeats)
+
+
+@cache
+def _measured(device: str, size_bytes: int | None, repeats: int) -> Bandwidth:
+    if device == "cpu":
+        return _cpu(size_bytes or _fitting(_CPU_BYTES, _available_memory()), repeats)
+    return _cuda(torch.device(device), size_bytes, repeats)
+
+
+def _cpu(size_bytes: int, repeats: int) -> Bandwidth:
+    source = torch.ones(size_bytes // 4, dtype=torch.float32)
+    target = torch.zeros_like(source)
+    fastest = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        target.copy_(source)
+        fastest = min(fastest, time.perf_counter() - start)
+    by_torch = 2 * source.nbytes / fastest
+    del source, target
+    if not _native.available():
+        return Bandwidth(device="cpu", bytes_per_second=by_torch, method="torch")
+    by_native = _native.core().copy_bandwidth(size_bytes, repeats)
+    method = "native" if by_native > by_torch else "torch"
+    return Bandwidth(device="cpu", bytes_per_second=max(by_native, by_torch), method=method)
+
+
+def _cuda(device: torch.device, size_bytes: int | None, repeats: int) -> Bandwidth:
+    with torch.cuda.device(device):
+        free, _ = torch.cuda.mem_get_info()
+        l2 = torch.cuda.get_device_properties(device).L2_cache_size
+        size = size_bytes or _fitting(max(_CUDA_BYTES, _L2_MULTIPLE * l2), free)
+        source = torch.ones(size // 4, dtype=torch.float32, device=device)
+        target = torch.zeros_like(source)
+        fastest = float("inf")
+        for _ in range(repeats + 2):  # the first ones wake the clocks
+            start = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
+            start.record()
+            target.copy_(source)
+            end.record()
+            end.synchronize()
+            fastest = min(fastest, start.elapsed_time(end) / 1e3)
+    rate = 2 * source.nbytes / fastest
+    return Bandwidth(device=str(device), bytes_per_second=rate, method="cuda events")
+
+
+def _existing(device: torch.device | str | None) -> str:
+    """The device with its index spelled out, or an error that lists those that exist."""
+    here = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
+    if device is None:
+        device = "cuda" if len(here) > 1 else "cpu"
+    try:
+        asked = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise _unknown_device(device, here) from None
+    if asked.type == "cpu":
+        return "cpu"
+    if asked == torch.device("cuda") and len(here) > 1:
+        return f"cuda:{torch.cuda.current_device()}"
+    if str(asked) not in here:
+        raise _unknown_device(device, here)
+    return str(asked)
+
+
+def _unknown_device(device: object, here: list[str]) -> ArgumentError:
+    return ArgumentError(
+        f"`device` is {str(device)!r}; expected one of {', '.join(here)}, "
+        "the devices that torch sees here (`hotgrid doctor` tells more)"
+    )
+
+
+def _fitting(wanted: int, available: int) -> int:
+    return max(min(wanted, available // _MEMORY_SHARE), _SMALLEST_BYTES)
+
+
+def _available_memory() -> int:
+    """Bytes that can be had without pushing others out, as Linux estimates them."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return _MEMORY_SHARE * _CPU_BYTES
+    kib = next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), 0)
+    return kib * 1024

@@ -1,0 +1,20 @@
+"""tensors: small pure functions on tensors that torch has no good name for.
+
+Floor: above `contracts` and `config`, below `kernels`. Nothing here keeps state,
+picks an implementation or looks at a device; every function takes tensors and
+returns tensors, has a gradient where one makes sense, and compiles without a
+graph break. Where torch already has a good name, there is none here:
+docs/tensors.md lists which torch name to use.
+"""
+
+from ._dims import expect_dim as expect_dim
+from ._meshgrid import meshgrid_stack as meshgrid_stack
+from ._neighbourhood import (
+    convolve as convolve,
+    shift as shift,
+    windows as windows,
+)
+from ._products import outer_dim as outer_dim, prod_dims as prod_dims
+from ._ravel import ravel_index as ravel_index
+from ._slices import Slices as Slices
+from ._slicing import slice_dim as slice_dim, slice_fill as slice_fill

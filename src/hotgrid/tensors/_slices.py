@@ -1,0 +1,245 @@
+"""Python slices that can be written as text, printed, bound to a shape and iterated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import EllipsisType
+from typing import TypeAlias
+
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError, DimensionError
+
+SliceItem: TypeAlias = int | slice | EllipsisType
+SlicesLike: TypeAlias = "str | SliceItem | tuple[SliceItem, ...] | Slices"
+
+_STEP = "a step must be 1 or more (to walk backwards, slice forward and then `.flip(dim)`)"
+_TWICE = "`...` may stand only once"
+
+
+class Slices:
+    """What stands between the brackets of `x[1:-1, ::2, ..., 3]`, as a value.
+
+    Written as text or as Python slices; `str()` gives the text back. Immutable,
+    comparable, hashable. The text knows ints, `start:stop:step` and `...`; steps
+    are positive, because torch cannot index backwards.
+
+    Args:
+        spec: Text such as `"1:-1, ::2, ..., 3"`, or an int, a slice, `...`, a tuple
+            of these, or `Slices`.
+
+    Attributes:
+        index: The same as a tuple of ints, slices and `...`: `x[slices.index]`.
+
+    Raises:
+        ArgumentError: The text is badly written (a caret shows where), a step is
+            below 1, or something is no slice.
+
+    Example:
+        >>> inner = Slices("1:-1, ::2, ..., 3")
+        >>> inner(torch.zeros(5, 6, 7, 8)).shape
+        torch.Size([3, 3, 7])
+        >>> print(inner.bound_to((5, 6, 7, 8)))
+        1:4, 0:6:2, 0:7, 3
+        >>> list(Slices("1:3, -1").bound_to((4, 5)))
+        [(1, 4), (2, 4)]
+    """
+
+    __slots__ = ("_index",)
+
+    def __init__(self, spec: SlicesLike) -> None:
+        self._index = index_of(spec)
+
+    @property
+    def index(self) -> tuple[SliceItem, ...]:
+        """The selection as Python writes it: `x[slices.index]`."""
+        return self._index
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return `x[self.index]`, a view. Raises DimensionError where it does not fit."""
+        return x[fit(self._index, x.shape)]
+
+    def bound_to(self, shape: Sequence[int]) -> Slices:
+        """Return the same selection for one shape, with every dim, start and stop written out.
+
+        Raises:
+            DimensionError: More items than dims, or an int out of range.
+        """
+        return Slices(
+            tuple(
+                item % n if isinstance(item, int) else _closed(item, n)
+                for item, n in zip(fit(self._index, shape), shape, strict=True)
+            )
+        )
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        """Yield the multi-indices selected, in row-major order, as tuples of ints.
+
+        Raises:
+            ArgumentError: The end is open or counted backwards; use `bound_to` first.
+        """
+        return _walk([_range(self, item) for item in self._index])
+
+    def __str__(self) -> str:
+        return text_of(self._index)
+
+    def __repr__(self) -> str:
+        return f"Slices({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._index == other._index if isinstance(other, Slices) else NotImplemented
+
+    def __hash__(self) -> int:
+        # Python slices have no hash before 3.12; their text has.
+        return hash(str(self))
+
+
+def index_of(spec: SlicesLike) -> tuple[SliceItem, ...]:
+    """Return the checked index that `spec` means."""
+    if isinstance(spec, Slices):
+        return spec.index
+    if isinstance(spec, str):
+        return _parse(spec)
+    index = spec if isinstance(spec, tuple) else (spec,)
+    for item in index:
+        if not _is_item(item):
+            raise ArgumentError(
+                f"{item!r} is no slice: use an int, a slice, `...` or text like '1:-1, ::2'"
+            )
+        if isinstance(item, slice) and item.step is not None and item.step < 1:
+            raise ArgumentError(f"`{_item_text(item)}`: {_STEP}")
+    if _ellipses(index) > 1:
+        raise ArgumentError(f"`{text_of(index)}`: {_TWICE}")
+    return index
+
+
+def fit(index: tuple[SliceItem, ...], shape: Sequence[int]) -> tuple[int | slice, ...]:
+    """Return one item per dim of `shape`, `...` written out; refuse what does not fit."""
+    missing = len(shape) - (len(index) - _ellipses(index))
+    if missing < 0:
+        raise DimensionError(
+            f"`{text_of(index)}` names {len(shape) - missing} dims, but the shape "
+            f"{tuple(shape)} has {len(shape)}"
+        )
+    full: list[int | slice] = []
+    for item in index if _ellipses(index) else (*index, ...):
+        if isinstance(item, EllipsisType):
+            full.extend([slice(None)] * missing)
+        else:
+            full.append(item)
+    for dim, (item, n) in enumerate(zip(full, shape, strict=True)):
+        if isinstance(item, int) and not -n <= item < n:
+            raise DimensionError(
+                f"`{text_of(index)}`: {item} is out of range at dim {dim} of the shape "
+                f"{tuple(shape)}"
+            )
+    return tuple(full)
+
+
+def text_of(index: tuple[SliceItem, ...]) -> str:
+    """Return the text that parses to `index`. Nothing selects everything: `...`."""
+    return ", ".join([_item_text(item) for item in index]) or "..."
+
+
+def _item_text(item: SliceItem) -> str:
+    if isinstance(item, slice):
+        start, stop, step = ["" if part is None else str(part) for part in _parts(item)]
+        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+    return "..." if isinstance(item, EllipsisType) else str(item)
+
+
+def _is_item(item: object) -> bool:
+    if isinstance(item, slice):
+        return all(part is None or isinstance(part, int) for part in _parts(item))
+    return isinstance(item, EllipsisType) or (
+        isinstance(item, int) and not isinstance(item, bool)
+    )
+
+
+def _parts(item: slice) -> tuple[int | None, int | None, int | None]:
+    return item.start, item.stop, item.step
+
+
+def _ellipses(index: tuple[SliceItem, ...]) -> int:
+    # `is ...` would make torch.compile fix the numbers of a slice it compares.
+    return len([item for item in index if isinstance(item, EllipsisType)])
+
+
+def _closed(item: slice, n: int) -> slice:
+    start, stop, step = item.indices(n)
+    return slice(start, max(start, stop), None if step == 1 else step)
+
+
+def _range(slices: Slices, item: SliceItem) -> range:
+    if isinstance(item, int) and item >= 0:
+        return range(item, item + 1)
+    if isinstance(item, slice):
+        start, stop, step = _parts(item)
+        if (start or 0) >= 0 and stop is not None and stop >= 0:
+            return range(start or 0, stop, step or 1)
+    raise ArgumentError(
+        f"`{slices}` cannot be walked without a shape, because of `{_item_text(item)}`: "
+        "use `.bound_to(shape)` first"
+    )
+
+
+def _walk(ranges: list[range]) -> Iterator[tuple[int, ...]]:
+    # itertools.product would first store every range as a tuple.
+    if not ranges:
+        yield ()
+        return
+    for i in ranges[0]:
+        for rest in _walk(ranges[1:]):
+            yield (i, *rest)
+
+
+def _parse(text: str) -> tuple[SliceItem, ...]:
+    # Only plain string methods: torch.compile follows them, and not regular expressions.
+    index: list[SliceItem] = []
+    place = 0
+    for part in text.split(","):
+        item = _parse_item(text, place, part)
+        if isinstance(item, EllipsisType) and ... in index:
+            raise _badly_written(text, place + part.index("."), _TWICE)
+        index.append(item)
+        place += len(part) + 1
+    return tuple(index)
+
+
+def _parse_item(text: str, place: int, part: str) -> SliceItem:
+    if part.strip() == "...":
+        return ...
+    fields = part.split(":")
+    if len(fields) == 1:
+        number = _parse_int(text, place, part)
+        if number is None:
+            raise _badly_written(text, place, "expected an int, a slice or `...`")
+        return number
+    numbers: list[int | None] = []
+    for order, field in enumerate(fields):
+        if order == 3:
+            raise _badly_written(text, place - 1, "a slice has at most two colons")
+        number = _parse_int(text, place, field)
+        if order == 2 and number is not None and number < 1:
+            raise _badly_written(text, place + _indent(field), _STEP)
+        numbers.append(number)
+        place += len(field) + 1
+    return slice(*numbers)
+
+
+def _parse_int(text: str, place: int, field: str) -> int | None:
+    word = field.strip()
+    if not word:
+        return None
+    digits = word[1:] if word[0] in "+-" else word
+    if not (digits.isascii() and digits.isdigit()):
+        raise _badly_written(text, place + _indent(field), f"{word!r} is not an int")
+    return int(word)
+
+
+def _indent(field: str) -> int:
+    return len(field) - len(field.lstrip())
+
+
+def _badly_written(text: str, place: int, reason: str) -> ArgumentError:
+    return ArgumentError(f"slices `{text}`: {reason}\n    {text}\n    {' ' * place}^")

@@ -1,0 +1,96 @@
+"""Take or fill a region given by slices."""
+
+from types import EllipsisType
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+from ._boundary import fitting_number
+from ._dims import expect_dim
+from ._slices import SlicesLike, fit, index_of, text_of
+
+
+def slice_dim(x: Tensor, dim: int, item: slice | int | str) -> Tensor:
+    """Return a slice of `x` along one dim, as a view.
+
+    As in Python, an int removes the dim and a slice keeps it.
+
+    Args:
+        x: `[..., n, ...]`, with `n` at `dim`.
+        dim: The dim to slice.
+        item: A slice or an int, or either as text: `"1:-1"`.
+
+    Returns:
+        `[..., m, ...]`, or `[...]` without the dim for an int.
+
+    Raises:
+        ArgumentError: Not exactly one slice or int, or badly written text.
+        DimensionError: There is no such `dim`, or the int is out of range.
+
+    Example:
+        >>> slice_dim(torch.arange(6).reshape(2, 3), -1, "1:")
+        tensor([[1, 2],
+                [4, 5]])
+    """
+    dim = expect_dim(x, dim)
+    index = index_of(item)
+    if len(index) != 1 or isinstance(index[0], EllipsisType):
+        raise ArgumentError(f"`{text_of(index)}` must be one slice or int, for dim {dim}")
+    return x[fit((*[slice(None)] * dim, *index), x.shape)]
+
+
+def slice_fill(x: Tensor, slices: SlicesLike, value: Tensor | float) -> Tensor:
+    """Return a copy of `x` with a region filled; `x` stays as it is.
+
+    The gradient reaches `x` outside the region and `value`, if it is a tensor,
+    inside.
+
+    Args:
+        x: `[...]`, any dtype.
+        slices: The region, as `Slices`, text (`"1:-1, ..., 3"`) or Python slices.
+        value: A number that the dtype can hold, or a tensor that broadcasts to the
+            region and casts to the dtype without losing its kind.
+
+    Returns:
+        A new tensor of the shape and dtype of `x`.
+
+    Raises:
+        ArgumentError: `value` fits the region or the dtype not, or badly written text.
+        DimensionError: `slices` does not fit the shape.
+
+    Example:
+        >>> slice_fill(torch.zeros(2, 4), ":, 1:-1", 7)
+        tensor([[0., 7., 7., 0.],
+                [0., 7., 7., 0.]])
+    """
+    index = fit(index_of(slices), x.shape)
+    if isinstance(value, Tensor):
+        _expect_fits(value, x[index].shape, x.dtype)
+    else:
+        value = fitting_number("value", value, x.dtype)
+    filled = x.clone()
+    filled[index] = value
+    return filled
+
+
+def _expect_fits(value: Tensor, region: torch.Size, dtype: torch.dtype) -> None:
+    if _kind(value.dtype) > _kind(dtype):
+        raise ArgumentError(
+            f"`value` is {value.dtype} and would lose its kind in {dtype}: "
+            "convert one of them with `.to(...)`"
+        )
+    ends = zip(reversed(value.shape), reversed(region), strict=False)
+    if value.ndim > len(region) or any(n not in (1, room) for n, room in ends):
+        raise ArgumentError(
+            f"`value` of shape {tuple(value.shape)} does not broadcast to the region of shape "
+            f"{tuple(region)}"
+        )
+
+
+def _kind(dtype: torch.dtype) -> int:
+    # torch.can_cast says the same, but breaks a compiled graph.
+    if dtype.is_complex:
+        return 3
+    return 2 if dtype.is_floating_point else int(dtype is not torch.bool)

@@ -1,0 +1,264 @@
+import json
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from hotgrid import _native
+from hotgrid.cli import _doctor, _machine_probes
+from hotgrid.cli._diagnosis import diagnose, guarded
+from hotgrid.cli._finding import Finding, State
+from hotgrid.cli._machine_probes import compile_problem, compiler, native_core, parts
+from hotgrid.cli._main import run
+from hotgrid.cli._settings_probes import caches, settings
+from hotgrid.cli._torch_probes import (
+    TORCH_RANGE,
+    bandwidth,
+    devices,
+    torch_build,
+    version_finding,
+)
+
+SECTIONS = ["hotgrid", "machine", "torch", "devices", "compiler", "native core", "bandwidth"]
+SECTIONS += ["caches", "config", "parts"]
+
+
+def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict]:
+    code = run([*arguments, "doctor", "--quick", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
+    monkeypatch.setattr(_doctor, "diagnose", lambda **_: list(findings))
+
+
+def test_json_has_the_documented_structure(capsys: pytest.CaptureFixture[str]):
+    code, found = report(capsys)
+    assert set(found) == {"ok", "findings"}
+    assert code == (0 if found["ok"] else 1)
+    for finding in found["findings"]:
+        assert set(finding) == {"section", "name", "value", "state", "detail", "way_out"}
+        assert all(isinstance(text, str) for text in finding.values())
+        assert finding["state"] in ("ok", "note", "broken")
+        assert finding["state"] == "ok" or finding["way_out"]
+    places = [(finding["section"], finding["name"]) for finding in found["findings"]]
+    assert len(set(places)) == len(places)
+
+
+def test_a_broken_setting_is_found_and_exit_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "hotgrid.toml").write_text('[logging]\nlevel = "lowd"\n')
+    code, found = report(capsys)
+    assert (code, found["ok"]) == (1, False)
+    [broken] = [finding for finding in found["findings"] if finding["state"] == "broken"]
+    assert (broken["section"], broken["name"]) == ("config", "settings")
+    assert "hotgrid.toml" in broken["detail"]
+    assert "hotgrid config check" in broken["way_out"]
+
+
+def test_every_section_is_announced_and_in_order(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("hotgrid.cli._diagnosis.bandwidth", lambda: iter(()))
+    monkeypatch.setattr("hotgrid.cli._diagnosis.compiler", lambda: iter(()))
+    announced: list[str] = []
+    findings = diagnose(starting=announced.append)
+    assert announced == SECTIONS
+    order = [SECTIONS.index(finding.section) for finding in findings]
+    assert order == sorted(order)
+
+
+def test_quick_leaves_out_the_bandwidth_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("hotgrid.cli._diagnosis.compiler", lambda: iter(()))
+    announced: list[str] = []
+    diagnose(quick=True, starting=announced.append)
+    assert announced == [section for section in SECTIONS if section != "bandwidth"]
+
+
+def test_a_failing_probe_is_one_more_finding():
+    def probe():
+        yield Finding("devices", "cpu", "fine")
+        raise OSError("the bus is gone")
+
+    first, second = guarded("devices", probe)
+    assert first.state == "ok"
+    assert (second.section, second.state) == ("devices", "broken")
+    assert second.detail == "OSError: the bus is gone"
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "verdict"),
+    [("ok", 0, "Nothing"), ("note", 0, "Nothing"), ("broken", 1, "Something")],
+)
+def test_only_what_is_broken_gives_exit_1(
+    state: State,
+    code: int,
+    verdict: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    pretend(monkeypatch, Finding("torch", "version", "9", state, "too new", "go back"))
+    assert run(["doctor"]) == code
+    assert f"{verdict} is broken" in capsys.readouterr().out
+
+
+def test_a_pipe_gets_plain_lines_without_blanks_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    path = "/a/" + "long/" * 60
+    pretend(
+        monkeypatch,
+        Finding("caches", "global", path, detail="[bold]not markup[/bold]"),
+        Finding("caches", "compile", "x", "note", "nothing is kept", "set compile.cache"),
+    )
+    run(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  ok      global         {path}  [bold]not markup[/bold]" in lines
+    assert "way out: set compile.cache" in [line.strip() for line in lines]
+    assert lines == [line.rstrip() for line in lines]
+    assert "\x1b" not in "".join(lines)
+
+
+def test_flags_show_as_origin_of_their_value(capsys: pytest.CaptureFixture[str]):
+    _, found = report(capsys, "-c", "memory.limit=0.25")
+    [limit] = [finding for finding in found["findings"] if finding["name"] == "memory.limit"]
+    assert (limit["value"], limit["detail"]) == ("0.25", "-c memory.limit")
+
+
+@pytest.mark.parametrize("version", ["2.11.0", "2.12.1+cu128", "2.13.0+cpu", "2.13.0a0+git1"])
+def test_torch_inside_the_range_is_fine(version: str):
+    assert version_finding(version) == Finding("torch", "version", version)
+
+
+@pytest.mark.parametrize("version", ["1.13.1", "2.10.0", "2.14.0", "3.0.0"])
+def test_torch_outside_the_range_is_broken(version: str):
+    found = version_finding(version)
+    assert found.state == "broken"
+    assert found.way_out == f'pip install "torch{TORCH_RANGE}"'
+
+
+def test_the_range_is_the_one_of_the_package():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert f'"torch{TORCH_RANGE}"' in project.read_text()
+
+
+def test_torch_that_does_not_import_is_told_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    [found] = torch_build()
+    assert (found.state, found.value) == ("broken", "does not import")
+    assert [*devices(), *bandwidth()] == []
+
+
+def test_bandwidth_tells_figure_and_method(monkeypatch: pytest.MonkeyPatch):
+    import hotgrid.kernels
+
+    def measured(device: str) -> hotgrid.kernels.Bandwidth:
+        return hotgrid.kernels.Bandwidth(device=device, bytes_per_second=2e10, method="torch")
+
+    monkeypatch.setattr(hotgrid.kernels, "copy_bandwidth", measured)
+    found = next(bandwidth())
+    assert (found.name, found.value) == ("cpu", "20.0 GB/s")
+    assert found.detail.endswith("measured with torch")
+
+
+def test_a_missing_compiler_is_a_note_with_its_cost(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    [found] = compiler()
+    assert found.state == "note"
+    assert "no-such-compiler" in found.value
+    assert "slower" in found.detail
+
+
+def test_the_first_error_of_a_compiler_is_told(tmp_path: Path):
+    fake = tmp_path / "c++"
+    fake.write_text(
+        "#!/bin/sh\necho 'x.cpp: fatal error: Python.h: no such file' >&2; exit 1\n"
+    )
+    fake.chmod(0o755)
+    assert compile_problem(str(fake)) == "x.cpp: fatal error: Python.h: no such file"
+
+
+@pytest.mark.parametrize(
+    ("reason", "spec", "state"),
+    [
+        ("it is not built here; run `pip install .`", None, "note"),
+        ("HOTGRID_NATIVE=off keeps it shut; unset it", ModuleSpec("core", None), "note"),
+        ("it does not load (bad symbol); rebuild it", ModuleSpec("core", None), "broken"),
+    ],
+)
+def test_an_absent_core_is_a_note_and_one_that_fails_is_broken(
+    reason: str, spec: ModuleSpec | None, state: State, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_native, "missing", lambda: reason)
+    monkeypatch.setattr(_machine_probes.importlib.util, "find_spec", lambda name: spec)
+    [found] = native_core()
+    assert found.state == state
+    assert found.detail.startswith(reason.partition(";")[0])
+    assert found.way_out == reason.partition("; ")[2]
+
+
+def test_a_core_that_works_tells_its_instructions(monkeypatch: pytest.MonkeyPatch):
+    core = SimpleNamespace(
+        cpu_features=lambda: {"avx2": True, "avx512": False},
+        isa=lambda: "avx2",
+        threads=lambda: 4,
+    )
+    monkeypatch.setattr(_native, "missing", lambda: None)
+    monkeypatch.setattr(_native, "core", lambda: core)
+    instructions, threads = native_core()
+    assert (instructions.value, instructions.detail) == ("avx2", "the processor has avx2")
+    assert threads.value == "4"
+
+
+def test_a_cache_that_cannot_be_written_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    found = {finding.name: finding for finding in caches()}
+    assert found["global"].state == "broken"
+    assert "XDG_CACHE_HOME" in found["global"].way_out
+    assert found["torch.compile"].state == "ok"
+
+
+def test_a_cache_tells_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "kept"))
+    assert next(caches()).detail == "not made yet"
+    (tmp_path / "kept/deep").mkdir(parents=True)
+    (tmp_path / "kept/deep/kernel.so").write_bytes(bytes(2_500_000))
+    assert next(caches()).detail == "2.5 MB, 1 file"
+
+
+def test_the_folder_of_inductor_is_the_one_torch_uses(monkeypatch: pytest.MonkeyPatch):
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
+    assert next(caches()).value == default_cache_dir()
+
+
+def test_a_cache_switched_off_is_fine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOTGRID_AUTOTUNE_CACHE", "none")
+    found = {finding.name: finding for finding in caches()}
+    assert found["autotune"] == Finding("caches", "autotune", "none; nothing is kept")
+
+
+def test_every_setting_tells_where_it_came_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "hotgrid.toml"
+    file.write_text('\n[autotune]\nlevel = "full"\n')
+    monkeypatch.setenv("HOTGRID_MEMORY_LIMIT", "0.5")
+    found = {finding.name: (finding.value, finding.detail) for finding in settings()}
+    assert found["file"] == (str(file), "")
+    assert found["autotune.level"] == ("full", f"{file}:3")
+    assert found["memory.limit"] == ("0.5", "HOTGRID_MEMORY_LIMIT")
+    assert found["logging.targets"] == ('["stderr"]', "default")
+
+
+def test_a_missing_part_is_a_note_that_says_what_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_machine_probes, "installed_version", lambda part: None)
+    found = {finding.name: finding for finding in parts()}
+    assert found["matplotlib"].state == "note"
+    assert found["matplotlib"].detail == "needed for pictures"
+    assert found["matplotlib"].way_out == "pip install matplotlib"

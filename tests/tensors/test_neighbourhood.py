@@ -1,0 +1,233 @@
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from tensor_strategies import arrays, quick, some_dims
+from torch import Tensor
+from torch.nn import functional as F
+
+from hotgrid.errors import ArgumentError, DimensionError
+from hotgrid.tensors import convolve, shift, windows
+from hotgrid.tensors._boundary import Boundary
+
+BOUNDARIES = ("periodic", "edge", 1)
+
+
+def seen(x: np.ndarray, cell: Sequence[int], boundary: Boundary):
+    """What stands at `cell`, which may lie outside of `x`: the definition itself."""
+    inside = []
+    for i, n in zip(cell, x.shape, strict=True):
+        if boundary == "periodic":
+            inside.append(i % n)
+        elif boundary == "edge":
+            inside.append(min(max(i, 0), n - 1))
+        elif 0 <= i < n:
+            inside.append(i)
+        else:
+            return boundary
+    return x[tuple(inside)]
+
+
+class TestShift:
+    @quick
+    @given(arrays(), st.sampled_from(BOUNDARIES), st.data())
+    def test_every_cell_sees_its_neighbour(
+        self, x: np.ndarray, boundary: Boundary, data: st.DataObject
+    ):
+        dims = data.draw(some_dims(x.ndim))
+        offset = [data.draw(st.integers(-7, 7)) for _ in dims]
+        by_dim = dict(zip([d % x.ndim for d in dims], offset, strict=True))
+        expected = np.empty_like(x)
+        for cell in np.ndindex(x.shape):
+            looked_at = [i + by_dim.get(dim, 0) for dim, i in enumerate(cell)]
+            expected[cell] = seen(x, looked_at, boundary)
+        result = shift(torch.from_numpy(x), offset, dims, boundary)
+        assert result.dtype == torch.from_numpy(x).dtype
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+    def test_the_sign_in_one_picture(self):
+        x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        assert shift(x, (1, 0))[0, 0] == x[1, 0]
+        assert shift(x, (0, 1))[0, 0] == x[0, 1]
+        assert torch.equal(shift(x, (1, 2)), torch.roll(x, (-1, -2), (0, 1)))
+
+    def test_an_int_means_the_last_dim_or_each_of_dims(self):
+        x = torch.arange(12).reshape(3, 4)
+        assert torch.equal(shift(x, 1), shift(x, (0, 1)))
+        assert torch.equal(shift(x, 1, dims=(0, 1)), shift(x, (1, 1)))
+
+    @pytest.mark.parametrize("boundary", BOUNDARIES)
+    def test_the_result_never_shares_memory_with_the_input(self, boundary: Boundary):
+        x = torch.zeros(3, 4)
+        shift(x, (0, 0), boundary=boundary).fill_(1)
+        assert not x.any()
+
+    @pytest.mark.parametrize("boundary", BOUNDARIES)
+    def test_gradient(self, boundary: Boundary):
+        x = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x: shift(x, (1, -2), None, boundary) ** 2, x)
+
+    def test_large_ints_survive_as_a_fill(self):
+        large = 2**53 + 1
+        assert shift(torch.zeros(2, dtype=torch.int64), 1, boundary=large)[1] == large
+
+    def test_errors(self):
+        x = torch.zeros(3, 4)
+        with pytest.raises(
+            ArgumentError, match="`boundary` 'perodic' is unknown: did you mean"
+        ):
+            shift(x, 1, boundary="perodic")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ArgumentError, match="`boundary` None is unknown: use 'periodic', "):
+            shift(x, 1, boundary=None)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ArgumentError, match=r"2 numbers for 1 dims \(0,\)"):
+            shift(x, (1, 2), dims=0)
+        with pytest.raises(DimensionError, match=r"`offset` \(1, 2, 3\) is for 3 dims"):
+            shift(x, (1, 2, 3))
+        with pytest.raises(DimensionError, match="no dim `2` in rank 2"):
+            shift(x, 1, dims=2)
+
+    @pytest.mark.parametrize(
+        ("dtype", "fill"), [(torch.bool, 2), (torch.uint8, -1), (torch.int32, 0.5)]
+    )
+    def test_a_fill_that_the_dtype_cannot_hold(self, dtype: torch.dtype, fill: float):
+        with pytest.raises(
+            ArgumentError, match=rf"`boundary` {fill} does not fit into {dtype}"
+        ):
+            shift(torch.zeros(3).to(dtype), 1, boundary=fill)
+
+
+class TestWindows:
+    @quick
+    @given(arrays(), st.data())
+    def test_against_numpy(self, x: np.ndarray, data: st.DataObject):
+        dims = data.draw(some_dims(x.ndim))
+        sizes = [data.draw(st.integers(1, 6)) for _ in dims]
+        strides = [data.draw(st.integers(1, 3)) for _ in dims]
+        result = windows(torch.from_numpy(x), sizes, strides, dims)
+        counts, steps = list(x.shape), [slice(None)] * x.ndim
+        for dim, size, stride in zip(dims, sizes, strides, strict=True):
+            counts[dim] = max(0, (x.shape[dim] + stride - size) // stride)
+            steps[dim] = slice(None, None, stride)
+        assert list(result.shape) == [*counts, *sizes]
+        if result.numel():
+            view = np.lib.stride_tricks.sliding_window_view(x, sizes, dims)[tuple(steps)]
+            np.testing.assert_array_equal(result.numpy(), view)
+
+    @pytest.mark.parametrize("size", [(2, 3), (9, 2)])
+    def test_it_is_a_view_even_when_no_window_fits(self, size: tuple[int, int]):
+        x = torch.arange(30).reshape(5, 6)
+        view = windows(x, size)
+        assert view.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+
+    def test_writing_into_a_window_writes_into_the_grid(self):
+        x = torch.zeros(5, 6)
+        windows(x, (3, 3))[1, 2] += 1
+        assert x.sum() == 9
+        assert x[1:4, 2:5].min() == 1
+
+    def test_an_int_counts_for_the_last_dim_or_for_each_of_dims(self):
+        x = torch.zeros(7, 8, 9)
+        assert windows(x, 3).shape == (7, 8, 7, 3)
+        assert windows(x, 3, 2, dims=(0, -1)).shape == (3, 8, 4, 3, 3)
+
+    def test_gradient(self):
+        x = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(lambda x: windows(x, (3, 2), (1, 2)) ** 2, x)
+
+    def test_errors(self):
+        x = torch.zeros(5, 6)
+        with pytest.raises(ArgumentError, match=r"`size` \(3, 0\) must be 1 or more"):
+            windows(x, (3, 0))
+        with pytest.raises(ArgumentError, match=r"`stride` \(0,\) must be 1 or more"):
+            windows(x, 3, 0)
+        with pytest.raises(ArgumentError, match=r"`stride` \(1, 1, 1\) has 3 numbers"):
+            windows(x, (3, 3), (1, 1, 1))
+        with pytest.raises(DimensionError, match=r"`size` \(1, 1, 1\) is for 3 dims"):
+            windows(x, (1, 1, 1))
+
+
+def window_sum(w: Tensor):
+    return w.sum((-2, -1))
+
+
+class TestConvolve:
+    @quick
+    @given(arrays(min_rank=2), st.sampled_from(BOUNDARIES), st.data())
+    def test_centred_windows_see_what_the_definition_says(
+        self, x: np.ndarray, boundary: Boundary, data: st.DataObject
+    ):
+        size = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 13)))
+        stride = data.draw(st.integers(1, 3))
+        result = convolve(window_sum, torch.from_numpy(x), size, stride, boundary)
+        before = [(k - 1) // 2 for k in size]
+        counts = [-(-n // stride) for n in x.shape[-2:]]
+        expected = np.zeros([*x.shape[:-2], *counts])
+        for *batch, i, j in np.ndindex(expected.shape):
+            for a, b in np.ndindex(size):
+                cell = (i * stride + a - before[0], j * stride + b - before[1])
+                expected[*batch, i, j] += seen(x[tuple(batch)], cell, boundary)
+        assert result.shape == expected.shape
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12, atol=1e-12)
+
+    @pytest.mark.parametrize("stride", [1, (2, 3)])
+    def test_it_is_conv2d_when_the_function_is_a_weighted_sum(
+        self, stride: int | tuple[int, int]
+    ):
+        x = torch.randn(2, 3, 9, 8, dtype=torch.float64)
+        weight = torch.randn(4, 3, 3, 2, dtype=torch.float64)
+
+        def mix(w: Tensor):
+            return torch.einsum("bchwij,dcij->bdhw", w, weight)
+
+        expected = F.conv2d(x, weight, stride=stride)
+        torch.testing.assert_close(convolve(mix, x, (3, 2), stride), expected)
+
+    def test_it_is_max_pooling_when_the_function_is_a_maximum(self):
+        x = torch.randn(2, 3, 9, 8)
+        pooled = convolve(lambda w: w.amax((-2, -1)), x, (3, 2), (3, 2))
+        assert torch.equal(pooled, F.max_pool2d(x, (3, 2)))
+
+    def test_bool_in_bool_out_life_moves_a_glider(self):
+        def rule(w: Tensor):
+            alive = w.sum((-2, -1))
+            return (alive == 3) | ((alive == 4) & w[..., 1, 1])
+
+        glider = torch.zeros(8, 8, dtype=torch.bool)
+        glider[[0, 1, 2, 2, 2], [1, 2, 0, 1, 2]] = True
+        state = glider
+        for _ in range(4):
+            state = convolve(rule, state, (3, 3), boundary="periodic")
+        assert state.dtype == torch.bool
+        assert torch.equal(state, torch.roll(glider, (1, 1), (0, 1)))
+
+    def test_float_in_int_out(self):
+        peaks = convolve(lambda w: w.argmax(-1), torch.tensor([0.0, 2.0, 1.0, 3.0]), 3)
+        assert peaks.tolist() == [1, 2]
+
+    @pytest.mark.parametrize("boundary", ["valid", *BOUNDARIES])
+    def test_gradient(self, boundary: Boundary):
+        x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(
+            lambda x: convolve(lambda w: w.prod(-1).sum(-1), x, (3, 2), 2, boundary), x
+        )
+
+    def test_a_function_that_keeps_the_window_is_told_so(self):
+        with pytest.raises(ArgumentError) as caught:
+            convolve(torch.neg, torch.zeros(2, 6, 7), (3, 3))
+        assert str(caught.value) == (
+            "`fn` must return one value per window: a tensor whose shape ends in (4, 5). "
+            "It was given (2, 4, 5, 3, 3) and returned (2, 4, 5, 3, 3): reduce the last 2 "
+            "dims, which are the window"
+        )
+
+    def test_a_function_that_returns_no_tensor_is_told_so(self):
+        with pytest.raises(ArgumentError, match="returned float"):
+            convolve(lambda w: w.sum().item(), torch.zeros(6, 7), (3, 3))  # pyright: ignore[reportArgumentType]
+
+    def test_other_errors_are_those_of_windows_and_shift(self):
+        with pytest.raises(ArgumentError, match="use 'valid', 'periodic', 'edge' or a number"):
+            convolve(window_sum, torch.zeros(5, 5), (3, 3), boundary="same")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(DimensionError, match=r"`size` \(3, 3\) is for 2 dims"):
+            convolve(window_sum, torch.zeros(5), (3, 3))
