@@ -68,7 +68,7 @@ def draw(moments: dict[int, torch.Tensor], file: Path) -> None:
     figure = Figure(figsize=(13, 3.7), layout="constrained")
     panels = figure.subplots(1, len(moments))
     for panel, (steps, heat) in zip(panels, moments.items(), strict=True):
-        panel.imshow(heat, cmap="inferno", vmin=0, vmax=1)
+        panel.imshow(heat.numpy(), cmap="inferno", vmin=0, vmax=1)
         panel.set_title(f"{steps:,} steps" if steps else "start")
         panel.set_axis_off()
     figure.colorbar(panels[0].images[0], ax=panels, label="temperature", shrink=0.9, pad=0.01)

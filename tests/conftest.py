@@ -2,7 +2,7 @@
 
 import os
 
-# Before torch is imported: workers share two cores, and a second thread each only gets in the way.
+# Before torch is imported: workers share two cores; a second thread each is in the way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings

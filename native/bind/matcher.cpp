@@ -68,6 +68,7 @@ Group made_group(const GroupSpec& spec, std::size_t names) {
         }
         terms.push_back(std::move(term));
     }
+    if (spec.first < -1 || spec.first >= int(terms.size())) throw nb::value_error("bad place");
     return Group(std::move(terms), spec.first);
 }
 
@@ -79,7 +80,11 @@ struct Given {
 
 class Matcher {
   public:
-    Matcher(const std::vector<std::string>& names, const std::vector<GroupSpec>& groups) {
+    // `check(bindings, *shapes)` and `unpack(keys, shape, bindings)` are asked when
+    // this matcher is unsure. They must not refer back to it: nothing collects a cycle.
+    Matcher(const std::vector<std::string>& names, const std::vector<GroupSpec>& groups,
+            nb::object check, nb::object unpack)
+        : check_(std::move(check)), unpack_(std::move(unpack)) {
         if (names.size() > most_names) throw nb::value_error("too many names");
         for (const std::string& name : names) {
             PyObject* text = PyUnicode_FromStringAndSize(name.data(), nb::ssize_t(name.size()));
@@ -98,14 +103,17 @@ class Matcher {
     }
 
     const NameTable& table() const { return table_; }
+    PyObject* check() const { return check_.ptr(); }
+    PyObject* unpack() const { return unpack_.ptr(); }
     std::size_t shapes() const { return groups_.size(); }
 
-    // Shapes side by side, Py_None for one not to be checked. False: Python decides.
-    bool run(PyObject* const* shapes, std::size_t count, Values& values) const {
+    // One shape for each contract. False: Python decides.
+    bool run(PyObject* const* shapes, Values& values, bool skip_none) const {
         Pending pending;
-        for (std::size_t i = 0; i < count; ++i)
-            if (shapes[i] != Py_None && !start(groups_[i], shapes[i], values, pending))
-                return false;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            if (skip_none && shapes[i] == Py_None) continue;
+            if (!start(groups_[i], shapes[i], values, pending)) return false;
+        }
         return solve(pending, values);
     }
 
@@ -132,20 +140,49 @@ class Matcher {
         return true;
     }
 
-    // Keys are nearly always one constant tuple in the caller's code: its slots are
-    // kept until another comes. A tuple of strings cannot change.
+    // Keys are nearly always one constant in the caller's code, a tuple or a text:
+    // its slots are kept until another comes. Neither can change.
     const std::vector<int>* slots_of(PyObject* keys) {
         if (keys == last_keys_.ptr()) return &last_slots_;
-        if (!PyTuple_CheckExact(keys)) return nullptr;
+        nb::object held;
+        PyObject* words = keys;
+        if (PyUnicode_CheckExact(keys)) {
+            held = nb::handle(keys).attr("replace")(",", " ").attr("split")();
+            words = held.ptr();
+        } else if (!PyTuple_CheckExact(keys)) {
+            return nullptr;
+        }
         std::vector<int> slots;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); ++i) {
-            const int slot = table_.slot(PyTuple_GET_ITEM(keys, i));
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(words); ++i) {
+            const int slot = table_.slot(PySequence_Fast_GET_ITEM(words, i));
             if (slot < 0) return nullptr;
             slots.push_back(slot);
         }
         last_slots_ = std::move(slots);
         last_keys_ = nb::borrow(keys);
+        last_sizes_.reset();
         return &last_slots_;
+    }
+
+    // The sizes in `slots` as a tuple, a new reference. Sizes seldom change from one
+    // call to the next: the last tuple is handed out again while they do not.
+    PyObject* sizes(const std::vector<int>& slots, const Values& values) {
+        bool equal = last_sizes_.is_valid();
+        for (std::size_t i = 0; equal && i < slots.size(); ++i)
+            equal = last_values_[i] == values.value[slots[i]];
+        if (equal) return Py_NewRef(last_sizes_.ptr());
+        nb::object made = nb::steal(PyTuple_New(Py_ssize_t(slots.size())));
+        if (!made.is_valid()) return nullptr;
+        last_values_.resize(slots.size());
+        last_sizes_.reset();
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            last_values_[i] = values.value[slots[i]];
+            PyObject* number = PyLong_FromLongLong(last_values_[i]);
+            if (!number) return nullptr;
+            PyTuple_SET_ITEM(made.ptr(), Py_ssize_t(i), number);
+        }
+        last_sizes_ = made;
+        return made.release().ptr();
     }
 
   private:
@@ -169,58 +206,60 @@ class Matcher {
 
     NameTable table_;
     std::vector<Group> groups_;
-    nb::object last_keys_;
+    nb::object check_, unpack_;
+    nb::object last_keys_, last_sizes_;
     std::vector<int> last_slots_;
+    std::vector<std::int64_t> last_values_;
 };
 
 Matcher& matcher(PyObject* self) { return *nb::inst_ptr<Matcher>(nb::handle(self)); }
-
-// None unless an exception is already set (out of memory).
-PyObject* undecided() { return PyErr_Occurred() ? nullptr : Py_NewRef(Py_None); }
 
 PyObject* wrong_count(const char* call) {
     PyErr_Format(PyExc_TypeError, "expected %s", call);
     return nullptr;
 }
 
-// match(bindings, shape, ...) -> Bindings, or None when Python must decide.
+enum class Unsure { ask, none };
+
+template <Unsure unsure, bool skip_none>
 PyObject* match(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     const Matcher& m = matcher(self);
     if (count != Py_ssize_t(m.shapes()) + 1) return wrong_count("bindings and one shape each");
     Given given;
-    if (!m.read(args[0], given) || !m.run(args + 1, m.shapes(), given.values))
-        return undecided();
-    return make_bindings(self, m.table(), given.values, given.extra);
+    if (m.read(args[0], given) && m.run(args + 1, given.values, skip_none))
+        return make_bindings(self, m.table(), given.values, given.extra);
+    if (PyErr_Occurred()) return nullptr;
+    if (unsure == Unsure::none) return Py_NewRef(Py_None);
+    return PyObject_Vectorcall(m.check(), args, std::size_t(count), nullptr);
 }
 
-// unpack(keys, shape, bindings) -> tuple of sizes, or None when Python must decide.
 PyObject* unpack(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     Matcher& m = matcher(self);
     if (count != 3 || m.shapes() != 1) return wrong_count("keys, shape, bindings");
     const std::vector<int>* slots = m.slots_of(args[0]);
     Given given;
-    if (!slots || !m.read(args[2], given) || !m.run(args + 1, 1, given.values))
-        return undecided();
-    for (const int slot : *slots)
-        if (!given.values.has(unsigned(slot))) return Py_NewRef(Py_None);
-    PyObject* out = PyTuple_New(Py_ssize_t(slots->size()));
-    if (!out) return nullptr;
-    for (std::size_t i = 0; i < slots->size(); ++i) {
-        PyObject* number = PyLong_FromLongLong(given.values.value[(*slots)[i]]);
-        if (!number) {
-            Py_DECREF(out);
-            return nullptr;
-        }
-        PyTuple_SET_ITEM(out, Py_ssize_t(i), number);
-    }
-    return out;
+    bool sure = slots && m.read(args[2], given) && m.run(args + 1, given.values, false);
+    for (std::size_t i = 0; sure && i < slots->size(); ++i)
+        sure = given.values.has(unsigned((*slots)[i]));
+    if (sure) return m.sizes(*slots, given.values);
+    if (PyErr_Occurred()) return nullptr;
+    return PyObject_Vectorcall(m.unpack(), args, std::size_t(count), nullptr);
+}
+
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+
+PyMethodDef method(const char* name, FastCall function, const char* doc) {
+    // Through void(*)(): the interpreter stores every kind of function as one type.
+    return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+            METH_FASTCALL, doc};
 }
 
 PyMethodDef methods[] = {
-    {"match", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(match)), METH_FASTCALL,
-     "match(bindings, *shapes): the bindings, or None when Python must decide."},
-    {"unpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(unpack)),
-     METH_FASTCALL, "unpack(keys, shape, bindings): sizes, or None when Python must decide."},
+    method("match", match<Unsure::ask, false>, "match(bindings, *shapes): the bindings."),
+    method("try_match", match<Unsure::none, false>, "As match, but None when unsure."),
+    method("try_match_present", match<Unsure::none, true>,
+           "As try_match, but a shape that is None is not checked."),
+    method("unpack", unpack, "unpack(keys, shape, bindings): sizes as a tuple."),
     {nullptr, nullptr, 0, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
@@ -230,5 +269,8 @@ PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
 void bind_matcher(nb::module_& module) {
     bind_bindings(module);
     nb::class_<Matcher>(module, "Matcher", nb::type_slots(slots), nb::is_final())
-        .def(nb::init<const std::vector<std::string>&, const std::vector<GroupSpec>&>());
+        .def(nb::init<const std::vector<std::string>&, const std::vector<GroupSpec>&, nb::object,
+                      nb::object>(),
+             nb::arg("names"), nb::arg("groups"), nb::arg("check").none(),
+             nb::arg("unpack").none());
 }

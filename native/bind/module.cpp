@@ -30,6 +30,8 @@ double copy_bandwidth(std::int64_t size_bytes, std::int64_t repeats) {
 
 NB_MODULE(_core, module) {
     module.doc() = "hotgrid's native core";
+    // Contracts live in module globals until the interpreter ends; that is no leak.
+    nb::set_leak_warnings(false);
     module.def("cpu_features", &cpu_features, "What this processor can do, by name.");
     module.def(
         "isa", [] { return hotgrid::cpu::name(hotgrid::cpu::isa()); },

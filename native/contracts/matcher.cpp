@@ -151,19 +151,20 @@ bool align(const Group& group, std::span<const std::int64_t> shape, Values& valu
            Pending& pending) {
     const std::size_t wanted = group.size(), rank = shape.size(), rest = group.rest();
     if (rest == wanted ? rank != wanted : rank + 1 < wanted) return false;
-    const std::int64_t* size = shape.data();
-    for (std::size_t place = 0; place < wanted; ++place, ++size) {
+    std::size_t dimension = 0;
+    for (std::size_t place = 0; place < wanted; ++place) {
         if (place == rest) {
-            size += rank - wanted;
+            dimension += rank + 1 - wanted;
             continue;
         }
+        const std::int64_t size = shape[dimension++];
         const Step& step = group[place];
-        if (step.label >= 0 && !bind(values, unsigned(step.label), *size)) return false;
+        if (step.label >= 0 && !bind(values, unsigned(step.label), size)) return false;
         if (step.form == Form::any) continue;
         if (step.form == Form::name) {
-            if (!bind(values, step.first, *size)) return false;
+            if (!bind(values, step.first, size)) return false;
         } else {
-            pending.items[pending.count++] = {&step, *size};
+            pending.items[pending.count++] = {&step, size};
         }
     }
     return true;

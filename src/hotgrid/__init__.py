@@ -1,4 +1,4 @@
-"""hotgrid: coherent space-time dynamics on dense grids, and the AI tools that stand on the same floor.
+"""hotgrid: dynamics on dense grids, and the AI tools that stand on the same floor.
 
 `import hotgrid as hg` is light. Rooms (`hg.contracts`, `hg.tensors`, ...) load
 when they are first touched, so nothing pays for torch before it needs it.

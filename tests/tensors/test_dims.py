@@ -1,10 +1,11 @@
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import quick
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import expect_dim, prod_dims
+
+from .tensor_strategies import quick
 
 
 @quick

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import arrays, quick, some_dims
 from torch import Tensor
 from torch.nn import functional as F
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import convolve, shift, windows
 from hotgrid.tensors._boundary import Boundary
+
+from .tensor_strategies import arrays, quick, some_dims
 
 BOUNDARIES = ("periodic", "edge", 1)
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import arrays, filled, quick, some_dims
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import meshgrid_stack, outer_dim, prod_dims
+
+from .tensor_strategies import arrays, filled, quick, some_dims
 
 
 @quick

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import quick
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import ravel_index
+
+from .tensor_strategies import quick
 
 shapes = st.lists(st.integers(1, 6), min_size=0, max_size=4).map(tuple)
 

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import arrays, indices, quick, slice_items
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import Slices
 from hotgrid.tensors._slices import SliceItem
+
+from .tensor_strategies import arrays, indices, quick, slice_items
 
 
 @quick

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import arrays, indices, quick, slice_items
 
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.tensors import Slices, slice_dim, slice_fill
+
+from .tensor_strategies import arrays, indices, quick, slice_items
 
 
 @quick

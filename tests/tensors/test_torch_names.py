@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from tensor_strategies import arrays, quick, some_dims
+
+from .tensor_strategies import arrays, quick, some_dims
 
 
 @quick

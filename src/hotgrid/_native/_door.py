@@ -48,4 +48,6 @@ def _found() -> ModuleType | str:
         return "it is not built here; run `pip install .` where there is a C++20 compiler"
     except ImportError as problem:
         # A core built for another Python or machine: rebuilding is the only cure.
-        return f"it does not load ({problem}); rebuild it with `pip install --force-reinstall .`"
+        return (
+            f"it does not load ({problem}); rebuild it with `pip install --force-reinstall .`"
+        )

@@ -13,6 +13,7 @@ _CACHE_NAME = ".hotgrid"
 
 PlaceWord = Literal["none", "local", "project", "global"]
 CachePlace: TypeAlias = PlaceWord | File
+"""Where a cache lives: a word, or a path."""
 
 
 def cache_folder(place: CachePlace, name: str) -> Path:

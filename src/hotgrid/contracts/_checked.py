@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError, ContractError
 
 from ._contract import Contract, as_contract, traced_as
 from ._explain import explained, location, nearest
-from ._matcher import Matcher, read_shape
+from ._matcher import Matcher, native_matcher, read_shape, undecided
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,7 +77,9 @@ class _Parameter:
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         parameters = inspect.signature(function).parameters
-        listed = [n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        listed = [
+            n for n, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
         if name not in listed:
             raise ArgumentError(
                 f"`{name}` is not a parameter of `{_called(function)}`{nearest(name, listed)} "
@@ -98,7 +100,7 @@ class _Parameter:
 class _Inputs:
     """The argument contracts of one function."""
 
-    __slots__ = ("bound", "matcher", "names", "parameters")
+    __slots__ = ("bound", "fast", "matcher", "names", "parameters")
 
     def __init__(
         self, function: Callable[..., Any], contracts: Mapping[str, Text], bound: list[str]
@@ -107,6 +109,7 @@ class _Inputs:
         self.parameters = tuple(_Parameter(function, name) for name in contracts)
         groups = [as_contract(text)._matcher.groups[0] for text in contracts.values()]
         self.matcher = Matcher(tuple(groups))
+        self.fast = _fast(self.matcher)
         self.bound = []
         for path in bound:
             root, _, rest = path.partition(".")
@@ -131,7 +134,8 @@ class _Inputs:
     def _traced_check(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Mapping[str, int]:
-        found = self.matcher.decide(self._bindings(args, kwargs), *self._shapes(args, kwargs))
+        bindings, shapes = self._bindings(args, kwargs), self._shapes(args, kwargs)
+        found = self.matcher.decide_present(bindings, *shapes)
         if isinstance(found, tuple):
             raise ContractError(f"{found[0].reason} (argument {self.names[found[0].group]})")
         return found
@@ -140,7 +144,7 @@ class _Inputs:
     def check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, int]:
         shapes = self._shapes(args, kwargs)
         bindings = self._bindings(args, kwargs)
-        found = self.matcher.fast(bindings, *shapes)
+        found = self.fast(bindings, *shapes)
         if found is None:
             return _decided(self.matcher, bindings, shapes, self.names)
         return found
@@ -149,7 +153,7 @@ class _Inputs:
 class _Outputs:
     """The result contracts of one function."""
 
-    __slots__ = ("called", "many", "matcher", "names")
+    __slots__ = ("called", "fast", "many", "matcher", "names")
 
     def __init__(self, function: Callable[..., Any], returns: Text | Sequence[Text]) -> None:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
@@ -161,9 +165,8 @@ class _Outputs:
         self.many = not isinstance(returns, str | Contract)
         texts = [returns] if isinstance(returns, str | Contract) else list(returns)
         self.matcher = Matcher(tuple(as_contract(text)._matcher.groups[0] for text in texts))
-        self.names = tuple(
-            f"result {i}" if self.many else "result" for i in range(len(texts))
-        )
+        self.fast = _fast(self.matcher)
+        self.names = tuple(f"result {i}" if self.many else "result" for i in range(len(texts)))
 
     def _shapes(self, result: Any) -> Sequence[Any]:
         if not self.many:
@@ -176,21 +179,26 @@ class _Outputs:
         return result
 
     def _traced_check(self, result: Any, bindings: Mapping[str, int]) -> None:
-        found = self.matcher.decide(bindings, *self._shapes(result))
+        found = self.matcher.decide_present(bindings, *self._shapes(result))
         if isinstance(found, tuple):
             raise ContractError(f"{found[0].reason} ({self.names[found[0].group]})")
 
     @traced_as(_traced_check)
     def check(self, result: Any, bindings: Mapping[str, int]) -> None:
         shapes = self._shapes(result)
-        if self.matcher.fast(bindings, *shapes) is None:
+        if self.fast(bindings, *shapes) is None:
             _decided(self.matcher, bindings, shapes, self.names)
+
+
+def _fast(matcher: Matcher) -> Callable[..., Mapping[str, int] | None]:
+    native = native_matcher(matcher) if matcher.groups else None
+    return native.try_match_present if native else undecided
 
 
 def _decided(
     matcher: Matcher, bindings: Any, shapes: Sequence[Any], names: Sequence[str]
 ) -> Mapping[str, int]:
-    found = matcher.decide(bindings, *shapes)
+    found = matcher.decide_present(bindings, *shapes)
     if isinstance(found, tuple):
         sizes = [None if shape is None else read_shape(shape) for shape in shapes]
         problem, known = found

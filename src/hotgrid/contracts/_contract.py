@@ -1,14 +1,14 @@
 """`Contract`: what a shape must be, written once, checked in a fraction of a microsecond."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, TypeVar
 
 from hotgrid.errors import ContractError
 
 from ._explain import explained, location, unknown_key, written
 from ._expression import names_in
-from ._matcher import Bindings, Matcher, read_shape
+from ._matcher import Bindings, Given, Matcher, native_matcher, read_bindings, read_shape, undecided
 from ._parse import parse
 from ._solve import Mismatch
 
@@ -31,8 +31,8 @@ def traced_as(plain: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _traced_check(
-    self: "Contract", shape: Any, bindings: Mapping[str, int] | None = None
-) -> Mapping[str, int]:
+    self: "Contract", shape: Any, bindings: Given | None = None
+) -> MutableMapping[str, int]:
     found = _parsed(self.text)._matcher.decide(bindings, shape)
     if isinstance(found, tuple):
         raise ContractError(f"{found[0].reason}, says the contract `{self.text}`")
@@ -40,8 +40,8 @@ def _traced_check(
 
 
 def _traced_try_check(
-    self: "Contract", shape: Any, bindings: Mapping[str, int] | None = None
-) -> Mapping[str, int] | None:
+    self: "Contract", shape: Any, bindings: Given | None = None
+) -> MutableMapping[str, int] | None:
     found = _parsed(self.text)._matcher.decide(bindings, shape)
     return None if isinstance(found, tuple) else found
 
@@ -50,7 +50,7 @@ def _traced_unpack(
     self: "Contract",
     keys: str | Sequence[str],
     shape: Any,
-    bindings: Mapping[str, int] | None = None,
+    bindings: Given | None = None,
 ) -> tuple[int, ...]:
     found = _traced_check(self, shape, bindings)
     return tuple([found[key] for key in _keys(keys)])
@@ -60,7 +60,7 @@ def _traced_try_unpack(
     self: "Contract",
     keys: str | Sequence[str],
     shape: Any,
-    bindings: Mapping[str, int] | None = None,
+    bindings: Given | None = None,
 ) -> tuple[int, ...] | None:
     found = _traced_try_check(self, shape, bindings)
     return None if found is None else tuple([found[key] for key in _keys(keys)])
@@ -91,14 +91,16 @@ class Contract:
         ContractSyntaxError: the text is not a contract; shows the place.
     """
 
-    __slots__ = ("_fast_match", "_fast_unpack", "_implied_keys", "_matcher", "text")
+    __slots__ = ("_check", "_implied_keys", "_matcher", "_try_check", "_unpack", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._matcher = Matcher((parse(text),))
-        self._fast_match = self._matcher.fast
-        native = self._matcher.native
-        self._fast_unpack = native.unpack if native else self._matcher.fast
+        plain = _Plain(self._matcher)
+        native = native_matcher(self._matcher, plain.check, plain.unpack)
+        self._check = native.match if native else plain.check
+        self._unpack = native.unpack if native else plain.unpack
+        self._try_check = native.try_match if native else undecided
         terms = self._matcher.groups[0]
         said = [[term.label] if term.label else names_in(term.expression) for term in terms]
         self._implied_keys = tuple(dict.fromkeys(name for names in said for name in names))
@@ -109,9 +111,7 @@ class Contract:
         return self._matcher.names
 
     @traced_as(_traced_check)
-    def check(
-        self, shape: Any, bindings: Mapping[str, int] | None = None
-    ) -> Mapping[str, int]:
+    def check(self, shape: Any, bindings: Given | None = None) -> MutableMapping[str, int]:
         """Check a shape and return the size of every name.
 
         Arguments:
@@ -130,15 +130,14 @@ class Contract:
             ContractError: the shape does not meet the contract, or does not
                 determine every name that is needed to say so.
         """
-        found = self._fast_match(bindings, shape)
-        return self._check(shape, bindings) if found is None else found
+        return self._check(bindings, shape)
 
     @traced_as(_traced_unpack)
     def unpack(
         self,
         keys: str | Sequence[str],
         shape: Any,
-        bindings: Mapping[str, int] | None = None,
+        bindings: Given | None = None,
     ) -> tuple[int, ...]:
         """Check a shape and return the sizes of the names asked for, in that order.
 
@@ -153,19 +152,19 @@ class Contract:
         Raises:
             ContractError: as `check`, or a key is not in the contract.
         """
-        return self._fast_unpack(keys, shape, bindings) or self._unpack(keys, shape, bindings)
+        return self._unpack(keys, shape, bindings)
 
     @traced_as(_traced_try_check)
     def try_check(
-        self, shape: Any, bindings: Mapping[str, int] | None = None
-    ) -> Mapping[str, int] | None:
+        self, shape: Any, bindings: Given | None = None
+    ) -> MutableMapping[str, int] | None:
         """As `check`, but None instead of an error when the shape does not fit.
 
         Example:
             >>> Contract("b c").try_check((2, 3, 4)) is None
             True
         """
-        found = self._fast_match(bindings, shape)
+        found = self._try_check(bindings, shape)
         return _traced_try_check(self, shape, bindings) if found is None else found
 
     @traced_as(_traced_try_unpack)
@@ -173,7 +172,7 @@ class Contract:
         self,
         keys: str | Sequence[str],
         shape: Any,
-        bindings: Mapping[str, int] | None = None,
+        bindings: Given | None = None,
     ) -> tuple[int, ...] | None:
         """As `unpack`, but None instead of an error when the shape does not fit.
 
@@ -181,38 +180,11 @@ class Contract:
             >>> Contract("b c").try_unpack("b c", (2, 3, 4)) is None
             True
         """
-        wanted = self._known(keys)
+        wanted = _known_keys(self._matcher, keys)
         found = self.try_check(shape, bindings)
         if found is None or any(key not in found for key in wanted):
             return None
         return tuple(found[key] for key in wanted)
-
-    def _check(self, shape: Any, bindings: Any) -> Bindings:
-        found = self._matcher.decide(bindings, shape)
-        if isinstance(found, tuple):
-            problem, known = found
-            raise explained(
-                self._matcher, problem, [read_shape(shape)], known, at=location()
-            ) from None
-        return found
-
-    def _unpack(self, keys: str | Sequence[str], shape: Any, bindings: Any) -> tuple[int, ...]:
-        wanted = self._known(keys)
-        found = self._check(shape, bindings)
-        for key in wanted:
-            if key not in found:
-                problem = Mismatch(0, f"the shape does not determine `{key}`")
-                raise explained(
-                    self._matcher, problem, [read_shape(shape)], found, at=location()
-                )
-        return tuple([found[key] for key in wanted])
-
-    def _known(self, keys: str | Sequence[str]) -> tuple[str, ...]:
-        wanted = _keys(keys)
-        for key in wanted:
-            if key not in self.names:
-                raise unknown_key(key, self.names, str(self))
-        return wanted
 
     def __str__(self) -> str:
         return written(self._matcher.groups[0])
@@ -230,10 +202,47 @@ class Contract:
         return Contract, (self.text,)
 
 
+class _Plain:
+    """A contract in plain Python.
+
+    All there is without a native core, and the last word where the core is unsure.
+    """
+
+    __slots__ = ("matcher",)
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+
+    def check(self, bindings: Any, shape: Any) -> Bindings:
+        found = self.matcher.decide(bindings, shape)
+        if isinstance(found, tuple):
+            problem, known = found
+            raise explained(self.matcher, problem, [read_shape(shape)], known, at=location())
+        return found
+
+    def unpack(self, keys: str | Sequence[str], shape: Any, bindings: Any) -> tuple[int, ...]:
+        wanted = _known_keys(self.matcher, keys)
+        found = self.check(bindings, shape)
+        for key in wanted:
+            if key not in found:
+                problem = Mismatch(0, f"the shape does not determine `{key}`")
+                sizes = [read_shape(shape)]
+                raise explained(self.matcher, problem, sizes, found, at=location())
+        return tuple([found[key] for key in wanted])
+
+
 def _keys(keys: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(keys, str):
         return tuple(keys.replace(",", " ").split())
     return tuple(keys)
+
+
+def _known_keys(matcher: Matcher, keys: str | Sequence[str]) -> tuple[str, ...]:
+    wanted = _keys(keys)
+    for key in wanted:
+        if key not in matcher.names:
+            raise unknown_key(key, matcher.names, written(matcher.groups[0]))
+    return wanted
 
 
 @functools.lru_cache(maxsize=1024)
@@ -257,8 +266,8 @@ def as_contract(contract: str | Contract) -> Contract:
 
 
 def assert_shape(
-    contract: str | Contract, shape: Any, bindings: Mapping[str, int] | None = None
-) -> Mapping[str, int]:
+    contract: str | Contract, shape: Any, bindings: Given | None = None
+) -> MutableMapping[str, int]:
     """Check a shape against a contract written in place.
 
     A text is parsed once and remembered.
@@ -275,7 +284,7 @@ def assert_shape(
 
 
 def unpack_shape(
-    contract: str | Contract, shape: Any, bindings: Mapping[str, int] | None = None
+    contract: str | Contract, shape: Any, bindings: Given | None = None
 ) -> tuple[int, ...]:
     """Check a shape and return the sizes it names, without listing the names again.
 
@@ -291,6 +300,6 @@ def unpack_shape(
         ContractError: the shape does not meet the contract.
     """
     found = as_contract(contract)
-    given = () if bindings is None else bindings
+    given = read_bindings(bindings)
     keys = [key for key in found._implied_keys if key not in given]
-    return found.unpack(tuple(keys), shape, bindings)
+    return found.unpack(tuple(keys), shape, given)

@@ -1,7 +1,6 @@
 """The words of a mismatch: one block that says what, where and why."""
 
 import difflib
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +20,12 @@ def written(terms: Sequence[Term]) -> str:
 
 def location() -> str | None:
     """The caller's line: the nearest frame that is not ours."""
-    frame = sys._getframe(1)
+    # Through an exception, because torch.compile warns loudly about sys._getframe.
+    try:
+        raise LookupError
+    except LookupError as here:
+        trace = here.__traceback__
+    frame = trace.tb_frame if trace else None
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith(_HERE):
             name = Path(frame.f_code.co_filename).name

@@ -6,7 +6,7 @@ the readable solver then decides. Without the core the solver does it all.
 
 import operator
 from collections.abc import Iterable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
@@ -16,6 +16,8 @@ from ._parse import Term
 from ._solve import Mismatch, solve
 
 _LARGEST = 2**63 - 1
+
+Given: TypeAlias = Mapping[str, SupportsIndex] | Iterable[tuple[str, SupportsIndex]]
 
 
 class Bindings(dict[str, int]):
@@ -32,26 +34,64 @@ class Bindings(dict[str, int]):
 
 
 class Matcher:
-    """Contracts over shared names, ready to be matched.
+    """Contracts over shared names, and the plain Python way to match them."""
 
-    `fast(bindings, *shapes)` is the native match, or a function that always
-    leaves the decision to `decide`.
-    """
-
-    __slots__ = ("fast", "groups", "names", "native")
+    __slots__ = ("groups", "names")
 
     def __init__(self, groups: tuple[tuple[Term, ...], ...]) -> None:
         self.groups = groups
         self.names = _names(groups)
-        self.native = _native_matcher(groups, self.names)
-        self.fast = self.native.match if self.native else _undecided
 
     def decide(self, bindings: Any, *shapes: Any) -> Bindings | tuple[Mismatch, Bindings]:
         """The bindings, or what is wrong and what was bound until then."""
+        sizes: list[tuple[int, ...] | None] = [read_shape(shape) for shape in shapes]
+        return self._decided(bindings, sizes)
+
+    def decide_present(
+        self, bindings: Any, *shapes: Any
+    ) -> Bindings | tuple[Mismatch, Bindings]:
+        """As `decide`, but a shape that is None is not checked."""
         sizes = [None if shape is None else read_shape(shape) for shape in shapes]
+        return self._decided(bindings, sizes)
+
+    def _decided(
+        self, bindings: Any, sizes: list[tuple[int, ...] | None]
+    ) -> Bindings | tuple[Mismatch, Bindings]:
         known = read_bindings(bindings)
         problem = solve(self.groups, sizes, known)
         return known if problem is None else (problem, known)
+
+
+def native_matcher(matcher: Matcher, check: Any = None, unpack: Any = None) -> Any:
+    """The native form of a matcher, or None where the core is absent or it is beyond it.
+
+    `check` and `unpack` are asked when the native form is unsure; they must not
+    hold on to what this returns.
+    """
+    factors = [abs(f) for terms in matcher.groups for term in terms for f, _ in term.terms]
+    terms = sum(map(len, matcher.groups))
+    fits = len(matcher.names) <= 64 and terms <= 64 and max(factors, default=0) <= _LARGEST
+    if not (fits and _native.available()):
+        return None
+    slot = {name: i for i, name in enumerate(matcher.names)}
+    groups = []
+    for group in matcher.groups:
+        rest = next((i for i, term in enumerate(group) if term.kind == "rest"), -1)
+        steps = [
+            (
+                term.kind == "size",
+                slot[term.label] if term.label else -1,
+                [(f, [(slot[n], e) for n, e in monomial]) for f, monomial in term.terms],
+            )
+            for term in group
+        ]
+        groups.append((rest, steps))
+    return _native.core().Matcher(list(matcher.names), groups, check, unpack)
+
+
+def undecided(bindings: Any, *shapes: Any) -> None:
+    """What stands in for the native match where there is none: never sure."""
+    return
 
 
 def read_shape(shape: Any) -> tuple[int, ...]:
@@ -69,7 +109,7 @@ def read_shape(shape: Any) -> tuple[int, ...]:
                 f"of type {type(given).__name__}"
             )
     try:
-        sizes = tuple([operator.index(size) for size in shape])
+        sizes = tuple([_whole(size) for size in shape])
     except TypeError:
         raise ArgumentError(f"a shape is made of whole numbers, got {shape!r}") from None
     for size in sizes:
@@ -78,9 +118,7 @@ def read_shape(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def read_bindings(
-    bindings: Mapping[str, int] | Iterable[tuple[str, int]] | None,
-) -> Bindings:
+def read_bindings(bindings: Given | None) -> Bindings:
     """A fresh copy of given bindings.
 
     Raises:
@@ -92,7 +130,7 @@ def read_bindings(
     try:
         items = dict(bindings).items()
         for name, value in items:
-            known[name] = operator.index(value)
+            known[name] = _whole(value)
     except (TypeError, ValueError):
         raise ArgumentError(
             f"bindings are names with whole numbers such as {{'window': 4}}, got {bindings!r}"
@@ -100,8 +138,10 @@ def read_bindings(
     return known
 
 
-def _undecided(bindings: Any, *shapes: Any) -> None:
-    return None
+def _whole(number: Any) -> int:
+    # Integers are passed as they are: under torch.compile they may be symbols, which
+    # `operator.index` would pin to the value of the moment.
+    return number if isinstance(number, int) else operator.index(number)
 
 
 def _names(groups: tuple[tuple[Term, ...], ...]) -> tuple[str, ...]:
@@ -114,27 +154,6 @@ def _names(groups: tuple[tuple[Term, ...], ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _native_matcher(groups: tuple[tuple[Term, ...], ...], names: tuple[str, ...]) -> Any:
-    """The native matcher, or None where it is absent or the contract is beyond it."""
-    factors = [abs(f) for terms in groups for term in terms for f, _ in term.terms]
-    fits = len(names) <= 64 and sum(map(len, groups)) <= 64 and max(factors, default=0) <= _LARGEST
-    if not (fits and _native.available()):
-        return None
-    slot = {name: i for i, name in enumerate(names)}
-    specs = []
-    for terms in groups:
-        rest = next((i for i, term in enumerate(terms) if term.kind == "rest"), -1)
-        steps = [
-            (
-                term.kind == "size",
-                slot[term.label] if term.label else -1,
-                [(f, [(slot[n], e) for n, e in monomial]) for f, monomial in term.terms],
-            )
-            for term in terms
-        ]
-        specs.append((rest, steps))
-    return _native.core().Matcher(list(names), specs)
-
-
 if _native.available():
-    MutableMapping.register(_native.core().Bindings)
+    # An abstract class can be told who else keeps its promises; type checkers cannot.
+    MutableMapping.register(_native.core().Bindings)  # pyright: ignore[reportAttributeAccessIssue]

@@ -143,13 +143,12 @@ class _Parser:
 
     def product(self) -> Expression:
         parts = [self.power()]
-        while True:
-            if self.accept("*"):
-                parts.append(self.power())
-            elif self.depth and (self.here.kind in _FACTORS or self.here.text == "("):
-                parts.append(self.power())
-            else:
-                return parts[0] if len(parts) == 1 else Product(tuple(parts))
+        while self.accept("*") or (self.depth and self.starts_a_factor()):
+            parts.append(self.power())
+        return parts[0] if len(parts) == 1 else Product(tuple(parts))
+
+    def starts_a_factor(self) -> bool:
+        return self.here.kind in _FACTORS or self.here.text == "("
 
     def power(self) -> Expression:
         base = self.factor()
@@ -176,10 +175,10 @@ class _Parser:
                 self.fail("no dimension is that large", token)
             self.at += 1
             return Integer(int(token.text))
-        if token.kind in _FACTORS and token.text != "_":
-            self.at += 1
-            return Name(self.name(token))
-        self.fail(self.missing(token), token)
+        if token.kind not in _FACTORS or token.text == "_":
+            self.fail(self.missing(token), token)
+        self.at += 1
+        return Name(self.name(token))
 
     def parenthesis(self, opening: _Token) -> Expression:
         if self.accept(")"):
@@ -230,9 +229,9 @@ class _Parser:
             if not found:
                 self.fail(f"`{self.text[at]}` means nothing here", _Token("", " ", at))
             token = _Token(found.lastgroup or "", found.group(), at)
-            if tokens and tokens[-1].kind == "integer" and token.kind == "name":
-                if tokens[-1].end == at:
-                    self.fail(f"write `{tokens[-1].text}*{token.text}` for a product", token)
+            before = tokens[-1] if tokens else token
+            if before.kind == "integer" and token.kind == "name" and before.end == at:
+                self.fail(f"write `{before.text}*{token.text}` for a product", token)
             if token.kind != "blank":
                 tokens.append(token)
             at = token.end

@@ -2,13 +2,13 @@
 
 import itertools
 import sys
-from collections.abc import Mapping
 from types import CodeType
 from typing import Any
 
 from hotgrid.errors import ArgumentError
 
 from ._contract import Contract, as_contract, traced_as
+from ._matcher import Given
 
 _FIRST_CALLS = 10
 
@@ -72,11 +72,11 @@ class PeriodicContract:
         self.contract = as_contract(contract)
         self._schedule = Schedule(longest)
 
-    def _traced_check(self, shape: Any, bindings: Mapping[str, int] | None = None) -> None:
+    def _traced_check(self, shape: Any, bindings: Given | None = None) -> None:
         self.contract.check(shape, bindings)
 
     @traced_as(_traced_check)
-    def check(self, shape: Any, bindings: Mapping[str, int] | None = None) -> None:
+    def check(self, shape: Any, bindings: Given | None = None) -> None:
         """Check the shape if this call is due.
 
         Raises:
@@ -93,7 +93,7 @@ _call_sites: dict[tuple[CodeType, int], Schedule] = {}
 def _traced_assert(
     contract: str | Contract,
     shape: Any,
-    bindings: Mapping[str, int] | None = None,
+    bindings: Given | None = None,
     longest: int = 1000,
 ) -> None:
     as_contract(contract).check(shape, bindings)
@@ -103,7 +103,7 @@ def _traced_assert(
 def assert_shape_periodically(
     contract: str | Contract,
     shape: Any,
-    bindings: Mapping[str, int] | None = None,
+    bindings: Given | None = None,
     longest: int = 1000,
 ) -> None:
     """As `assert_shape`, on a thinning schedule kept for each place it is called from.

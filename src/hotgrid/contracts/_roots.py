@@ -5,6 +5,7 @@ of zero or more are of interest.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def whole_roots(coefficients: Sequence[int]) -> list[int]:
@@ -15,8 +16,8 @@ def whole_roots(coefficients: Sequence[int]) -> list[int]:
     lowest, highest = coefficients[0], coefficients[-1]
     degree = len(coefficients) - 1
     if not any(coefficients[1:-1]):
-        power, rest = divmod(-lowest, highest)
-        if rest or power < 0:
+        power = -lowest // highest
+        if power * highest != -lowest or power < 0:
             return []
         root = whole_power_root(power, degree)
         return [root] if root**degree == power else []
@@ -24,7 +25,7 @@ def whole_roots(coefficients: Sequence[int]) -> list[int]:
     limit = 2 + max(abs(c) for c in coefficients[:-1]) // abs(highest)
     points = _monotone_points(coefficients, limit)
     found = {x for x in points if _value(coefficients, x) == 0}
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in pairwise(points):
         root = _sign_change(coefficients, low, high)
         if root is not None and _value(coefficients, root) == 0:
             found.add(root)
@@ -65,7 +66,7 @@ def _monotone_points(coefficients: Sequence[int], limit: int) -> list[int]:
         return [0, limit]
     slope = [i * c for i, c in enumerate(coefficients)][1:]
     points = set(outer := _monotone_points(slope, limit))
-    for low, high in zip(outer, outer[1:], strict=False):
+    for low, high in pairwise(outer):
         turn = _sign_change(slope, low, high)
         if turn is not None:
             points |= {turn, min(turn + 1, limit)}

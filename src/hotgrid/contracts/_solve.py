@@ -112,8 +112,9 @@ def _settle(equation: Equation, bindings: Bindings) -> tuple[bool, Mismatch | No
         return False, None
     name = names.pop()
     if len(unknown) == 1 and unknown[0][1][0][1] == 1:
-        quotient, remainder = divmod(-known, unknown[0][0])
-        roots = [quotient] if remainder == 0 and quotient >= 0 else []
+        # Not divmod: torch.compile cannot take it of a symbolic size.
+        quotient = -known // unknown[0][0]
+        roots = [quotient] if quotient * unknown[0][0] == -known and quotient >= 0 else []
     else:
         roots = _roots_of(known, unknown)
     if not roots:

@@ -47,18 +47,18 @@ def shift(
         tensor([2, 3, 0])
     """
     offsets = per_dim(x, "offset", offset, dims)
-    boundary_ = expect_boundary(boundary, x.dtype)
-    if boundary_ == "periodic":
+    beyond = expect_boundary(boundary, x.dtype)
+    if beyond == "periodic":
         return torch.roll(x, [-o for o in offsets.values()], list(offsets))
     widths: dict[int, tuple[int, int]] = {}
     for dim, o in offsets.items():
         n = x.shape[dim]
         # Beyond the last cell an edge repeats that cell, so it must survive the cut.
-        reach = max(n - 1, 0) if boundary_ == "edge" else n
+        reach = max(n - 1, 0) if beyond == "edge" else n
         ahead, back = min(max(o, 0), reach), min(max(-o, 0), reach)
         x = x.narrow(dim, ahead, n - ahead - back)
         widths[dim] = (back, ahead)
-    return extend(x, widths, boundary_)
+    return extend(x, widths, beyond)
 
 
 def windows(
@@ -148,9 +148,9 @@ def convolve(
         tensor([3, 2, 2, 2])
     """
     sizes = per_dim(x, "size", size, None)
-    boundary_ = expect_boundary(boundary, x.dtype, ("valid", "periodic", "edge"))
-    if boundary_ != "valid":
-        x = extend(x, {dim: ((k - 1) // 2, k // 2) for dim, k in sizes.items()}, boundary_)
+    beyond = expect_boundary(boundary, x.dtype, ("valid", "periodic", "edge"))
+    if beyond != "valid":
+        x = extend(x, {dim: ((k - 1) // 2, k // 2) for dim, k in sizes.items()}, beyond)
     seen = windows(x, size, stride)
     values = fn(seen)
     counts = seen.shape[x.ndim - len(sizes) : x.ndim]

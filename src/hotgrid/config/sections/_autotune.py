@@ -8,6 +8,7 @@ from hotgrid.config._rules import Number, OneOf, Whole, WordOrFile
 from hotgrid.config._section import Section, about
 
 AutotuneLevel = Literal["minimal", "balanced", "extensive", "full"]
+"""How hard the tuner tries."""
 
 
 @dataclass(frozen=True, kw_only=True)

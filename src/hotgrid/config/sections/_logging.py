@@ -7,9 +7,12 @@ from hotgrid.config._rules import File, ListOf, OneOf, WordOrFile
 from hotgrid.config._section import Named, Section, about
 
 Level = Literal["off", "error", "warning", "info", "debug"]
+"""How much is logged."""
 LEVELS: tuple[Level, ...] = get_args(Level)
+"""Every level, from silent to chatty."""
 TargetWord = Literal["stdout", "stderr", "log"]
 Target: TypeAlias = TargetWord | File
+"""Where a record goes: a word, or a file."""
 
 _LEVEL, _TARGETS = OneOf(Level), ListOf(WordOrFile(TargetWord))
 

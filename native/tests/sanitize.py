@@ -1,0 +1,79 @@
+"""Build the native core under sanitizers and run its tests, and Python's over it.
+
+python native/tests/sanitize.py [thread|address] ...
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = {"address": "address,undefined", "thread": "thread"}
+
+
+def run(*command: str, **environment: str) -> None:
+    """Run a command from the root; a failure ends the program with its exit code."""
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def native_tests(kind: str, build: Path) -> None:
+    """The C++ tests under one sanitizer, on the best instruction set and without one."""
+    tool = shutil.which("cmake") or "cmake"
+    where = ["-S", str(ROOT), "-B", str(build)]
+    options = [
+        f"-DHOTGRID_SANITIZE={KINDS[kind]}",
+        "-DHOTGRID_TESTS=ON",
+        "-DHOTGRID_PYTHON=OFF",
+    ]
+    run(tool, *where, *options, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "--log-level=WARNING")
+    run(tool, "--build", str(build), "--parallel", "2")
+    for isa in ({}, {"HOTGRID_ISA": "scalar"}):
+        run(str(build / "native_tests"), HOTGRID_THREADS="4", **isa)
+
+
+def python_tests(build: Path) -> None:
+    """The contract tests over a core built with the address sanitizer."""
+    tool = shutil.which("cmake") or "cmake"
+    options = ["-DHOTGRID_SANITIZE=address,undefined", "-DHOTGRID_PYTHON=ON"]
+    options += [f"-DPython_EXECUTABLE={sys.executable}", "--log-level=WARNING"]
+    run(tool, "-S", str(ROOT), "-B", str(build), *options)
+    run(tool, "--build", str(build), "--parallel", "2", "--target", "_core")
+    package = build / "package" / "hotgrid"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(ROOT / "src" / "hotgrid", package)
+    for core in build.glob("_core*.so"):
+        shutil.copy(core, package / "_native")
+    runtime = subprocess.run(
+        ["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    )
+    site = next(path for path in sys.path if path.endswith("site-packages"))
+    # -S keeps the installed hotgrid away. Leaks are not watched: CPython keeps memory.
+    code = (
+        f"import sys; sys.path[:0] = [{str(package.parent)!r}, {site!r}]; "
+        "import hotgrid._native as n; assert n.available(), n.missing(); "
+        "assert 'package' in n.core().__file__; import pytest; "
+        "sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist',"
+        " 'tests/contracts', '--ignore=tests/contracts/test_compile.py']))"
+    )
+    run(
+        sys.executable, "-S", "-c", code,
+        LD_PRELOAD=runtime.stdout.strip(),
+        ASAN_OPTIONS="detect_leaks=0",
+    )  # fmt: skip
+
+
+def main() -> None:
+    """All sanitizers, or the ones named."""
+    for kind in sys.argv[1:] or KINDS:
+        print(f"== {kind} sanitizer", flush=True)
+        native_tests(kind, ROOT / "build" / f"sanitize-{kind}")
+        if kind == "address":
+            python_tests(ROOT / "build" / "sanitize-python")
+
+
+if __name__ == "__main__":
+    main()

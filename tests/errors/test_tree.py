@@ -1,0 +1,54 @@
+"""The exceptions are the ones the docstring draws, and catch as one would expect."""
+
+import re
+
+import pytest
+
+from hotgrid import errors
+
+EXPECTED_BASES = {
+    "ContractError": ValueError,
+    "ContractSyntaxError": ValueError,
+    "ConfigError": ValueError,
+    "ArgumentError": ValueError,
+    "DimensionError": IndexError,
+    "MissingPartError": ImportError,
+}
+
+
+def drawn() -> dict[str, str]:
+    """Child and parent of every line of the tree in the docstring."""
+    parents: list[str] = []
+    tree = {}
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"    ([│ ]*)(?:├── |└── )?(\w+Error)\b", line)
+        if found:
+            depth = 0 if "── " not in line else 1 + len(found.group(1)) // 4
+            parents = [*parents[:depth], found.group(2)]
+            if depth:
+                tree[found.group(2)] = parents[depth - 1]
+    return tree
+
+
+def test_the_drawing_is_the_truth():
+    tree = drawn()
+    classes = {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert tree.keys() == classes.keys() - {"HotgridError"}
+    for child, parent in tree.items():
+        assert classes[child].__bases__[0] is classes[parent]
+
+
+@pytest.mark.parametrize(("name", "builtin"), EXPECTED_BASES.items())
+def test_each_is_also_the_builtin_one_would_catch(name, builtin):
+    kind = getattr(errors, name)
+    assert issubclass(kind, builtin)
+    assert issubclass(kind, errors.HotgridError)
+    assert str(kind("what is wrong")) == "what is wrong"
+
+
+def test_every_expected_base_is_listed():
+    assert EXPECTED_BASES.keys() == drawn().keys()

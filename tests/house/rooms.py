@@ -1,0 +1,48 @@
+"""What the laws of the house read: the floors of the design, and the rooms that exist."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "hotgrid"
+DOCS = ROOT / "docs"
+
+# Top to bottom. Imports go only downward; rooms of one floor do not see each other.
+FLOORS = (
+    ("cli",),
+    ("vision", "chat", "blt"),
+    ("train",),
+    ("nn", "grid"),
+    ("store", "data", "tokens", "web"),
+    ("cluster",),
+    ("kernels",),
+    ("tensors",),
+    ("contracts", "config"),
+    ("errors", "_native"),
+)
+
+# A folder that only holds bytecode was left behind by another branch.
+FOLDERS = sorted(path.name for path in SOURCE.iterdir() if any(path.rglob("*.py")))
+
+# Rooms and the rooms inside them, such as `kernels` and `kernels.tune`.
+PACKAGES = sorted(
+    ".".join(path.parent.relative_to(SOURCE).parts)
+    for folder in FOLDERS
+    for path in (SOURCE / folder).rglob("__init__.py")
+)
+
+
+def titled(room: str) -> str:
+    """The name of a room in docs and tests: `_native` is `native` there."""
+    return room.lstrip("_")
+
+
+def tracked(*folders: str) -> list[Path]:
+    """Every file that git tracks or would track, below folders or in the whole tree."""
+    # The tree may belong to another user, as it does in a container.
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "-co", "--exclude-standard"]
+    found = subprocess.run(
+        [*command, "--", *folders], cwd=ROOT, capture_output=True, check=True
+    )
+    paths = [ROOT / name.decode() for name in found.stdout.split(b"\0") if name]
+    return [path for path in paths if path.is_file()]

@@ -1,0 +1,67 @@
+"""A room shows exactly the names it promised, and its `__init__` is only a list of them."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import hotgrid
+
+from .rooms import FOLDERS, PACKAGES, SOURCE
+
+PROMISED = tomllib.loads(Path(__file__).with_name("exports.toml").read_text(encoding="utf-8"))
+
+
+def opened(package: str) -> ast.Module:
+    path = SOURCE.joinpath(*package.split("."), "__init__.py")
+    return ast.parse(path.read_text(encoding="utf-8"), path)
+
+
+def public_names(package: str) -> list[str]:
+    imports = [line for line in opened(package).body if isinstance(line, ast.ImportFrom)]
+    return sorted(name.asname or name.name for line in imports for name in line.names)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_init_of_a_room_is_a_docstring_and_names(package: str):
+    tree = opened(package)
+    assert ast.get_docstring(tree), "say in a docstring what the room is for"
+    for line in tree.body[1:]:
+        assert isinstance(line, ast.ImportFrom), (
+            f"line {line.lineno}: only `from ._file import Name as Name`"
+        )
+        own, errors = line.level == 1 and line.module, line.module == "hotgrid.errors"
+        assert own or errors, f"line {line.lineno}: names come from the room's own files"
+        for name in line.names:
+            assert name.asname == name.name, (
+                f"line {line.lineno}: write `{name.name} as {name.name}`, "
+                "so that readers and type checkers take it for public"
+            )
+
+
+@pytest.mark.parametrize("package", sorted({*PACKAGES, *PROMISED}))
+def test_the_public_names_of_a_room_are_those_it_promised(package: str):
+    found = public_names(package) if package in PACKAGES else []
+    promised = PROMISED.get(package, [])
+    assert found == promised, (
+        f"hotgrid.{package} shows {sorted({*found} - {*promised})} beyond its promise and "
+        f"lacks {sorted({*promised} - {*found})}. Others build on public names. If you mean "
+        f"it, change `{package}` in tests/house/exports.toml (sorted), tell of it on the "
+        "room's docs page and in CHANGELOG.md; a name that goes needs a deprecation first."
+    )
+
+
+def test_hotgrid_opens_every_room_that_is_not_private():
+    rooms = [room for room in FOLDERS if not room.startswith("_")]
+    assert [name for name in dir(hotgrid) if not name.startswith("_")] == rooms
+    assert all(getattr(hotgrid, room).__name__ == f"hotgrid.{room}" for room in rooms)
+
+
+def test_type_checkers_see_the_same_rooms():
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    guarded = next(line for line in tree.body if isinstance(line, ast.If))
+    [line] = guarded.body
+    assert isinstance(line, ast.ImportFrom)
+    seen = [name.asname for name in line.names]
+    assert seen == [name for name in dir(hotgrid) if not name.startswith("_")]

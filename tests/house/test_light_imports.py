@@ -1,0 +1,23 @@
+"""Looking around in the house costs nothing: no torch until someone computes."""
+
+import subprocess
+import sys
+
+from .rooms import FOLDERS
+
+LIGHT = ("errors", "_native", "contracts", "config", "tokens", "cli")
+PROGRAM = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+    heavy = {"torch", "numpy", "cyclopts", "rich"} & set(sys.modules)
+    if heavy:
+        sys.exit(f"importing {name} loads {sorted(heavy)}; import them inside functions")
+"""
+
+
+def test_light_rooms_load_neither_tensors_nor_the_command_line_parser():
+    rooms = ["hotgrid", *(f"hotgrid.{room}" for room in LIGHT if room in FOLDERS)]
+    command = [sys.executable, "-c", PROGRAM, *rooms]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
