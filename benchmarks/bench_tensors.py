@@ -32,7 +32,7 @@ def by_convolve(x: torch.Tensor, boundary) -> torch.Tensor:
         around = w[..., 0, 1] + w[..., 2, 1] + w[..., 1, 0] + w[..., 1, 2]
         return w[..., 1, 1] + 0.2 * (around - 4 * w[..., 1, 1])
 
-    return convolve(rule, x, 3, boundary=boundary)
+    return convolve(rule, x, (3, 3), boundary=boundary)
 
 
 def seconds(step, x: torch.Tensor, repeats: int = 20) -> float:

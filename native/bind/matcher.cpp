@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <new>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -221,6 +222,21 @@ PyObject* wrong_count(const char* call) {
 
 enum class Unsure { ask, none };
 
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+
+// No C++ exception may pass through the interpreter.
+template <FastCall function>
+PyObject* guarded(PyObject* self, PyObject* const* args, Py_ssize_t count) noexcept {
+    try {
+        return function(self, args, count);
+    } catch (nb::python_error& problem) {
+        problem.restore();
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+    }
+    return nullptr;
+}
+
 template <Unsure unsure, bool skip_none>
 PyObject* match(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     const Matcher& m = matcher(self);
@@ -246,8 +262,6 @@ PyObject* unpack(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     return PyObject_Vectorcall(m.unpack(), args, std::size_t(count), nullptr);
 }
 
-using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
-
 PyMethodDef method(const char* name, FastCall function, const char* doc) {
     // Through void(*)(): the interpreter stores every kind of function as one type.
     return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
@@ -255,11 +269,11 @@ PyMethodDef method(const char* name, FastCall function, const char* doc) {
 }
 
 PyMethodDef methods[] = {
-    method("match", match<Unsure::ask, false>, "match(bindings, *shapes): the bindings."),
-    method("try_match", match<Unsure::none, false>, "As match, but None when unsure."),
-    method("try_match_present", match<Unsure::none, true>,
+    method("match", guarded<match<Unsure::ask, false>>, "match(bindings, *shapes): the bindings."),
+    method("try_match", guarded<match<Unsure::none, false>>, "As match, but None when unsure."),
+    method("try_match_present", guarded<match<Unsure::none, true>>,
            "As try_match, but a shape that is None is not checked."),
-    method("unpack", unpack, "unpack(keys, shape, bindings): sizes as a tuple."),
+    method("unpack", guarded<unpack>, "unpack(keys, shape, bindings): sizes as a tuple."),
     {nullptr, nullptr, 0, nullptr}};
 
 PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};

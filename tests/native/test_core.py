@@ -106,6 +106,8 @@ def _measured(queue: multiprocessing.SimpleQueue) -> None:
     queue.put(_native.core().copy_bandwidth(1 << 22, 1))
 
 
+# Newer Pythons warn of forking with threads about, which is the very thing tried here.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_the_pool_works_in_a_forked_child():
     _native.core().copy_bandwidth(1 << 22, 1)
     context = multiprocessing.get_context("fork")

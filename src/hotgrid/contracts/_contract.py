@@ -8,7 +8,15 @@ from hotgrid.errors import ContractError
 
 from ._explain import explained, location, unknown_key, written
 from ._expression import names_in
-from ._matcher import Bindings, Given, Matcher, native_matcher, read_bindings, read_shape, undecided
+from ._matcher import (
+    Bindings,
+    Given,
+    Matcher,
+    native_matcher,
+    read_bindings,
+    read_shape,
+    undecided,
+)
 from ._parse import parse
 from ._solve import Mismatch
 
