@@ -11,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <tuple>
@@ -159,30 +160,42 @@ class Matcher {
             if (slot < 0) return nullptr;
             slots.push_back(slot);
         }
+        // What is dropped goes last: its end, too, may run the user's code.
+        const nb::object old_keys = std::exchange(last_keys_, nb::borrow(keys));
+        const nb::object old_sizes = std::exchange(last_sizes_, nb::object());
         last_slots_ = std::move(slots);
-        last_keys_ = nb::borrow(keys);
-        last_sizes_.reset();
         return &last_slots_;
     }
 
-    // The sizes in `slots` as a tuple, a new reference. Sizes seldom change from one
-    // call to the next: the last tuple is handed out again while they do not.
-    PyObject* sizes(const std::vector<int>& slots, const Values& values) {
-        bool equal = last_sizes_.is_valid();
-        for (std::size_t i = 0; equal && i < slots.size(); ++i)
-            equal = last_values_[i] == values.value[slots[i]];
-        if (equal) return Py_NewRef(last_sizes_.ptr());
-        nb::object made = nb::steal(PyTuple_New(Py_ssize_t(slots.size())));
+    // The values of `keys` as a tuple, a new reference; Py_None when Python must decide.
+    // Sizes seldom change from one call to the next: the last tuple is handed out again
+    // while they do not.
+    PyObject* sizes(PyObject* keys, const Values& values) {
+        const std::vector<int>* slots = slots_of(keys);
+        if (!slots) return Py_NewRef(Py_None);
+        const std::size_t count = slots->size();
+        if (count > most_names) return Py_NewRef(Py_None);
+        // Copied first: making a tuple can start the garbage collector, which can run
+        // anything, this function included.
+        std::int64_t found[most_names];
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto slot = static_cast<unsigned>((*slots)[i]);
+            if (!values.has(slot)) return Py_NewRef(Py_None);
+            found[i] = values.value[slot];
+        }
+        if (last_sizes_.is_valid() && std::equal(found, found + count, last_values_.begin()))
+            return Py_NewRef(last_sizes_.ptr());
+        nb::object made = nb::steal(PyTuple_New(Py_ssize_t(count)));
         if (!made.is_valid()) return nullptr;
-        last_values_.resize(slots.size());
-        last_sizes_.reset();
-        for (std::size_t i = 0; i < slots.size(); ++i) {
-            last_values_[i] = values.value[slots[i]];
-            PyObject* number = PyLong_FromLongLong(last_values_[i]);
+        for (std::size_t i = 0; i < count; ++i) {
+            PyObject* number = PyLong_FromLongLong(found[i]);
             if (!number) return nullptr;
             PyTuple_SET_ITEM(made.ptr(), Py_ssize_t(i), number);
         }
-        last_sizes_ = made;
+        if (keys == last_keys_.ptr()) {
+            last_values_.assign(found, found + count);
+            last_sizes_ = made;
+        }
         return made.release().ptr();
     }
 
@@ -252,12 +265,14 @@ PyObject* match(PyObject* self, PyObject* const* args, Py_ssize_t count) {
 PyObject* unpack(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     Matcher& m = matcher(self);
     if (count != 3 || m.shapes() != 1) return wrong_count("keys, shape, bindings");
-    const std::vector<int>* slots = m.slots_of(args[0]);
     Given given;
-    bool sure = slots && m.read(args[2], given) && m.run(args + 1, given.values, false);
-    for (std::size_t i = 0; sure && i < slots->size(); ++i)
-        sure = given.values.has(unsigned((*slots)[i]));
-    if (sure) return m.sizes(*slots, given.values);
+    // Reading the shape can run the user's code; what is remembered of the keys is
+    // looked at only afterwards.
+    if (m.read(args[2], given) && m.run(args + 1, given.values, false)) {
+        PyObject* out = m.sizes(args[0], given.values);
+        if (out != Py_None) return out;
+        Py_DECREF(out);
+    }
     if (PyErr_Occurred()) return nullptr;
     return PyObject_Vectorcall(m.unpack(), args, std::size_t(count), nullptr);
 }

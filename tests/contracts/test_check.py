@@ -1,5 +1,6 @@
 """check, unpack and their trying forms, by example."""
 
+import concurrent.futures
 import json
 import pickle
 from collections.abc import MutableMapping
@@ -208,3 +209,46 @@ def test_contracts_written_in_place():
         assert_shape("b h w 3", (8, 32, 30, 4))
     with pytest.raises(ContractError):
         unpack_shape("b h", (8, 32, 30, 4))
+
+
+def test_a_shape_that_uses_the_same_contract_while_it_is_read():
+    contract = Contract("a b c d")
+
+    class Nosy:
+        depth = 0
+
+        @property
+        def shape(self):
+            if self.depth < 3:
+                self.depth += 1
+                contract.unpack(("d", "c", "b", "a") * 8, Nosy())
+                contract.unpack("b", (5, 6, 7, 8))
+                self.depth -= 1
+            return (1, 2, 3, 4)
+
+    Nosy.depth = 2
+    for _ in range(100):
+        assert contract.unpack(("a", "b"), Nosy()) == (1, 2)
+
+
+def test_threads_may_share_a_contract():
+    contract = Contract("a b c")
+
+    class Slow:
+        def __init__(self, *sizes):
+            self.sizes = sizes
+
+        @property
+        def shape(self):
+            return tuple(list(self.sizes))
+
+    def work(seed):
+        for i in range(2000):
+            a = seed + i % 7
+            if i % 2:
+                assert contract.unpack("c a", Slow(a, 2, 3)) == (3, a)
+            else:
+                assert contract.unpack(("a", "b", "c"), Slow(a, a, a)) == (a, a, a)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
