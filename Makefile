@@ -49,9 +49,15 @@ sanitize: setup  ## Run the native core under address, undefined and thread sani
 setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install what is pinned, build the core
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) build dist site out
+	rm -rf $(VENV) build dist site out .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# The compiler is asked for before anything is fetched: better said now than in two minutes.
 $(STAMPS)/python:
+	@if [ -n "$$CXX" ]; then set -- $$CXX; command -v "$$1" >/dev/null || \
+	  { echo "CXX=$$CXX names no compiler that is here; unset CXX or name one."; exit 1; }; \
+	elif ! command -v c++ >/dev/null && ! command -v g++ >/dev/null && ! command -v clang++ >/dev/null; then \
+	  echo "hotgrid's native core needs a C++20 compiler: install g++ (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) and try again."; exit 1; fi
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "hotgrid needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || \
@@ -65,7 +71,5 @@ $(STAMPS)/requirements: $(STAMPS)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(STAMPS)/package-$(PACKAGES): $(STAMPS)/requirements $(NATIVE)
-	@command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
-	  { echo "hotgrid's native core needs a C++20 compiler: install g++ (Debian, Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) and try again."; exit 1; }
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
 	@rm -f $(STAMPS)/package-* && touch $@

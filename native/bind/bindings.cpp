@@ -100,9 +100,22 @@ PyObject* attribute(PyObject* object, PyObject* name) {
     return fill(self) ? PyObject_GetAttr(self->dict, name) : nullptr;
 }
 
+// Copies and pickles become the Python form of this class, which is as true when empty.
 PyObject* reduce(PyObject* object, PyObject*) {
     Bindings* self = as_bindings(object);
-    return fill(self) ? Py_BuildValue("O(O)", &PyDict_Type, self->dict) : nullptr;
+    if (!fill(self)) return nullptr;
+    const nb::object home = nb::steal(PyImport_ImportModule("hotgrid.contracts._matcher"));
+    if (!home.is_valid()) return nullptr;
+    const nb::object twin = nb::steal(PyObject_GetAttrString(home.ptr(), "Bindings"));
+    return twin.is_valid() ? Py_BuildValue("O(O)", twin.ptr(), self->dict) : nullptr;
+}
+
+PyObject* joined(PyObject* left, PyObject* right) {
+    PyObject* first = dict_of_bindings(left);
+    if (!first && PyErr_Occurred()) return nullptr;
+    PyObject* second = dict_of_bindings(right);
+    if (!second && PyErr_Occurred()) return nullptr;
+    return PyNumber_Or(first ? first : left, second ? second : right);
 }
 
 PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
@@ -122,6 +135,7 @@ PyType_Slot slots[] = {
     {Py_mp_length, reinterpret_cast<void*>(length)},
     {Py_sq_contains, reinterpret_cast<void*>(contains)},
     {Py_nb_bool, reinterpret_cast<void*>(truth)},
+    {Py_nb_or, reinterpret_cast<void*>(joined)},
     {0, nullptr}};
 
 PyType_Spec spec = {"hotgrid._native._core.Bindings", int(offsetof(Bindings, value)),

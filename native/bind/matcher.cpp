@@ -142,49 +142,29 @@ class Matcher {
         return true;
     }
 
-    // Keys are nearly always one constant in the caller's code, a tuple or a text:
-    // its slots are kept until another comes. Neither can change.
-    const std::vector<int>* slots_of(PyObject* keys) {
-        if (keys == last_keys_.ptr()) return &last_slots_;
-        nb::object held;
-        PyObject* words = keys;
-        if (PyUnicode_CheckExact(keys)) {
-            held = nb::handle(keys).attr("replace")(",", " ").attr("split")();
-            words = held.ptr();
-        } else if (!PyTuple_CheckExact(keys)) {
-            return nullptr;
-        }
-        std::vector<int> slots;
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(words); ++i) {
-            const int slot = table_.slot(PySequence_Fast_GET_ITEM(words, i));
-            if (slot < 0) return nullptr;
-            slots.push_back(slot);
-        }
-        // What is dropped goes last: its end, too, may run the user's code.
-        const nb::object old_keys = std::exchange(last_keys_, nb::borrow(keys));
-        const nb::object old_sizes = std::exchange(last_sizes_, nb::object());
-        last_slots_ = std::move(slots);
-        return &last_slots_;
-    }
-
     // The values of `keys` as a tuple, a new reference; Py_None when Python must decide.
-    // Sizes seldom change from one call to the next: the last tuple is handed out again
-    // while they do not.
+    //
+    // Keys are nearly always one constant in the caller's code, a tuple or a text, and
+    // sizes seldom change from one call to the next: both are remembered. Making or
+    // dropping an object can run anything, this function included, so what is
+    // remembered is copied before, replaced in one go, and dropped last.
     PyObject* sizes(PyObject* keys, const Values& values) {
-        const std::vector<int>* slots = slots_of(keys);
-        if (!slots) return Py_NewRef(Py_None);
-        const std::size_t count = slots->size();
-        if (count > most_names) return Py_NewRef(Py_None);
-        // Copied first: making a tuple can start the garbage collector, which can run
-        // anything, this function included.
         std::int64_t found[most_names];
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto slot = static_cast<unsigned>((*slots)[i]);
-            if (!values.has(slot)) return Py_NewRef(Py_None);
-            found[i] = values.value[slot];
+        std::size_t count = 0;
+        Remembered fresh;
+        if (keys == last_.keys.ptr()) {
+            count = last_.slots.size();
+            if (!read_slots(last_.slots, values, found)) return Py_NewRef(Py_None);
+            if (last_.sizes.is_valid() &&
+                std::equal(found, found + count, last_.values.begin()))
+                return Py_NewRef(last_.sizes.ptr());
+            fresh = last_;
+        } else {
+            if (!slots_of(keys, fresh.slots)) return Py_NewRef(Py_None);
+            count = fresh.slots.size();
+            if (!read_slots(fresh.slots, values, found)) return Py_NewRef(Py_None);
+            fresh.keys = nb::borrow(keys);
         }
-        if (last_sizes_.is_valid() && std::equal(found, found + count, last_values_.begin()))
-            return Py_NewRef(last_sizes_.ptr());
         nb::object made = nb::steal(PyTuple_New(Py_ssize_t(count)));
         if (!made.is_valid()) return nullptr;
         for (std::size_t i = 0; i < count; ++i) {
@@ -192,10 +172,9 @@ class Matcher {
             if (!number) return nullptr;
             PyTuple_SET_ITEM(made.ptr(), Py_ssize_t(i), number);
         }
-        if (keys == last_keys_.ptr()) {
-            last_values_.assign(found, found + count);
-            last_sizes_ = made;
-        }
+        fresh.values.assign(found, found + count);
+        fresh.sizes = made;
+        std::swap(last_, fresh);
         return made.release().ptr();
     }
 
@@ -206,7 +185,8 @@ class Matcher {
         if (!PyTuple_Check(shape) && !PyList_Check(shape)) {
             held = nb::steal(PyObject_GetAttrString(shape, "shape"));
             shape = held.ptr();
-            if (!shape) PyErr_Clear();
+            // No shape at all is for Python to explain; any other error is the user's own.
+            if (!shape && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
             if (!shape || !PyTuple_Check(shape)) return false;
         }
         const Py_ssize_t rank = PySequence_Fast_GET_SIZE(shape);
@@ -218,12 +198,45 @@ class Matcher {
         return align(group, {sizes, std::size_t(rank)}, values, pending);
     }
 
+    // The last keys asked for, their slots, and the sizes they had.
+    struct Remembered {
+        nb::object keys, sizes;
+        std::vector<int> slots;
+        std::vector<std::int64_t> values;
+    };
+
+    static bool read_slots(const std::vector<int>& slots, const Values& values,
+                           std::int64_t* found) {
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            if (!values.has(unsigned(slots[i]))) return false;
+            found[i] = values.value[slots[i]];
+        }
+        return true;
+    }
+
+    bool slots_of(PyObject* keys, std::vector<int>& slots) const {
+        nb::object held;
+        PyObject* words = keys;
+        if (PyUnicode_CheckExact(keys)) {
+            held = nb::handle(keys).attr("replace")(",", " ").attr("split")();
+            words = held.ptr();
+        } else if (!PyTuple_CheckExact(keys)) {
+            return false;
+        }
+        const Py_ssize_t count = PySequence_Fast_GET_SIZE(words);
+        if (count > Py_ssize_t(most_names)) return false;
+        for (Py_ssize_t i = 0; i < count; ++i) {
+            const int slot = table_.slot(PySequence_Fast_GET_ITEM(words, i));
+            if (slot < 0) return false;
+            slots.push_back(slot);
+        }
+        return true;
+    }
+
     NameTable table_;
     std::vector<Group> groups_;
     nb::object check_, unpack_;
-    nb::object last_keys_, last_sizes_;
-    std::vector<int> last_slots_;
-    std::vector<std::int64_t> last_values_;
+    Remembered last_;
 };
 
 Matcher& matcher(PyObject* self) { return *nb::inst_ptr<Matcher>(nb::handle(self)); }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -40,8 +41,12 @@ using Work = std::function<void(std::size_t, std::size_t)>;
 class Pool {
   public:
     explicit Pool(std::size_t workers) {
-        for (std::size_t i = 0; i < workers; ++i)
-            workers_.emplace_back([this] { serve(); });
+        // Where no more threads may be started, those that run are the pool.
+        try {
+            for (std::size_t i = 0; i < workers; ++i)
+                workers_.emplace_back([this] { serve(); });
+        } catch (const std::system_error&) {
+        }
     }
 
     void run(std::size_t count, std::size_t piece, const Work& work) {

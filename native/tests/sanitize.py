@@ -10,6 +10,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# The one of the environment: a system's own may be too old.
+TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+CMAKE = shutil.which("cmake", path=TOOLS) or "cmake"
 KINDS = {"address": "address,undefined", "thread": "thread"}
 
 
@@ -22,26 +25,24 @@ def run(*command: str, **environment: str) -> None:
 
 def native_tests(kind: str, build: Path) -> None:
     """The C++ tests under one sanitizer, on the best instruction set and without one."""
-    tool = shutil.which("cmake") or "cmake"
     where = ["-S", str(ROOT), "-B", str(build)]
     options = [
         f"-DHOTGRID_SANITIZE={KINDS[kind]}",
         "-DHOTGRID_TESTS=ON",
         "-DHOTGRID_PYTHON=OFF",
     ]
-    run(tool, *where, *options, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "--log-level=WARNING")
-    run(tool, "--build", str(build), "--parallel", "2")
+    run(CMAKE, *where, *options, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "--log-level=WARNING")
+    run(CMAKE, "--build", str(build), "--parallel", "2")
     for isa in ({}, {"HOTGRID_ISA": "scalar"}):
         run(str(build / "native_tests"), HOTGRID_THREADS="4", **isa)
 
 
 def python_tests(build: Path) -> None:
     """The contract tests over a core built with the address sanitizer."""
-    tool = shutil.which("cmake") or "cmake"
     options = ["-DHOTGRID_SANITIZE=address,undefined", "-DHOTGRID_PYTHON=ON"]
     options += [f"-DPython_EXECUTABLE={sys.executable}", "--log-level=WARNING"]
-    run(tool, "-S", str(ROOT), "-B", str(build), *options)
-    run(tool, "--build", str(build), "--parallel", "2", "--target", "_core")
+    run(CMAKE, "-S", str(ROOT), "-B", str(build), *options)
+    run(CMAKE, "--build", str(build), "--parallel", "2", "--target", "_core")
     package = build / "package" / "hotgrid"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "src" / "hotgrid", package)

@@ -141,7 +141,9 @@ def test_what_is_no_shape_is_refused_by_name(thing):
     assert repr(thing) in str(caught.value)
 
 
-@pytest.mark.parametrize("bindings", [{"a": 2.5}, {"a": "2"}, 3, [1, 2], {"a": None}])
+@pytest.mark.parametrize(
+    "bindings", [{"a": 2.5}, {"a": "2"}, 3, [1, 2], {"a": None}, {1: 4}, {None: 4}]
+)
 def test_what_are_no_bindings_is_refused(bindings):
     with pytest.raises(ArgumentError, match="bindings are names with whole numbers"):
         Contract("a b").check((2, 3), bindings)
@@ -184,6 +186,9 @@ def test_the_result_behaves_as_a_dict():
         found["b"]
     with pytest.raises(TypeError):
         hash(found)
+    assert found | {"e": 5} == {"c": 3, "d": 4, "e": 5}
+    assert {"e": 5} | found == {"e": 5, "c": 3, "d": 4}
+    assert pickle.loads(pickle.dumps(Contract("_").check((1,))))
 
 
 def test_a_changed_result_is_what_the_next_check_sees():
@@ -214,21 +219,42 @@ def test_contracts_written_in_place():
 def test_a_shape_that_uses_the_same_contract_while_it_is_read():
     contract = Contract("a b c d")
 
-    class Nosy:
-        depth = 0
+    asking = []
 
+    class Nosy:
         @property
         def shape(self):
-            if self.depth < 3:
-                self.depth += 1
+            if not asking:
+                asking.append(True)
                 contract.unpack(("d", "c", "b", "a") * 8, Nosy())
                 contract.unpack("b", (5, 6, 7, 8))
-                self.depth -= 1
+                asking.clear()
             return (1, 2, 3, 4)
 
-    Nosy.depth = 2
     for _ in range(100):
         assert contract.unpack(("a", "b"), Nosy()) == (1, 2)
+
+
+def test_an_error_while_reading_a_shape_is_the_users_own():
+    class Broken:
+        @property
+        def shape(self):
+            raise KeyboardInterrupt
+
+    for call in (Contract("a").check, Contract("a").try_check):
+        with pytest.raises(KeyboardInterrupt):
+            call(Broken())
+
+
+def test_keys_that_come_to_life_when_they_go():
+    contract = Contract("a b c")
+
+    class Haunted(str):
+        def __del__(self):
+            contract.unpack(("c", "b"), (7, 8, 9))
+
+    contract.unpack((Haunted("a"), Haunted("b")), (1, 2, 3))
+    assert contract.unpack("a b c", (1, 2, 3)) == (1, 2, 3)
 
 
 def test_threads_may_share_a_contract():
@@ -240,7 +266,7 @@ def test_threads_may_share_a_contract():
 
         @property
         def shape(self):
-            return tuple(list(self.sizes))
+            return (*self.sizes,)
 
     def work(seed):
         for i in range(2000):
@@ -252,3 +278,20 @@ def test_threads_may_share_a_contract():
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
+
+
+@pytest.mark.parametrize("text", [None, 5, b"a", ["a"], Contract("a")])
+def test_what_is_no_text_is_no_contract(text):
+    with pytest.raises(ArgumentError, match="a contract is written as text"):
+        Contract(text)
+
+
+@pytest.mark.parametrize("keys", [None, 5, b"a", ["a", 5]])
+def test_what_are_no_keys(keys):
+    with pytest.raises(ArgumentError, match="keys are names"):
+        Contract("a b").unpack(keys, (1, 2))
+
+
+def test_numbers_too_long_to_print_are_still_explained():
+    with pytest.raises(ContractError, match="a number of 21,261 bits"):
+        Contract("x^64").check((5,), {"x": 10**100})

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+import torch
 
 from hotgrid.contracts import Contract, ContractError, checked
 from hotgrid.errors import ArgumentError
@@ -114,10 +115,57 @@ def test_mistakes_in_the_decorator_show_at_once():
     with pytest.raises(ValueError, match="bad contract"):
         checked(x="a *")(lambda x: x)
 
-    async def later(x):
-        await asyncio.sleep(0)
-        return x
+    def steps(x):
+        yield x
 
-    with pytest.raises(ArgumentError, match="returns before its result exists"):
-        checked(x="a", returns="a")(later)
-    assert asyncio.run(checked(x="a")(later)(np.zeros(3))).shape == (3,)
+    with pytest.raises(ArgumentError, match="is a generator"):
+        checked(x="a", returns="a")(steps)
+    with pytest.raises(ArgumentError, match="a contract is written as text"):
+        checked(x=5)(lambda x: x)  # pyright: ignore[reportArgumentType]
+
+
+def test_coroutines_are_checked_when_they_end():
+    @checked(x="a b", returns="b a")
+    async def turned(x, right=True):
+        await asyncio.sleep(0)
+        return x.T if right else x
+
+    assert asyncio.iscoroutinefunction(turned)
+    assert asyncio.run(turned(np.zeros((2, 3)))).shape == (3, 2)
+    with pytest.raises(ContractError, match="argument:   result"):
+        asyncio.run(turned(np.zeros((2, 3)), right=False))
+
+
+def test_a_forgotten_return_is_caught():
+    @checked(x="a b", returns="b a")
+    def forgot(x):
+        x.T  # noqa: B018
+
+    with pytest.raises(ContractError, match=r"`.*forgot` returned None"):
+        forgot(np.zeros((2, 3)))
+
+
+def test_parameters_of_every_kind():
+    @checked(a="n", b="n", c="n")
+    def kinds(a, /, b, *rest, c=None, **more):
+        return len(rest)
+
+    x, y = np.zeros(3), np.zeros(4)
+    assert kinds(x, x, *[y] * 1500, c=x, a=y) == 1500
+    with pytest.raises(ContractError, match="argument:   c"):
+        kinds(x, x, c=y)
+    with pytest.raises(ArgumentError, match="`bind` names `n`"):
+        checked(x="n", bind="n")(lambda x, n: x)(x, 2.5)
+
+
+def test_the_function_is_named_and_torchs_own_frames_are_not():
+    class Layer(torch.nn.Module):
+        @checked(x="b 3")
+        def forward(self, x):
+            return x
+
+    with pytest.raises(ContractError) as caught:
+        Layer()(torch.zeros(2, 4))
+    assert "at:         test_checked.py" in str(caught.value)
+    assert "function:   test_the_function_is_named" in str(caught.value)
+    assert "Layer.forward" in str(caught.value)

@@ -66,6 +66,20 @@ def test_dynamic_sizes_stay_dynamic():
     assert compiles.frame_count == 1
 
 
+def test_checked_functions_stay_dynamic():
+    torch._dynamo.reset()
+    compiles = CompileCounter()
+
+    @checked(x="b (h p) c", bind="p", returns="b h 5")
+    def pooled(x, p=4):
+        return x[:, ::4, :1].expand(-1, -1, 5) + 0
+
+    compiled = torch.compile(pooled, backend=compiles, fullgraph=True, dynamic=True)
+    for shape in ((2, 8, 3), (5, 12, 7), (9, 40, 11)):
+        assert compiled(torch.zeros(shape)).shape == (shape[0], shape[1] // 4, 5)
+    assert compiles.frame_count == 1
+
+
 def test_nothing_of_the_contract_reaches_the_graph():
     torch._dynamo.reset()
     graphs = []

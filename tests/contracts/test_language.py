@@ -64,6 +64,13 @@ def test_what_is_written_is_understood(text, printed):
         ("b,,c", "belongs here", 2),
         ("(a+b+c+d+e+f)^40", "too many products", 0),
         ("z^2^2", "belongs here", 3),
+        ("(x^64)^64", "too high powers", 0),
+        ("((((x^64)^64)^64)^64)^64", "too high powers", 0),
+        ("((9^64)^64)^64", "too high powers", 0),
+        ("2(b)", "write `2*(...)`", 1),
+        ("a(b)", "write `a*(...)`", 1),
+        ("(" * 200 + "a" + ")" * 200, "nested too deeply", 40),
+        ("-" * 400 + "a", "nested too deeply", 40),
     ],
 )
 def test_a_bad_contract_shows_the_place(text, reason, place):

@@ -163,8 +163,8 @@ def test_contracts_beyond_the_native_matcher_still_work():
     many = [f"n{i}" for i in range(70)]
     shape = tuple(range(70))
     assert Contract(" ".join(many)).unpack("n0 n69", shape) == (0, 69)
-    big = 10**17
-    assert Contract(f"{big}*{big}*a+b b").check((3, 3))["a"] == 0
+
+    assert Contract("a-b").check((3,), {"b": 2**70})["a"] == 2**70 + 3
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=4), st.integers(0, 9))

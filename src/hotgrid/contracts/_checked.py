@@ -3,6 +3,7 @@
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -10,7 +11,8 @@ from hotgrid.errors import ArgumentError, ContractError
 
 from ._contract import Contract, as_contract, traced_as
 from ._explain import explained, location, nearest
-from ._matcher import Matcher, native_matcher, read_shape, undecided
+from ._matcher import Bindings, Matcher, native_matcher, read_shape, undecided
+from ._solve import Mismatch
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +58,8 @@ def checked(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         before = _Inputs(function, contracts, bound)
         after = None if returns is None else _Outputs(function, returns)
+        if inspect.iscoroutinefunction(function):
+            return _awaiting(function, before, after)
 
         @functools.wraps(function)
         def checking(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -70,10 +74,24 @@ def checked(
     return decorate
 
 
+def _awaiting(function: Any, before: "_Inputs", after: "_Outputs | None") -> Any:
+    """The same for a coroutine: its result is checked when it is there."""
+
+    @functools.wraps(function)
+    async def checking(*args: Any, **kwargs: Any) -> Any:
+        found = before.check(args, kwargs)
+        result = await function(*args, **kwargs)
+        if after is not None:
+            after.check(result, found)
+        return result
+
+    return checking
+
+
 class _Parameter:
     """Where an argument of a call is found: by place, by name, or by default."""
 
-    __slots__ = ("default", "name", "place")
+    __slots__ = ("default", "name", "named", "place")
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         parameters = inspect.signature(function).parameters
@@ -88,28 +106,31 @@ class _Parameter:
         parameter = parameters[name]
         self.name = name
         by_place = parameter.kind is not parameter.KEYWORD_ONLY
-        self.place = listed.index(name) if by_place else len(parameters) + 1000
+        self.place = listed.index(name) if by_place else sys.maxsize
+        self.named = parameter.kind is not parameter.POSITIONAL_ONLY
         self.default = None if parameter.default is parameter.empty else parameter.default
 
     def of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if self.place < len(args):
             return args[self.place]
-        return kwargs.get(self.name, self.default)
+        return kwargs.get(self.name, self.default) if self.named else self.default
 
 
 class _Inputs:
     """The argument contracts of one function."""
 
-    __slots__ = ("bound", "fast", "matcher", "names", "parameters")
+    __slots__ = ("bound", "called", "fast", "matcher", "names", "parameters", "texts")
 
     def __init__(
         self, function: Callable[..., Any], contracts: Mapping[str, Text], bound: list[str]
     ) -> None:
         self.names = tuple(contracts)
         self.parameters = tuple(_Parameter(function, name) for name in contracts)
-        groups = [as_contract(text)._matcher.groups[0] for text in contracts.values()]
-        self.matcher = Matcher(tuple(groups))
-        self.fast = _fast(self.matcher)
+        self.called = _called(function)
+        self.texts = tuple(as_contract(text).text for text in contracts.values())
+        self.matcher = _joint(self.texts)
+        native = native_matcher(self.matcher) if self.texts else None
+        self.fast = native.try_match_present if native else undecided
         self.bound = []
         for path in bound:
             root, _, rest = path.partition(".")
@@ -126,16 +147,18 @@ class _Inputs:
         for name, parameter, rest in self.bound:
             value = parameter.of(args, kwargs)
             for part in rest.split(".") if rest else ():
-                value = getattr(value, part)
-            if value is not None:
-                found[name] = operator.index(value)
+                value = getattr(value, part, None)
+            if isinstance(value, int):
+                found[name] = value
+            elif value is not None:
+                found[name] = _size(name, value)
         return found or None
 
     def _traced_check(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Mapping[str, int]:
         bindings, shapes = self._bindings(args, kwargs), self._shapes(args, kwargs)
-        found = self.matcher.decide_present(bindings, *shapes)
+        found = _joint(self.texts).decide_present(bindings, *shapes)
         if isinstance(found, tuple):
             raise ContractError(f"{found[0].reason} (argument {self.names[found[0].group]})")
         return found
@@ -145,27 +168,30 @@ class _Inputs:
         shapes = self._shapes(args, kwargs)
         bindings = self._bindings(args, kwargs)
         found = self.fast(bindings, *shapes)
-        if found is None:
-            return _decided(self.matcher, bindings, shapes, self.names)
-        return found
+        if found is not None:
+            return found
+        decided = self.matcher.decide_present(bindings, *shapes)
+        return _raised(self.matcher, decided, shapes, self.names, self.called)
 
 
 class _Outputs:
     """The result contracts of one function."""
 
-    __slots__ = ("called", "fast", "many", "matcher", "names")
+    __slots__ = ("called", "fast", "many", "matcher", "names", "texts")
 
     def __init__(self, function: Callable[..., Any], returns: Text | Sequence[Text]) -> None:
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ArgumentError(
-                f"`{_called(function)}` returns before its result exists; leave `returns` "
+                f"`{_called(function)}` is a generator and has no one result; leave `returns` "
                 f"out and check inside it with `assert_shape`"
             )
         self.called = _called(function)
         self.many = not isinstance(returns, str | Contract)
         texts = [returns] if isinstance(returns, str | Contract) else list(returns)
-        self.matcher = Matcher(tuple(as_contract(text)._matcher.groups[0] for text in texts))
-        self.fast = _fast(self.matcher)
+        self.texts = tuple(as_contract(text).text for text in texts)
+        self.matcher = _joint(self.texts)
+        native = native_matcher(self.matcher) if self.texts else None
+        self.fast = native.try_match if native else undecided
         self.names = tuple(f"result {i}" if self.many else "result" for i in range(len(texts)))
 
     def _shapes(self, result: Any) -> Sequence[Any]:
@@ -179,7 +205,7 @@ class _Outputs:
         return result
 
     def _traced_check(self, result: Any, bindings: Mapping[str, int]) -> None:
-        found = self.matcher.decide_present(bindings, *self._shapes(result))
+        found = _joint(self.texts).decide(bindings, *self._shapes(result))
         if isinstance(found, tuple):
             raise ContractError(f"{found[0].reason} ({self.names[found[0].group]})")
 
@@ -187,23 +213,49 @@ class _Outputs:
     def check(self, result: Any, bindings: Mapping[str, int]) -> None:
         shapes = self._shapes(result)
         if self.fast(bindings, *shapes) is None:
-            _decided(self.matcher, bindings, shapes, self.names)
+            if any(shape is None for shape in shapes):
+                raise ContractError(f"`{self.called}` returned None, against {self.texts}")
+            decided = self.matcher.decide(bindings, *shapes)
+            _raised(self.matcher, decided, shapes, self.names, self.called)
 
 
-def _fast(matcher: Matcher) -> Callable[..., Mapping[str, int] | None]:
-    native = native_matcher(matcher) if matcher.groups else None
-    return native.try_match_present if native else undecided
+@functools.lru_cache(maxsize=1024)
+def _remembered_joint(texts: tuple[str, ...]) -> Matcher:
+    return Matcher(tuple(as_contract(text)._matcher.groups[0] for text in texts))
 
 
-def _decided(
-    matcher: Matcher, bindings: Any, shapes: Sequence[Any], names: Sequence[str]
+def _joint(texts: tuple[str, ...]) -> Matcher:
+    return _remembered_joint(texts)
+
+
+# A constant to the tracer, as the contracts it is made of; see `_contract._parsed`.
+_joint._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _size(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(
+            f"`bind` names `{name}`, which must be a size, got {value!r}"
+        ) from None
+
+
+def _raised(
+    matcher: Matcher,
+    decided: Bindings | tuple[Mismatch, Bindings],
+    shapes: Sequence[Any],
+    names: Sequence[str],
+    called: str,
 ) -> Mapping[str, int]:
-    found = matcher.decide_present(bindings, *shapes)
-    if isinstance(found, tuple):
-        sizes = [None if shape is None else read_shape(shape) for shape in shapes]
-        problem, known = found
-        raise explained(matcher, problem, sizes, known, arguments=names, at=location())
-    return found
+    """What was decided, raised if it is a mismatch."""
+    if not isinstance(decided, tuple):
+        return decided
+    problem, known = decided
+    sizes = [None if shape is None else read_shape(shape) for shape in shapes]
+    raise explained(
+        matcher, problem, sizes, known, arguments=names, function=called, at=location()
+    )
 
 
 def _called(function: Callable[..., Any]) -> str:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, TypeVar
 
-from hotgrid.errors import ContractError
+from hotgrid.errors import ArgumentError, ContractError
 
 from ._explain import explained, location, unknown_key, written
 from ._expression import names_in
@@ -102,6 +102,8 @@ class Contract:
     __slots__ = ("_check", "_implied_keys", "_matcher", "_try_check", "_unpack", "text")
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ArgumentError(f"a contract is written as text, such as 'b h w', got {text!r}")
         self.text = text
         self._matcher = Matcher((parse(text),))
         plain = _Plain(self._matcher)
@@ -128,7 +130,8 @@ class Contract:
                 are passed on, so that one result can feed the next check.
 
         Returns:
-            Names and sizes, given and found. Behaves as a dict; always true.
+            Names and sizes, given and found: a mutable mapping, always true.
+            `dict(found)` where a plain dict is needed, as for JSON.
 
         Example:
             >>> Contract("b, h*p, c").check((2, 12, 3), {"p": 4})["h"]
@@ -242,7 +245,9 @@ class _Plain:
 def _keys(keys: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(keys, str):
         return tuple(keys.replace(",", " ").split())
-    return tuple(keys)
+    if isinstance(keys, list | tuple) and all(isinstance(key, str) for key in keys):
+        return tuple(keys)
+    raise ArgumentError(f"keys are names, as ('b', 'h') or 'b h', got {keys!r}")
 
 
 def _known_keys(matcher: Matcher, keys: str | Sequence[str]) -> tuple[str, ...]:
@@ -259,7 +264,7 @@ def _remembered(text: str) -> Contract:
 
 
 def _parsed(text: str) -> Contract:
-    return _remembered(text)
+    return _remembered(text) if isinstance(text, str) else Contract(text)
 
 
 # The tracer then takes the contract as a constant: it neither traces the parser
@@ -270,7 +275,7 @@ _parsed._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAc
 
 def as_contract(contract: str | Contract) -> Contract:
     """The contract itself, or the one a text writes; texts are remembered."""
-    return _parsed(contract) if isinstance(contract, str) else contract
+    return contract if isinstance(contract, Contract) else _parsed(contract)
 
 
 def assert_shape(

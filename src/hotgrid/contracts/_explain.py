@@ -11,6 +11,7 @@ from ._parse import Term
 from ._solve import Mismatch
 
 _HERE = __name__.rpartition(".")[0]
+_LONGEST_SHOWN = 64
 
 
 def written(terms: Sequence[Term]) -> str:
@@ -19,7 +20,7 @@ def written(terms: Sequence[Term]) -> str:
 
 
 def location() -> str | None:
-    """The caller's line: the nearest frame that is not ours."""
+    """The caller's line: the nearest frame that is neither ours nor torch's."""
     # Through an exception, because torch.compile warns loudly about sys._getframe.
     try:
         raise LookupError
@@ -27,7 +28,8 @@ def location() -> str | None:
         trace = here.__traceback__
     frame = trace.tb_frame if trace else None
     while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith(_HERE):
+        # torch stands between a module's forward and the line that calls it.
+        if not f"{frame.f_globals.get('__name__', '')}.".startswith((f"{_HERE}.", "torch.")):
             name = Path(frame.f_code.co_filename).name
             return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
@@ -41,6 +43,7 @@ def explained(
     bindings: Mapping[str, int],
     *,
     arguments: Sequence[str] = (),
+    function: str | None = None,
     at: str | None = None,
 ) -> ContractError:
     """The error for a mismatch, ready to be raised."""
@@ -49,7 +52,7 @@ def explained(
     contract = written(terms)
     argument = arguments[problem.group] if arguments else None
     reason = problem.reason + _hint(matcher, bindings)
-    rows = [("at", at), ("argument", argument)]
+    rows = [("at", at), ("function", function), ("argument", argument)]
     if problem.dimension is not None and shape is not None:
         size = shape[problem.dimension]
         rows.append(("dimension", f"{problem.dimension} is {size}, against {problem.term}"))
@@ -93,16 +96,21 @@ def _marked(shape: tuple[int, ...] | None, dimension: int | None) -> str:
     text = _tuple(shape)
     if dimension is None:
         return text
+    if len(shape) > _LONGEST_SHOWN:
+        return text
     start = 1 + sum(len(str(size)) + 2 for size in shape[:dimension])
     return f"{text}\n{' ' * (14 + start)}{'^' * len(str(shape[dimension]))}"
 
 
 def _tuple(shape: tuple[int, ...]) -> str:
+    if len(shape) > _LONGEST_SHOWN:
+        return f"({', '.join(map(str, shape[:4]))}, ... {len(shape):,} sizes)"
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def _listed(bindings: Mapping[str, int]) -> str:
-    return "{" + ", ".join(f"{name}: {size}" for name, size in bindings.items()) + "}"
+    sizes = [(name, size if abs(size) < 10**40 else "...") for name, size in bindings.items()]
+    return "{" + ", ".join(f"{name}: {size}" for name, size in sizes) + "}"
 
 
 def _hint(matcher: Matcher, bindings: Mapping[str, int]) -> str:

@@ -15,6 +15,7 @@ Polynomial = tuple[tuple[int, Monomial], ...]
 
 LARGEST_POLYNOMIAL = 256
 LARGEST_EXPONENT = 64
+LARGEST_FACTOR = 2**63 - 1
 
 
 class TooLargeError(Exception):
@@ -133,9 +134,14 @@ def _collected(terms: list[tuple[int, Monomial]]) -> Polynomial:
     total: dict[Monomial, int] = {}
     for factor, monomial in terms:
         total[monomial] = total.get(monomial, 0) + factor
-    if len(total) > LARGEST_POLYNOMIAL:
+    if len(total) > LARGEST_POLYNOMIAL or any(map(_is_large, total.values(), total)):
         raise TooLargeError
     return tuple((factor, monomial) for monomial, factor in total.items() if factor)
+
+
+def _is_large(factor: int, monomial: Monomial) -> bool:
+    exponents = [exponent for _, exponent in monomial]
+    return abs(factor) > LARGEST_FACTOR or max(exponents, default=0) > LARGEST_EXPONENT
 
 
 def _multiplied(left: Polynomial, right: Polynomial) -> Polynomial:

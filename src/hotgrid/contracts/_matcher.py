@@ -130,6 +130,8 @@ def read_bindings(bindings: Given | None) -> Bindings:
     try:
         items = dict(bindings).items()
         for name, value in items:
+            if not isinstance(name, str):
+                raise TypeError
             known[name] = _whole(value)
     except (TypeError, ValueError):
         raise ArgumentError(

@@ -83,6 +83,7 @@ class _Parser:
         self.tokens = self._tokens()
         self.at = 0
         self.depth = 0
+        self.level = 0
 
     def contract(self) -> tuple[Term, ...]:
         bracket = self.here if self.accept("[") else None
@@ -126,7 +127,10 @@ class _Parser:
         try:
             return Term("size", expression, polynomial(expression), label)
         except TooLargeError:
-            self.fail("this expression multiplies out to too many products", start)
+            self.fail(
+                "this expression multiplies out to too many products, or to too high powers",
+                start,
+            )
 
     def alone(self, token: _Token) -> None:
         if self.here.text in _OPERATORS:
@@ -164,6 +168,15 @@ class _Parser:
 
     def factor(self) -> Expression:
         token = self.here
+        self.level += 1
+        if self.level > _DEEPEST:
+            self.fail("this is nested too deeply", token)
+        try:
+            return self.one_factor(token)
+        finally:
+            self.level -= 1
+
+    def one_factor(self, token: _Token) -> Expression:
         if self.accept("+"):
             return self.factor()
         if self.accept("-"):
@@ -232,6 +245,8 @@ class _Parser:
             before = tokens[-1] if tokens else token
             if before.kind == "integer" and token.kind == "name" and before.end == at:
                 self.fail(f"write `{before.text}*{token.text}` for a product", token)
+            if token.text == "(" and before.kind in _FACTORS and before.end == at:
+                self.fail(f"write `{before.text}*(...)` for a product", token)
             if token.kind != "blank":
                 tokens.append(token)
             at = token.end
@@ -243,6 +258,7 @@ class _Parser:
         raise ContractSyntaxError(f"bad contract: {reason}\n  {shown}\n  {caret}")
 
 
+_DEEPEST = 40
 _FACTORS = ("name", "quoted", "integer")
 _OPERATORS = ("+", "-", "*", "^", "**")
 _ALONE = {

@@ -196,11 +196,12 @@ def _differs(equation: Equation, known: int, bindings: Bindings) -> Mismatch:
     terms, size = equation.terms, equation.size
     if len(terms) == 1 and terms[0][0] == 1 and [e for _, e in terms[0][1]] == [1]:
         name = terms[0][1][0][0]
-        reason = f"`{name}` is {bindings[name]}, but this size is {size}"
+        reason = f"`{name}` is {_shown(bindings[name])}, but this size is {size}"
     elif not any(monomial for _, monomial in terms):
-        reason = f"this size is {size}, not {known + size}"
+        reason = f"this size is {size}, not {_shown(known + size)}"
     else:
-        reason = f"{equation.term.expression} is {known + size}, but this size is {size}"
+        value = _shown(known + size)
+        reason = f"{equation.term.expression} is {value}, but this size is {size}"
     return Mismatch(equation.group, reason, equation.dimension, equation.term)
 
 
@@ -208,10 +209,10 @@ def _unsolvable(
     equation: Equation, name: str, known: int, unknown: Polynomial, bindings: Bindings
 ) -> Mismatch:
     given = [n for n in _names(equation) if n in bindings]
-    where = f" with {', '.join(f'{n} = {bindings[n]}' for n in given)}" if given else ""
+    where = f" with {', '.join(f'{n} = {_shown(bindings[n])}' for n in given)}" if given else ""
     reason = f"no whole number `{name}` gives {equation.size}{where}"
     if len(unknown) == 1 and unknown[0][1][0][1] == 1 and known % unknown[0][0] == 0:
-        reason = f"`{name}` would have to be {-known // unknown[0][0]}{where}"
+        reason = f"`{name}` would have to be {_shown(-known // unknown[0][0])}{where}"
     return Mismatch(equation.group, reason, equation.dimension, equation.term)
 
 
@@ -229,6 +230,12 @@ def _stuck(equation: Equation, bindings: Bindings) -> Mismatch:
 
 def _names(equation: Equation) -> list[str]:
     return list(dict.fromkeys(n for _, monomial in equation.terms for n, _ in monomial))
+
+
+def _shown(number: int) -> str:
+    # Python declines to write integers of more than a few thousand digits.
+    long = abs(number) >= 10**40
+    return f"a number of {number.bit_length():,} bits" if long else str(number)
 
 
 def _count(dimensions: int) -> str:
