@@ -1,12 +1,12 @@
 """hotgrid: dynamics on dense grids, and the AI tools that stand on the same floor.
 
-`import hotgrid as hg` is light. Rooms (`hg.contracts`, `hg.tensors`, ...) load
-when they are first touched, so nothing pays for torch before it needs it.
+`import hotgrid as hg` is light. Rooms (`hg.contracts`, `hg.grid`, ...) load when
+they are first touched, so nothing pays for torch before it needs it. What is
+used most has a short name: `hg.Simulation`, `hg.life`, `hg.lbm`, `hg.pde`.
 """
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
 
@@ -16,20 +16,25 @@ if TYPE_CHECKING:
         config as config,
         contracts as contracts,
         errors as errors,
+        grid as grid,
         kernels as kernels,
         tensors as tensors,
     )
+    from .grid import Simulation as Simulation, lbm as lbm, life as life, pde as pde
 
-_ROOMS = ("cli", "config", "contracts", "errors", "kernels", "tensors")
+_ROOMS = ("cli", "config", "contracts", "errors", "grid", "kernels", "tensors")
+_SHORT = {"Simulation": "grid", "lbm": "grid", "life": "grid", "pde": "grid"}
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _SHORT:
+        return getattr(importlib.import_module(f"{__name__}.{_SHORT[name]}"), name)
     raise AttributeError(
-        f"module 'hotgrid' has no attribute {name!r}; its rooms are {', '.join(_ROOMS)}"
+        f"module 'hotgrid' has no attribute {name!r}; it has {', '.join((*_SHORT, *_ROOMS))}"
     )
 
 
 def __dir__() -> list[str]:
-    return sorted([*_ROOMS, "__version__"])
+    return sorted([*_ROOMS, *_SHORT, "__version__"])

@@ -28,6 +28,7 @@ def test_help_lists_commands_options_examples_and_exit_codes(
         "1    something is wrong",
         "2    the command",
         "130  interrupted",
+        "141  the reader",
     ):
         assert code in text
 
@@ -66,6 +67,9 @@ def test_version(capsys: pytest.CaptureFixture[str]):
     [
         (["docotr"], 'Did you mean "doctor"?'),
         (["config", "shwo"], 'Did you mean "show"?'),
+        (["--c", "logging.level=debug", "doctor"], "Unknown option: --c. Did you mean -c?"),
+        (["--vresion"], "Unknown option: --vresion. Did you mean --version?"),
+        (["config", "--colour=red"], "Unknown option: --colour. `--help` lists"),
         (["doctor", "--jsn"], "Did you mean --json?"),
         (["completion", "bsh"], 'Did you mean "bash"?'),
         (["doctor", "now"], "`now` is more than this command takes"),
@@ -177,6 +181,38 @@ def test_a_reader_that_goes_away_ends_it_quietly(arguments: list[str]):
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    ("closing", "said"),
+    [
+        (
+            "sys.stdout = open('/dev/full', 'w')",
+            "a file or the output cannot be read or written (No space left on device).",
+        ),
+        ("sys.stdout = None", "standard output is closed; send it to /dev/null when nobody"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [["config", "show"], ["--version"]])
+def test_an_output_that_takes_nothing_is_a_message_and_exit_1(
+    closing: str, said: str, arguments: list[str]
+):
+    program = f"import sys; from hotgrid.cli import main; {closing}; main()"
+    done = python(program, *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"hotgrid: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_os_error_that_is_not_from_the_system_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def fail(**_):
+        raise OSError("libsomething.so: undefined symbol")
+
+    monkeypatch.setattr(_doctor, "diagnose", fail)
+    with pytest.raises(OSError, match="undefined symbol"):
+        run(["doctor"])
 
 
 @pytest.mark.parametrize("part", ["cyclopts", "rich"])

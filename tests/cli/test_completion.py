@@ -47,3 +47,24 @@ def test_install_writes_the_script_and_says_where(
     assert f"Wrote {script}." in said
     assert "doctor" in script.read_text()
     assert str(script) in (tmp_path / ".bashrc").read_text()
+
+
+def test_install_for_zsh_says_what_else_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run(["completion", "zsh", "--install"]) == 0
+    assert "fpath=" in (tmp_path / ".zshrc").read_text()
+    assert "  autoload -Uz compinit && compinit\n" in capsys.readouterr().out
+
+
+def test_install_into_a_home_that_takes_no_files_is_a_message_and_exit_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    home = tmp_path / "home"
+    home.write_text("a file, not a folder")
+    monkeypatch.setenv("HOME", str(home))
+    assert run(["completion", "bash", "--install"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"hotgrid: `{home}")
+    assert said.endswith("cannot be read or written (Not a directory).\n")

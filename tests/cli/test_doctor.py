@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -6,11 +7,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from hotgrid import _native
+from hotgrid import _native, config
 from hotgrid.cli import _doctor, _machine_probes
 from hotgrid.cli._diagnosis import diagnose, guarded
 from hotgrid.cli._finding import Finding, State
-from hotgrid.cli._machine_probes import compile_problem, compiler, native_core, parts
+from hotgrid.cli._machine_probes import (
+    compile_problem,
+    compiler,
+    native_core,
+    parts,
+    processor_in,
+)
 from hotgrid.cli._main import run
 from hotgrid.cli._settings_probes import caches, settings
 from hotgrid.cli._torch_probes import (
@@ -162,12 +169,59 @@ def test_bandwidth_tells_figure_and_method(monkeypatch: pytest.MonkeyPatch):
     assert found.detail.endswith("measured with torch")
 
 
+def test_a_device_that_cannot_be_measured_does_not_hide_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    import torch
+
+    import hotgrid.kernels
+
+    def measured(device: str) -> hotgrid.kernels.Bandwidth:
+        if device == "cpu":
+            raise RuntimeError("no thread could be started")
+        return hotgrid.kernels.Bandwidth(device=device, bytes_per_second=2e10, method="torch")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(hotgrid.kernels, "copy_bandwidth", measured)
+    cpu, gpu = bandwidth()
+    assert (cpu.name, cpu.state) == ("cpu", "broken")
+    assert cpu.detail == "RuntimeError: no thread could be started"
+    assert (gpu.name, gpu.state) == ("cuda:0", "ok")
+
+
 def test_a_missing_compiler_is_a_note_with_its_cost(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     [found] = compiler()
     assert found.state == "note"
     assert "no-such-compiler" in found.value
     assert "slower" in found.detail
+
+
+def test_a_compiler_of_several_words_is_none_for_inductor(monkeypatch: pytest.MonkeyPatch):
+    from torch._inductor.cpp_builder import cpp_compiler_search
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    with pytest.raises(InvalidCxxCompiler):
+        cpp_compiler_search(("env g++",))
+    monkeypatch.setenv("CXX", "env g++")
+    [found] = compiler()
+    assert (found.state, found.value) == ("note", "env g++ does not work")
+    assert found.detail.startswith("torch.compile takes CXX for one program")
+    assert found.way_out == "set CXX to the compiler alone, such as g++"
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: Xeon(R) @ 2.1GHz: big\n", "Xeon(R) @ 2.1GHz: big"),
+        ("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "Neoverse-N1"),
+        ("CPU implementer : 0x99\nCPU part : 0x1\n", "ARM, implementer 0x99, part 0x1"),
+        ("processor\t: 0\n", None),
+        ("", None),
+    ],
+)
+def test_the_processor_has_a_name_on_arm_too(cpuinfo: str, name: str | None):
+    assert processor_in(cpuinfo) == name
 
 
 def test_the_first_error_of_a_compiler_is_told(tmp_path: Path):
@@ -209,6 +263,63 @@ def test_a_core_that_works_tells_its_instructions(monkeypatch: pytest.MonkeyPatc
     instructions, threads = native_core()
     assert (instructions.value, instructions.detail) == ("avx2", "the processor has avx2")
     assert threads.value == "4"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "noted"),
+    [
+        ("HOTGRID_NATIVE", "maybe", True),
+        ("HOTGRID_NATIVE", "on", False),
+        ("HOTGRID_THREADS", "abc", True),
+        ("HOTGRID_THREADS", "5000", True),
+        ("HOTGRID_THREADS", "3", False),
+        ("HOTGRID_ISA", "mmx", True),
+        ("HOTGRID_ISA", "scalar", False),
+    ],
+)
+def test_a_variable_that_the_core_does_not_understand_is_noted(
+    variable: str, value: str, noted: bool, monkeypatch: pytest.MonkeyPatch
+):
+    core = SimpleNamespace(cpu_features=dict, isa=lambda: "scalar", threads=lambda: 4)
+    monkeypatch.setattr(_native, "missing", lambda: None)
+    monkeypatch.setattr(_native, "core", lambda: core)
+    monkeypatch.setenv(variable, value)
+    found = [(each.name, each.value) for each in native_core() if each.state == "note"]
+    assert found == ([(variable, value)] if noted else [])
+
+
+def test_a_core_switched_off_is_not_noted_twice(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_native, "missing", lambda: "HOTGRID_NATIVE=No keeps it shut; unset it")
+    monkeypatch.setenv("HOTGRID_NATIVE", "No")
+    assert [each.name for each in native_core()] == ["core"]
+
+
+def test_one_odd_cache_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch):
+    def closed(place: object, name: str) -> Path:
+        if name == "compile":
+            raise PermissionError(13, "Permission denied", "/closed")
+        return Path("/tmp", name)
+
+    monkeypatch.setattr(config, "cache_folder", closed)
+    found = {finding.name: finding for finding in caches()}
+    assert list(found) == ["torch.compile", "global", "compile", "autotune"]
+    assert (found["compile"].state, found["compile"].value) == ("broken", "could not look")
+    assert found["autotune"].state == "ok"
+
+
+def test_a_cache_below_a_closed_folder_names_that_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def access(path: Path, mode: int) -> bool:
+        if mode == os.F_OK:
+            return path == tmp_path or path in tmp_path.parents
+        return path != tmp_path
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(os, "access", access)
+    found = {finding.name: finding for finding in caches()}
+    assert found["global"].state == "broken"
+    assert found["global"].detail.startswith(f"{tmp_path} is not a folder that this user")
 
 
 def test_a_cache_that_cannot_be_written_is_broken(

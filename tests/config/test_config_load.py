@@ -186,6 +186,27 @@ def test_syntax_errors_have_line_and_column(write: Write):
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("level = full", '; `full` must be written "full"'),
+        ("level = info # inf is a number", '; `info` must be written "info"'),
+        ("targets = ['stdout', stderr]", '; `stderr` must be written "stderr"'),
+        ("enabled = True", "; `True` must be written true"),
+        ('level = "full" now', ""),
+    ],
+)
+def test_a_word_without_quotes_is_named(write: Write, line: str, hint: str):
+    [complaint] = complaints(write(f"[logging]\n{line}\n"))
+    assert complaint.startswith("2:")
+    assert complaint.partition(";")[1] + complaint.partition(";")[2] == hint
+
+
+def test_a_problem_is_one_line_whatever_the_key_holds(write: Write):
+    [complaint] = complaints(write('[autotune]\n"a\\nb\\u001b" = 1\n'))
+    assert complaint.startswith(r"2: `autotune.a\nb\x1b` is an unknown key; known: level,")
+
+
 def test_huge_numbers_are_refused(write: Write):
     path = write("[autotune]\nsamples = 0x" + "f" * 5000)
     assert complaints(path) == [
@@ -267,6 +288,10 @@ def test_unknown_flags(key: str, message: str):
             "is an unknown variable; did you mean HOTGRID_AUTOTUNE_LEVEL?",
         ),
         ("LOG_LEVEL", "info", "is an unknown variable; did you mean HOTGRID_LOGGING_LEVEL?"),
+        ("NATIV", "off", "is an unknown variable; did you mean HOTGRID_NATIVE?"),
+        ("THREAD", "3", "is an unknown variable; did you mean HOTGRID_THREADS?"),
+        ("ISB", "x", "is an unknown variable; did you mean HOTGRID_ISA?"),
+        ("VOCABDIR", "x", "is an unknown variable; did you mean HOTGRID_VOCAB_DIR?"),
         ("CONFG", "x", "is an unknown variable; did you mean HOTGRID_CONFIG?"),
         ("MEMORY_LIMIT", "a", '`memory.limit` is "a"; expected a number from 0.01 to 1'),
         ("AUTOTUNE_SAMPLES", "3.5", '`autotune.samples` is "3.5"; expected an integer from 1'),
@@ -290,7 +315,8 @@ def test_bad_variables(name: str, text: str, message: str):
 
 
 @pytest.mark.parametrize(
-    "name", ["VOCAB_DIR", "NATIVE", "CONFIG", "SEED", "NATIVE_THREADS", ""]
+    "name",
+    ["VOCAB_DIR", "NATIVE", "THREADS", "ISA", "CONFIG", "SEED", "NATIVE_THREADS", "HOME", ""],
 )
 def test_other_variables_are_left_alone(name: str):
     environ = {f"HOTGRID_{name}": os.devnull, "HOTGRID": "x", "OTHER_AUTOTUNE_LEVEL": "x"}

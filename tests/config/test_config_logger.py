@@ -126,6 +126,27 @@ def test_a_wrong_format_still_tells_the_message(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "hotgrid.grid error: %d cells ('no number',)\n"
 
 
+class Unprintable:
+    def __str__(self):
+        raise KeyError("no text")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("message", "argument", "said"),
+    [
+        ("%d steps", float("inf"), "%d steps (inf,)"),
+        ("%s", Unprintable(), "%s (arguments that cannot be shown: KeyError)"),
+    ],
+)
+def test_no_argument_stops_a_run(
+    message: str, argument: object, said: str, capsys: pytest.CaptureFixture[str]
+):
+    logger("grid").error(message, argument)
+    assert capsys.readouterr().err == f"hotgrid.grid error: {said}\n"
+
+
 def test_what_a_file_cannot_take_goes_to_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -5,11 +5,12 @@ import threading
 from contextvars import Context
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hotgrid.config import Config, File, _current, current, load, override, use
-from hotgrid.errors import ConfigError
+from hotgrid.errors import ArgumentError, ConfigError
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,15 @@ def test_a_bad_override_changes_nothing():
         '  override: `memory.limit` is "0.5"; expected a number from 0.01 to 1',
     ]
     assert current() == Config()
+
+
+@pytest.mark.parametrize(
+    ("values", "text"), [(None, "None"), (5, "5"), ({1: 2}, "{1 = 2}"), ("memory", '"memory"')]
+)
+def test_values_must_be_a_mapping_from_words(values: Any, text: str):
+    with pytest.raises(ArgumentError) as caught, override(values):
+        pass
+    assert str(caught.value).startswith(f"`values` is {text}; expected a dict from dotted keys")
 
 
 def test_values_are_written_as_in_toml(tmp_path: Path):

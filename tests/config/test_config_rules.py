@@ -1,5 +1,6 @@
 """Each rule on every kind of value, and each key of each section."""
 
+import datetime
 import math
 import pickle
 from dataclasses import FrozenInstanceError, fields, replace
@@ -69,15 +70,21 @@ def test_accepted(rule: str, value: object, accepted: object):
         (
             "place",
             {"fil": "x"},
-            "is {'fil': 'x'}; expected one of none, local or {file = \"path\"}",
+            'is {fil = "x"}; expected one of none, local or {file = "path"}',
         ),
         (
             "place",
             {"file": ""},
-            "is {'file': ''}; expected one of none, local or {file = \"path\"}",
+            'is {file = ""}; expected one of none, local or {file = "path"}',
         ),
         ("targets", "stdout", 'is "stdout"; expected a list in which each is one of stdout'),
         ("targets", ["stdout", "stder"], 'has an item that is "stder"; expected one of stdout'),
+        (
+            "targets",
+            ["stder", "stdout", 5],
+            'has 2 bad items: item 1 is "stder"; expected one of stdout, stderr or '
+            '{file = "path"}; did you mean `stderr`? and item 3 is 5; expected one of stdout',
+        ),
     ],
 )
 def test_refused(rule: str, value: object, text: str):
@@ -91,8 +98,18 @@ def test_integers_that_python_cannot_write_are_refused():
     for rule in ("whole", "number"):
         with pytest.raises(RefusalError, match="is an integer of 20001 bits; expected a"):
             RULES[rule].accept(huge)
-    with pytest.raises(RefusalError, match="is a list too large to show; expected a number"):
+    with pytest.raises(
+        RefusalError, match=r"is \[an integer of 20001 bits\]; expected a number"
+    ):
         RULES["number"].accept([huge])
+
+
+def test_what_is_nested_too_deeply_is_refused():
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(RefusalError, match="is a list too large to show; expected a number"):
+        RULES["number"].accept(deep)
 
 
 @pytest.mark.parametrize("path", ["a\0b", 3, None, "   "])
@@ -141,7 +158,20 @@ def test_any_value_is_accepted_for_good_or_refused(value: object, text: str):
 
 def test_long_values_are_cut():
     assert len(shown("x" * 1000)) == 80
-    assert shown({"a": 1}) == "{'a': 1}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": 1, "b c": [True, "x\ny"]}, '{a = 1, "b c" = [true, "x\\ny"]}'),
+        (datetime.date(2024, 5, 1), "2024-05-01"),
+        ([datetime.time(7, 32)], "[07:32:00]"),
+        ({"file": Path("/x")}, '{file = "/x"}'),
+        (None, "None"),
+    ],
+)
+def test_values_are_shown_as_toml_writes_them(value: object, text: str):
+    assert shown(value) == text
 
 
 @pytest.mark.parametrize("key", sorted(keys()))

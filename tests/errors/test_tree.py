@@ -1,5 +1,6 @@
 """The exceptions are the ones the docstring draws, and catch as one would expect."""
 
+import pickle
 import re
 
 import pytest
@@ -12,6 +13,7 @@ EXPECTED_BASES = {
     "ConfigError": ValueError,
     "ArgumentError": ValueError,
     "DimensionError": IndexError,
+    "UnstableError": ArithmeticError,
     "MissingPartError": ImportError,
 }
 
@@ -52,3 +54,11 @@ def test_each_is_also_the_builtin_one_would_catch(name, builtin):
 
 def test_every_expected_base_is_listed():
     assert EXPECTED_BASES.keys() == drawn().keys()
+
+
+@pytest.mark.parametrize("name", ["HotgridError", "ShapeMismatch", *EXPECTED_BASES])
+def test_tracebacks_name_the_door_and_pickles_find_it(name):
+    kind = getattr(errors, name)
+    assert f"{kind.__module__}.{kind.__qualname__}" == f"hotgrid.errors.{name}"
+    copy = pickle.loads(pickle.dumps(kind("what is wrong")))
+    assert type(copy) is kind

@@ -17,7 +17,12 @@ from hotgrid.config import Config, use
 from .rooms import DOCS, PACKAGES, SOURCE
 from .test_exports import public_names
 
-NAMES = [(package, name) for package in PACKAGES for name in public_names(package)]
+NAMES = [
+    (package, name)
+    for package in PACKAGES
+    for name in public_names(package)
+    if f"{package}.{name}" not in PACKAGES
+]
 EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text("utf-8")]
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if ">>>" in page.read_text("utf-8")]
 

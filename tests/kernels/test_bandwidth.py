@@ -1,6 +1,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -66,11 +67,32 @@ def test_a_device_that_is_not_here_is_an_error_that_lists_those_that_are(device:
     assert "expected one of cpu" in str(error.value)
 
 
-@pytest.mark.parametrize("arguments", [{"size_bytes": 3}, {"repeats": 0}])
-def test_sizes_and_repeats_must_be_positive(arguments: dict[str, int]):
-    [(name, value)] = arguments.items()
-    with pytest.raises(ArgumentError, match=f"`{name}` .* got {value}"):
-        copy_bandwidth("cpu", **arguments)
+@pytest.mark.parametrize("name", ["size_bytes", "repeats"])
+@pytest.mark.parametrize("value", [0, "x", 1.5, True, [4]])
+def test_sizes_and_repeats_must_be_positive_ints(name: str, value: Any):
+    with pytest.raises(ArgumentError) as error:
+        copy_bandwidth("cpu", **{name: value})
+    smallest = 4 if name == "size_bytes" else 1
+    assert str(error.value) == f"`{name}` must be an int of at least {smallest}, got {value!r}"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_size_that_python_cannot_print_is_still_refused_clearly(sign: int):
+    with pytest.raises(ArgumentError, match=r"`size_bytes` must .* got -?0x10000"):
+        copy_bandwidth("cpu", size_bytes=sign * 16**4000)
+
+
+def test_numpy_ints_are_sizes_and_repeats():
+    found = copy_bandwidth("cpu", size_bytes=SMALL, repeats=2)
+    assert copy_bandwidth("cpu", size_bytes=np.int64(SMALL), repeats=np.int8(2)) is found
+
+
+@pytest.mark.parametrize("size", [501, 2**50])
+def test_two_buffers_must_fit_into_memory(size: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_bandwidth, "_available_memory", lambda: 1001)
+    with pytest.raises(ArgumentError, match="in the 1001 free bytes of cpu: give at most 500"):
+        copy_bandwidth("cpu", size_bytes=size)
+    assert copy_bandwidth("cpu", size_bytes=500, repeats=1).bytes_per_second > 0
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -46,3 +49,27 @@ def test_the_same_dim_twice_is_refused_in_either_spelling():
 def test_no_dims_at_all_are_refused_because_torch_takes_them_for_all():
     with pytest.raises(ArgumentError, match="name at least one dim"):
         prod_dims(torch.ones(2, 3), ())
+
+
+def test_numpy_ints_are_dims():
+    assert expect_dim(torch.zeros(4, 5), np.int64(-1)) == 1
+    assert expect_dim(np.int64(2), np.int8(-2)) == 0
+
+
+@pytest.mark.parametrize("dim", [1.0, True, None, "1", 10**30])
+def test_a_dim_is_a_whole_number(dim: Any):
+    with pytest.raises(ArgumentError, match=f"`dim` {dim!r} "):
+        expect_dim(torch.zeros(4, 5), dim)
+    with pytest.raises(ArgumentError, match=f"`dims` {dim!r} "):
+        prod_dims(torch.zeros(4, 5), dim)
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), [1, 2], None, 1.5, -1])
+def test_a_rank_is_asked_of_a_tensor_or_given(x: Any):
+    with pytest.raises(ArgumentError, match=r"`x` must be a tensor or a rank .*as_tensor"):
+        expect_dim(x, 0)
+
+
+def test_an_int_that_python_cannot_print_is_still_refused_clearly():
+    with pytest.raises(ArgumentError, match="`dim` <int of 16610 bits> is too large"):
+        expect_dim(torch.zeros(3), 10**5000)

@@ -1,4 +1,7 @@
+import re
 from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from .tensor_strategies import arrays, quick, some_dims
 BOUNDARIES = ("periodic", "edge", 1)
 
 
-def seen(x: np.ndarray, cell: Sequence[int], boundary: Boundary):
+def seen(x: np.ndarray, cell: Sequence[int], boundary: Boundary) -> Any:
     """What stands at `cell`, which may lie outside of `x`: the definition itself."""
     inside = []
     for i, n in zip(cell, x.shape, strict=True):
@@ -98,6 +101,71 @@ class TestShift:
         ):
             shift(torch.zeros(3).to(dtype), 1, boundary=fill)
 
+    @pytest.mark.parametrize(
+        ("dtype", "fill"),
+        [
+            (torch.float16, 1e6),
+            (torch.float32, 10**60),
+            (torch.float32, 10**400),
+            (torch.float32, Fraction(10**400)),
+            (torch.float32, 1j),
+            (torch.int8, 1j),
+            (torch.int8, float("nan")),
+            (torch.complex64, 1e39j),
+        ],
+    )
+    def test_a_fill_beyond_the_range_or_the_kind(self, dtype: torch.dtype, fill: Any):
+        with pytest.raises(ArgumentError, match=rf"`boundary` .* does not fit into {dtype}"):
+            shift(torch.zeros(3, dtype=dtype), 1, boundary=fill)
+
+    @pytest.mark.parametrize(
+        ("dtype", "fill"),
+        [
+            (torch.float32, np.float32(0.5)),
+            (torch.float64, np.float16(0.5)),
+            (torch.float16, float("-inf")),
+            (torch.float32, Fraction(1, 2)),
+            (torch.float32, 2**70),
+            (torch.int8, np.int64(-3)),
+            (torch.bool, np.bool_(True)),
+            (torch.complex64, 1 + 2j),
+            (torch.complex128, np.complex64(2j)),
+        ],
+    )
+    def test_every_kind_of_number_is_a_fill(self, dtype: torch.dtype, fill: Any):
+        filled = shift(torch.zeros(3, dtype=dtype), 1, boundary=fill)
+        assert filled.dtype == dtype
+        assert filled.tolist() == [0, 0, fill]
+
+    @pytest.mark.parametrize("boundary", [[1], np.zeros(2), torch.tensor(1.0)])
+    def test_an_array_is_no_boundary(self, boundary: Any):
+        with pytest.raises(ArgumentError, match=r"`boundary` .* is unknown"):
+            shift(torch.zeros(3), 1, boundary=boundary)
+
+    def test_whatever_has_an_index_is_an_offset(self):
+        x = torch.arange(12).reshape(3, 4)
+        for offset in (np.int64(1), torch.tensor(1)):
+            assert torch.equal(shift(x, offset), shift(x, 1))
+        assert torch.equal(shift(x, (np.int8(1), 2)), shift(x, (1, 2)))
+
+    @pytest.mark.parametrize("offset", [1.5, None, "1", True, 10**30, 2**62, -(2**62)])
+    @pytest.mark.parametrize("boundary", BOUNDARIES)
+    def test_an_offset_is_a_whole_number(self, offset: Any, boundary: Boundary):
+        for spelled in (offset, [offset]):
+            with pytest.raises(ArgumentError, match=f"`offset` {re.escape(repr(offset))} "):
+                shift(torch.zeros(3), spelled, boundary=boundary)
+
+    @pytest.mark.parametrize("offset", [2**62 - 1, 1 - 2**62])
+    def test_the_largest_offsets(self, offset: int):
+        x = torch.arange(3)
+        assert torch.equal(shift(x, offset), shift(x, offset % 3))
+        assert shift(x, offset, boundary="edge").unique().tolist() == [2 if offset > 0 else 0]
+
+    @pytest.mark.parametrize("x", [[1, 2], np.arange(3)])
+    def test_only_tensors_are_shifted(self, x: Any):
+        with pytest.raises(ArgumentError, match=r"`x` must be a tensor, got .*as_tensor"):
+            shift(x, 1)
+
 
 class TestWindows:
     @quick
@@ -147,6 +215,15 @@ class TestWindows:
             windows(x, (3, 3), (1, 1, 1))
         with pytest.raises(DimensionError, match=r"`size` \(1, 1, 1\) is for 3 dims"):
             windows(x, (1, 1, 1))
+        with pytest.raises(ArgumentError, match="`x` must be a tensor, got ndarray"):
+            windows(np.zeros(3), 1)  # pyright: ignore[reportArgumentType]
+
+    @pytest.mark.parametrize("number", [1.5, True, None, "2", 2**63])
+    def test_sizes_and_strides_are_whole_numbers(self, number: Any):
+        with pytest.raises(ArgumentError, match=f"`size` {number!r} "):
+            windows(torch.zeros(5), number)
+        with pytest.raises(ArgumentError, match=f"`stride` {number!r} "):
+            windows(torch.zeros(5), 2, number)
 
 
 def window_sum(w: Tensor):
@@ -218,10 +295,21 @@ class TestConvolve:
         with pytest.raises(ArgumentError) as caught:
             convolve(torch.neg, torch.zeros(2, 6, 7), (3, 3))
         assert str(caught.value) == (
-            "`fn` must return one value per window: a tensor whose shape ends in (4, 5). "
-            "It was given (2, 4, 5, 3, 3) and returned (2, 4, 5, 3, 3): reduce the last 2 "
-            "dims, which are the window"
+            "`fn` must return one value per window: a tensor of rank 3 whose shape ends in "
+            "(4, 5). It was given (2, 4, 5, 3, 3) and returned (2, 4, 5, 3, 3): reduce the "
+            "last 2 dims, which are the window"
         )
+
+    @pytest.mark.parametrize(
+        "fn", [lambda w: w, lambda w: w.sum(-1)[None], lambda w: w.sum((0, -1))]
+    )
+    def test_a_function_keeps_the_rank_even_where_the_last_dims_fit(self, fn: Any):
+        with pytest.raises(ArgumentError, match=r"a tensor of rank 2 whose shape ends in \(2,"):
+            convolve(fn, torch.zeros(4, 3), 2)
+
+    def test_a_function_is_a_function(self):
+        with pytest.raises(ArgumentError, match="`fn` 3 must be a function"):
+            convolve(3, torch.zeros(3), 2)  # pyright: ignore[reportArgumentType]
 
     def test_a_function_that_returns_no_tensor_is_told_so(self):
         with pytest.raises(ArgumentError, match="returned float"):

@@ -35,6 +35,8 @@ def test_outer_dim_errors():
         outer_dim(torch.ones(2, 3), torch.ones(3))
     with pytest.raises(ArgumentError, match="everywhere but at dim 1"):
         outer_dim(torch.ones(2, 3), torch.ones(4, 3))
+    with pytest.raises(ArgumentError, match="`y` must be a tensor, got list"):
+        outer_dim(torch.ones(2), [1, 2])  # pyright: ignore[reportArgumentType]
     with pytest.raises(DimensionError):
         outer_dim(torch.ones(2), torch.ones(2), 1)
 
@@ -76,6 +78,8 @@ def test_meshgrid_stack_errors():
         ArgumentError, match=r"axis 1 is torch\.int64 on cpu, axis 0 is torch\.fl"
     ):
         meshgrid_stack(torch.zeros(2), torch.arange(2))
+    with pytest.raises(ArgumentError, match="axis 1 must be a tensor, got list"):
+        meshgrid_stack(torch.zeros(2), [1, 2])  # pyright: ignore[reportArgumentType]
     with pytest.raises(DimensionError, match="no dim `3` in rank 3"):
         meshgrid_stack(torch.zeros(2), torch.zeros(2), dim=3)
 

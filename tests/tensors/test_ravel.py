@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -60,3 +62,30 @@ def test_errors():
     for bad in (torch.zeros(2), torch.zeros(2, dtype=torch.bool)):
         with pytest.raises(ArgumentError, match="coordinates are integers"):
             ravel_index((bad,), (3,))
+
+
+@pytest.mark.parametrize("coordinate", [1.5, 1.0, True, "1", None])
+def test_coordinates_are_whole_numbers(coordinate: Any):
+    for first in (1, torch.tensor([1])):
+        with pytest.raises(ArgumentError, match=f"`index` {coordinate!r} must be a whole"):
+            ravel_index((first, coordinate), (3, 4))
+
+
+def test_numpy_coordinates_are_ints():
+    spellings: list[Any] = [(np.int64(1), -2), np.array([1, 2])]
+    for index in spellings:
+        assert ravel_index(index, (3, 4)) == 6
+
+
+@pytest.mark.parametrize("shape", [(3, 4.5), (3, -4), 3, None])
+def test_a_shape_is_a_sequence_of_sizes(shape: Any):
+    with pytest.raises(ArgumentError, match="`shape` "):
+        ravel_index((1, 2), shape)
+
+
+def test_an_index_is_a_sequence_that_broadcasts():
+    with pytest.raises(ArgumentError, match="`index` 3 must be a sequence"):
+        ravel_index(3, (3, 4))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    two, three = torch.zeros(2, dtype=torch.int64), torch.zeros(3, dtype=torch.int64)
+    with pytest.raises(ArgumentError, match=r"at dim 1 has the shape \(3,\), which does not"):
+        ravel_index((two, three), (3, 4))

@@ -1,4 +1,5 @@
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,7 @@ def test_slices_are_not_equal_to_other_things():
         (":, - 1", "'- 1' is not an int", 3),
         ("1:2:3:4", "a slice has at most two colons", 5),
         ("::0", "a step must be 1 or more", 2),
+        (f"::{2**62}", "a step must be 1 or more and below 2**62", 2),
         (":, :: -1", "a step must be 1 or more", 6),
         ("..., 1, ...", "`...` may stand only once", 8),
         ("....", "'....' is not an int", 0),
@@ -115,9 +117,35 @@ def test_bad_python_slices():
         Slices(slice(None, None, -1))
     with pytest.raises(ArgumentError, match=r"`\.\.\., \.\.\.`: `\.\.\.` may stand only once"):
         Slices((..., ...))
-    for bad in (True, None, 0.5, [1], slice("a"), torch.tensor(1)):
+    stepped = slice(None, None, True)
+    for bad in (True, None, 0.5, [1], slice("a"), stepped, torch.tensor(1), 2**63, 10**5000):
         with pytest.raises(ArgumentError, match="is no slice"):
             Slices(bad)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1:" + "9" * 19, f"-{2**62}:"])
+def test_an_int_that_torch_cannot_hold_is_badly_written(text: str):
+    with pytest.raises(ArgumentError, match="the int is too large for torch"):
+        Slices(text)
+
+
+def test_the_largest_ints_select_as_in_python():
+    x = torch.arange(3)
+    assert Slices(f"-{2**62 - 1}:{2**63 - 1}")(x).tolist() == [0, 1, 2]
+    assert Slices(f"::{2**62 - 1}")(x).tolist() == [0]
+    assert Slices(f"1::{2**62 - 1}")(torch.ones(3, 5)).shape == (1, 5)
+    assert Slices("-" + "0" * 5000 + "2") == Slices(-2)
+
+
+@pytest.mark.parametrize("shape", [(2.5,), (-1,), 4, None])
+def test_slices_are_bound_to_a_sequence_of_sizes(shape: Any):
+    with pytest.raises(ArgumentError, match="`shape` "):
+        Slices(":").bound_to(shape)
+
+
+def test_only_tensors_are_sliced():
+    with pytest.raises(ArgumentError, match="`x` must be a tensor, got list"):
+        Slices("0")([1])  # pyright: ignore[reportArgumentType]
 
 
 def test_what_does_not_fit_a_shape():

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -90,3 +92,39 @@ def test_slice_fill_errors():
         slice_fill(x, "0", torch.zeros(1, 4, dtype=torch.int32))
     with pytest.raises(DimensionError, match="names 3 dims"):
         slice_fill(x, "0, 0, 0", 1)
+    for bad in ([1], np.zeros(3)):
+        with pytest.raises(ArgumentError, match="`x` must be a tensor"):
+            slice_fill(bad, "0", 1)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ArgumentError, match="`x` must be a tensor"):
+            slice_dim(bad, 0, "0")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("value", [None, [1, 2], "1", np.zeros(2)])
+def test_slice_fill_takes_numbers_and_tensors(value: Any):
+    with pytest.raises(ArgumentError, match=r"`value` .* is neither a number nor a tensor"):
+        slice_fill(torch.zeros(3), "0", value)
+
+
+def test_slice_fill_with_numbers_of_every_kind():
+    assert slice_fill(torch.zeros(2), "0", np.float32(3)).tolist() == [3, 0]
+    assert slice_fill(torch.zeros(2, dtype=torch.complex64), "0", 1j).tolist() == [1j, 0]
+    with pytest.raises(ArgumentError, match=r"`value` 1j does not fit into torch\.float32"):
+        slice_fill(torch.zeros(2), "0", 1j)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wider"),
+    [
+        (torch.int8, torch.int64),
+        (torch.int8, torch.uint8),
+        (torch.uint8, torch.int8),
+        (torch.float16, torch.int32),
+        (torch.float16, torch.float32),
+        (torch.complex64, torch.complex128),
+    ],
+)
+def test_slice_fill_refuses_a_tensor_of_a_wider_range(dtype: torch.dtype, wider: torch.dtype):
+    x = torch.zeros(2, dtype=dtype)
+    with pytest.raises(ArgumentError, match=f"{wider} and would lose its range in {dtype}"):
+        slice_fill(x, "0", torch.tensor(100, dtype=wider))
+    assert slice_fill(x, "0", torch.tensor(100, dtype=wider).to(dtype)).tolist() == [100, 0]

@@ -33,6 +33,8 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "shift periodic": lambda x: shift(x, (1, -2)),
     "shift edge": lambda x: shift(x, (1, -20), boundary="edge"),
     "shift number": lambda x: shift(x, (-1, 20), boundary=0.5),
+    "shift by size": lambda x: shift(x, x.shape[-1] // 2, boundary="edge"),
+    "shift complex": lambda x: shift(x.to(torch.complex128), 1, boundary=1j).imag,
     "windows": lambda x: windows(x, 3, 2, dims=(0, 2)),
     "windows none": lambda x: windows(x, (30, 2)),
     "convolve valid": lambda x: convolve(window_sum, x, (3, 2)),
@@ -51,6 +53,7 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "slice_fill tensor": lambda x: slice_fill(x, (..., 2), x[..., 0]),
     "ravel_index": lambda x: ravel_index((x[0].long(), x[1].long()), x.shape[1:]),
     "ravel_index ints": lambda x: x.flatten()[ravel_index((1, -2, 3), x.shape)],
+    "ravel_index broadcast": lambda x: ravel_index((x[0].long(), x[1, 0].long()), x.shape[1:]),
     "expect_dim": lambda x: x.sum(expect_dim(x, -2)),
 }
 

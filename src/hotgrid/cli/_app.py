@@ -11,6 +11,9 @@ from ._terminal import Terminal
 
 _EPILOGUE = """\
 Examples:
+  hotgrid models                          every model, with a line each
+  hotgrid run heat --steps 5000           run one and see how fast it goes
+  hotgrid validate --quick                what is known, and what is computed here
   hotgrid doctor                          what is here, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -21,6 +24,7 @@ Exit codes:
   1    something is wrong, and the text says what
   2    the command line was not understood
   130  interrupted
+  141  the reader of the output went away
 """
 
 _DOCTOR_EPILOGUE = """\
@@ -30,6 +34,44 @@ it says what that costs and how to get it.
 Examples:
   hotgrid doctor
   hotgrid doctor --quick --json | python -m json.tool
+"""
+
+_MODELS_EPILOGUE = """\
+Examples:
+  hotgrid models
+  hotgrid models --json | python -m json.tool
+"""
+
+_RUN_EPILOGUE = """\
+A `file.py:ClassName` is your own model: the file is run. Bad input is said
+before anything is run or written.
+
+Examples:
+  hotgrid run heat --size 512x512 --steps 2000 --set rate=0.1
+  hotgrid run gray-scott --out out --export png,csv --record film.mp4
+  hotgrid run heat --steps 100000 --out out --every 10000
+  hotgrid run heat --steps 200000 --out out --every 10000 --resume
+  hotgrid run my_model.py:MyModel --time 2.5 --out out --export vti,npz
+  hotgrid run case.toml
+
+A case file has the options as keys, and those of the model in a table:
+  model = "heat"
+  size = "512x512"
+  steps = 2000
+  out = "out"
+  export = ["png", "csv"]
+  [set]
+  rate = 0.1
+"""
+
+_VALIDATE_EPILOGUE = """\
+Every row has a reference with its source, the value found on this device, how far
+apart they are and how far they may be. Exits with 1 when a row fails.
+
+Examples:
+  hotgrid validate --quick
+  hotgrid validate --only glider ghia-100
+  hotgrid validate --device cuda --html truth.html
 """
 
 _COMPLETION_EPILOGUE = """\
@@ -63,6 +105,24 @@ def build() -> App:
         exit_on_error=False,
         print_error=False,
         suppress_keyboard_interrupt=False,
+    )
+    app.command(
+        "hotgrid.cli._grid:models",
+        name="models",
+        help="List every model that comes with hotgrid.",
+        help_epilogue=_MODELS_EPILOGUE,
+    )
+    app.command(
+        "hotgrid.cli._grid:run",
+        name="run",
+        help="Run a model; write pictures, films, fields and observables.",
+        help_epilogue=_RUN_EPILOGUE,
+    )
+    app.command(
+        "hotgrid.cli._validate:validate",
+        name="validate",
+        help="Compute what is known and compare, on this device, now.",
+        help_epilogue=_VALIDATE_EPILOGUE,
     )
     app.command(
         "hotgrid.cli._doctor:doctor",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from ._finding import Finding
+from ._finding import Finding, not_seen
 from ._machine_probes import compiler, machine, native_core, parts, version
 from ._settings_probes import caches, settings
 from ._torch_probes import bandwidth, devices, torch_build
@@ -45,11 +45,4 @@ def guarded(section: str, probe: Probe) -> Iterator[Finding]:
     try:
         yield from probe()
     except Exception as error:  # noqa: BLE001  a doctor reports, it never faints
-        yield Finding(
-            section,
-            "probe",
-            "could not look",
-            state="broken",
-            detail=f"{type(error).__name__}: {error}",
-            way_out="correct what the error names; if hotgrid is at fault, please report it",
-        )
+        yield not_seen(section, "probe", error)

@@ -25,3 +25,15 @@ class Finding:
     state: State = "ok"
     detail: str = ""
     way_out: str = ""
+
+
+def not_seen(section: str, name: str, error: Exception) -> Finding:
+    """Return what to report when looking at something raised an exception."""
+    return Finding(
+        section,
+        name,
+        "could not look",
+        state="broken",
+        detail=f"{type(error).__name__}: {error}",
+        way_out="correct what the error names; if hotgrid is at fault, please report it",
+    )

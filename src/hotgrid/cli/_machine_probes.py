@@ -26,6 +26,15 @@ _PARTS = {
     "rich": "the command line",
 }
 
+_ARM_PARTS = {
+    ("0x41", "0xd08"): "Cortex-A72",
+    ("0x41", "0xd0b"): "Cortex-A76",
+    ("0x41", "0xd0c"): "Neoverse-N1",
+    ("0x41", "0xd40"): "Neoverse-V1",
+    ("0x41", "0xd49"): "Neoverse-N2",
+    ("0x41", "0xd4f"): "Neoverse-V2",
+}
+
 
 def version() -> Iterator[Finding]:
     """Yield the version of hotgrid and where it was loaded from."""
@@ -48,8 +57,20 @@ def _processor_name() -> str:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         text = ""
-    named = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return named[1] if named else platform.processor() or platform.machine()
+    return processor_in(text) or platform.processor() or platform.machine()
+
+
+def processor_in(cpuinfo: str) -> str | None:
+    """Return the name of the processor that the text of /proc/cpuinfo tells, or None."""
+    pairs = re.findall(r"^([^:\n]+?)\s*:[ \t]*(.+)$", cpuinfo, re.MULTILINE)
+    said = {key.casefold(): value for key, value in reversed(pairs)}
+    if "model name" in said:
+        return said["model name"]
+    if "cpu part" not in said:
+        return None
+    # On ARM the kernel tells numbers; the names are in the manuals of the makers.
+    maker, part = said.get("cpu implementer", "?"), said["cpu part"]
+    return _ARM_PARTS.get((maker, part), f"ARM, implementer {maker}, part {part}")
 
 
 def compiler() -> Iterator[Finding]:
@@ -60,13 +81,18 @@ def compiler() -> Iterator[Finding]:
     if problem is None:
         yield Finding("compiler", "C++", chosen, detail="builds and loads what Inductor writes")
         return
+    way_out = "install g++ and the Python headers (Debian: apt install g++ python3-dev)"
+    if len(chosen.split()) > 1:
+        # Inductor looks for a program of that whole name, and so does the probe.
+        problem = "torch.compile takes CXX for one program, not for a command with words"
+        way_out = f"set CXX to the compiler alone, such as {chosen.split()[-1]}"
     yield Finding(
         "compiler",
         "C++",
         f"{chosen} does not work",
         state="note",
-        detail=f"{problem}; models run uncompiled, 9-17x slower on the CPU",
-        way_out="install g++ and the Python headers (Debian: apt install g++ python3-dev)",
+        detail=f"{problem}; models run uncompiled, about ten times slower on the CPU",
+        way_out=way_out,
     )
 
 
@@ -99,6 +125,7 @@ def compile_problem(compiler: str) -> str | None:
 def native_core() -> Iterator[Finding]:
     """Yield what the native core chose on this processor, or why it is absent."""
     reason = _native.missing()
+    yield from _native_variables(reason)
     if reason is None:
         core = _native.core()
         features = [name for name, present in core.cpu_features().items() if present]
@@ -116,6 +143,31 @@ def native_core() -> Iterator[Finding]:
         state="broken" if built and not switched_off else "note",
         detail=f"{why}; contracts and CPU kernels fall back to Python and torch",
         way_out=way_out,
+    )
+
+
+def _native_variables(missing: str | None) -> Iterator[Finding]:
+    """Yield the variables whose values the core does not understand and passes over."""
+    switch = os.environ.get("HOTGRID_NATIVE", "").strip()
+    understood = (missing or "").startswith("HOTGRID_NATIVE") or not switch
+    if not understood and switch.lower() not in ("on", "1", "yes", "true"):
+        yield _passed_over("HOTGRID_NATIVE", switch, "on or off")
+    threads = os.environ.get("HOTGRID_THREADS", "").strip()
+    if threads and not (re.fullmatch(r"\d{1,9}", threads) and 1 <= int(threads) <= 4096):
+        yield _passed_over("HOTGRID_THREADS", threads, "a whole number from 1 to 4096")
+    isa = os.environ.get("HOTGRID_ISA", "").strip()
+    if isa and missing is None and isa != _native.core().isa():
+        yield _passed_over("HOTGRID_ISA", isa, "instructions that this processor has")
+
+
+def _passed_over(variable: str, value: str, expected: str) -> Finding:
+    return Finding(
+        "native core",
+        variable,
+        value,
+        state="note",
+        detail=f"is not {expected}; the core may pass over it",
+        way_out=f"correct {variable} or unset it",
     )
 
 

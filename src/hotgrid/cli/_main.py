@@ -1,9 +1,11 @@
 """The entry point: everything that can go wrong becomes one clear message and an exit code."""
 
+import difflib
 import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from hotgrid.errors import HotgridError
@@ -29,12 +31,9 @@ def main() -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program name) and return its exit code."""
-    missing = [part for part in _NEEDED if importlib.util.find_spec(part) is None]
-    if missing:
-        _complain(
-            f"the command line needs {' and '.join(missing)}: run "
-            f"`pip install {' '.join(missing)}`; the Python API works without."
-        )
+    obstacle = _obstacle()
+    if obstacle:
+        _complain(obstacle)
         return WRONG
     try:
         code = _dispatch(arguments)
@@ -45,14 +44,41 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes once more at exit; that flush must find an open file.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unwritten_output()
         return PIPE_CLOSED
+    except OSError as error:
+        if error.strerror is None:  # not from the system: a fault that needs its traceback
+            raise
+        what = f"`{error.filename}`" if error.filename else "a file or the output"
+        _complain(f"{what} cannot be read or written ({error.strerror}).")
+        _drop_unwritten_output()
+        return WRONG
     return code
 
 
+def _obstacle() -> str | None:
+    """Return why no command can be run here, or None."""
+    missing = [part for part in _NEEDED if importlib.util.find_spec(part) is None]
+    if missing:
+        return (
+            f"the command line needs {' and '.join(missing)}: run "
+            f"`pip install {' '.join(missing)}`; the Python API works without."
+        )
+    if sys.stdout is None:
+        return "standard output is closed; send it to /dev/null when nobody reads it."
+    return None
+
+
+def _drop_unwritten_output() -> None:
+    """Let the flush that Python does at exit find an open file."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _dispatch(arguments: Sequence[str]) -> int:
-    from cyclopts import CycloptsError, UnusedCliTokensError
+    from cyclopts import CycloptsError, UnknownCommandError, UnusedCliTokensError
 
     from ._app import build
 
@@ -62,11 +88,24 @@ def _dispatch(arguments: Sequence[str]) -> int:
         unused = " ".join(error.unused_tokens or ())
         _complain(f"`{unused}` is more than this command takes; `--help` shows what it takes.")
         return NOT_UNDERSTOOD
+    except UnknownCommandError as error:
+        first = (error.unused_tokens or [""])[0]
+        _complain(_unknown_option(first) if first.startswith("-") else str(error))
+        return NOT_UNDERSTOOD
     except CycloptsError as error:
         _complain(str(error))
         return NOT_UNDERSTOOD
     return FINE if code is None else code
 
 
+def _unknown_option(token: str) -> str:
+    # The parser takes whatever stands in the place of a command for one.
+    name = token.partition("=")[0]
+    near = difflib.get_close_matches(name, ("-c", "--help", "--version"), 1)
+    way_out = f"Did you mean {near[0]}?" if near else "`--help` lists the options."
+    return f"Unknown option: {name}. {way_out}"
+
+
 def _complain(message: str) -> None:
-    print(f"hotgrid: {message}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # nothing is left to complain on
+        print(f"hotgrid: {message}", file=sys.stderr)  # noqa: T201

@@ -3,14 +3,15 @@
 import getpass
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from json import dumps
 from pathlib import Path
 
 from hotgrid import config
 from hotgrid.errors import ConfigError
 
-from ._finding import Finding
+from ._finding import Finding, not_seen
 
 
 def settings() -> Iterator[Finding]:
@@ -37,8 +38,10 @@ def settings() -> Iterator[Finding]:
 
 def caches() -> Iterator[Finding]:
     """Yield every cache folder: can it be written, and how much is in it."""
-    yield _folder("torch.compile", _inductor_folder(), "set TORCHINDUCTOR_CACHE_DIR")
-    yield _folder("global", config.cache_folder("global", "any").parent, "set XDG_CACHE_HOME")
+    yield _folder("torch.compile", _inductor_folder, "set TORCHINDUCTOR_CACHE_DIR")
+    yield _folder(
+        "global", lambda: config.cache_folder("global", "any").parent, "set XDG_CACHE_HOME"
+    )
     try:
         found = config.current()
     except ConfigError:
@@ -51,7 +54,8 @@ def caches() -> Iterator[Finding]:
         if place == "none":
             yield Finding("caches", name, "none; nothing is kept")
         else:
-            yield _folder(name, config.cache_folder(place, name), f"set {name}.cache")
+            where = partial(config.cache_folder, place, name)
+            yield _folder(name, where, f"set {name}.cache")
 
 
 def _inductor_folder() -> Path:
@@ -64,9 +68,18 @@ def _inductor_folder() -> Path:
     return Path(tempfile.gettempdir(), f"torchinductor_{user}")
 
 
-def _folder(name: str, folder: Path, setting: str) -> Finding:
+def _folder(name: str, where: Callable[[], Path], setting: str) -> Finding:
+    try:
+        return _looked_at(name, where(), setting)
+    except Exception as error:  # noqa: BLE001  one odd folder must not hide the others
+        return not_seen("caches", name, error)
+
+
+def _looked_at(name: str, folder: Path, setting: str) -> Finding:
     """Say whether a cache folder can be written, or made where it does not exist yet."""
-    ground = next(place for place in (folder, *folder.parents) if place.exists())
+    # Unlike `Path.exists`, this takes what cannot be looked at for absent: the folder
+    # above it is then the one that is closed.
+    ground = next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
     if not (ground.is_dir() and os.access(ground, os.W_OK | os.X_OK)):
         return Finding(
             "caches",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from ._finding import Finding
+from ._finding import Finding, not_seen
 from ._machine_probes import installed_version
 
 TORCH_RANGE = ">=2.11,<2.14"  # as in pyproject.toml; tests/cli compares the two
@@ -140,7 +140,11 @@ def bandwidth() -> Iterator[Finding]:
     from hotgrid.kernels import copy_bandwidth
 
     for device in ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]:
-        measured = copy_bandwidth(device)
+        try:
+            measured = copy_bandwidth(device)
+        except Exception as error:  # noqa: BLE001  no threads or no memory; the next may work
+            yield not_seen("bandwidth", device, error)
+            continue
         value = f"{measured.gigabytes_per_second:,.1f} GB/s"
         detail = f"copy, read plus write, measured with {measured.method}"
         yield Finding("bandwidth", device, value, detail=detail)

@@ -63,6 +63,7 @@ def override(values: Mapping[str, object]) -> Iterator[Config]:
 
     Raises:
         ConfigError: A key is unknown or a value is bad; nothing is changed then.
+        ArgumentError: `values` is not a mapping from words.
 
     Example:
         >>> with override({"logging.components.autotune.level": "debug"}) as config:

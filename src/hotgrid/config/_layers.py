@@ -17,6 +17,16 @@ from ._toml import Document, KeyPath, UnreadableError, read
 PREFIX = "HOTGRID_"
 FILE_VARIABLE = "HOTGRID_CONFIG"
 _COMPONENT_PREFIX = "HOTGRID_LOGGING_COMPONENTS_"
+# Read by other parts of hotgrid: no settings, but as easily misspelled.
+_NO_SETTINGS = frozenset(
+    {
+        FILE_VARIABLE,
+        "HOTGRID_NATIVE",
+        "HOTGRID_THREADS",
+        "HOTGRID_ISA",
+        "HOTGRID_VOCAB_DIR",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
     known = {variable(key): key for key in keys()}
     for name in sorted(environ):
         text = environ[name]
-        if not name.startswith(PREFIX) or name == FILE_VARIABLE or not text.strip():
+        if not name.startswith(PREFIX) or name in _NO_SETTINGS or not text.strip():
             continue
         if name in known:
             yield _from_text(known[name], text, Origin("environment", name))
@@ -85,8 +95,11 @@ def variable(key: str) -> str:
 
 def _nearest_variable(name: str, known: Mapping[str, str]) -> str | None:
     # Without the prefix, which all share and which would make strangers look alike.
-    tails = {each.removeprefix(PREFIX) for each in (*known, FILE_VARIABLE)}
-    guess = nearest(name.removeprefix(PREFIX), tails, 0.8)
+    tails = {each.removeprefix(PREFIX) for each in (*known, *_NO_SETTINGS)}
+    tail = name.removeprefix(PREFIX)
+    # In a word of three letters, one wrong letter is already a third.
+    short = [each for each in tails if len(each) <= 3]
+    guess = nearest(tail, tails, 0.8) or nearest(tail, short, 0.6)
     return PREFIX + guess if guess else None
 
 

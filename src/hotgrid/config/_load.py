@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 
+from hotgrid.errors import ArgumentError
+
 from . import _layers as layers
 from ._config import Config, changed
 from ._places import FILE_NAME
 from ._problem import Problem, error_of
-from ._rules import working_folder
+from ._rules import shown, working_folder
 
 
 def load(
@@ -76,6 +78,11 @@ def find_file(start: Path | None = None) -> Path | None:
 
 def with_values(base: Config, values: Mapping[str, object]) -> Config:
     """Return `base` with other values under dotted keys, or raise `ConfigError`."""
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        raise ArgumentError(
+            f"`values` is {shown(values)}; expected a dict from dotted keys to values, "
+            'such as {"autotune.level": "full"}'
+        )
     config, problems = _merged(base, base.file, layers.from_values(values))
     if problems:
         raise error_of(problems)

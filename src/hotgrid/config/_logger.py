@@ -130,16 +130,23 @@ def _formatted(message: str, args: tuple[object, ...]) -> str:
         return message
     try:
         return message % args
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001  an argument's own __str__ can raise anything
         # A wrong format is a fault of ours; the message still tells more than a crash.
-        return f"{message} {args!r}"
+        return f"{message} {_represented(args)}"
+
+
+def _represented(args: tuple[object, ...]) -> str:
+    try:
+        return repr(args)
+    except Exception as error:  # noqa: BLE001  so can its __repr__
+        return f"(arguments that cannot be shown: {type(error).__name__})"
 
 
 def _write_stream(stream: TextIO | None, line: str) -> None:
     if stream is None:
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    with suppress(OSError, ValueError):  # closed, or its reader has gone away
+    with suppress(Exception):  # closed, its reader has gone away, or somebody's own stream
         stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
 

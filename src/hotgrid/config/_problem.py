@@ -34,7 +34,14 @@ class Problem:
         return ":".join(str(part) for part in parts if part is not None)
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message}"
+        return one_line(f"{self.where}: {self.message}")
+
+
+def one_line(text: str) -> str:
+    """Return the text with line breaks and other unprintable characters as escapes."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def error_of(problems: Sequence[Problem]) -> ConfigError:

@@ -1,8 +1,10 @@
 """What a value of a setting may be. A rule also reads its value from plain text."""
 
+import datetime
 import difflib
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +13,10 @@ from typing import cast, get_args
 
 from hotgrid.errors import ConfigError
 
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 80
 _LARGEST_SHOWN = 10**18
+_MOST_ITEMS_SHOWN = 5
 
 
 class RefusalError(ValueError):
@@ -165,10 +169,19 @@ class ListOf(Rule):
         """Return the accepted items as a tuple."""
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise self._refused(value)
-        try:
-            return tuple(self.item.accept(item, folder) for item in value)
-        except RefusalError as refusal:
-            raise RefusalError(f"has an item that {refusal}") from None
+        accepted: list[object] = []
+        refused: list[tuple[int, RefusalError]] = []
+        for number, item in enumerate(value, 1):
+            try:
+                accepted.append(self.item.accept(item, folder))
+            except RefusalError as refusal:
+                refused.append((number, refusal))
+        if len(refused) == 1:
+            raise RefusalError(f"has an item that {refused[0][1]}")
+        if refused:
+            few = [f"item {number} {why}" for number, why in refused[:_MOST_ITEMS_SHOWN]]
+            raise RefusalError(f"has {len(refused)} bad items: {' and '.join(few)}")
+        return tuple(accepted)
 
     def read(self, text: str) -> object:
         """Return the items between the commas."""
@@ -186,22 +199,36 @@ def working_folder() -> Path:
 
 
 def shown(value: object) -> str:
-    """Return a value as the user may have written it, cut to a readable length."""
-    if type(value) is int and abs(value) >= _LARGEST_SHOWN:
-        # Python refuses to write integers of more than 4300 digits.
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, bool | str):
-        text = json.dumps(value, ensure_ascii=False)
-    else:
-        text = _safe_repr(value)
+    """Return a value as the user may have written it in TOML, cut to a readable length."""
+    try:
+        text = _as_toml(value)
+    except (ValueError, RecursionError):
+        text = f"a {type(value).__name__} too large to show"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
-def _safe_repr(value: object) -> str:
-    try:
-        return repr(value)
-    except (ValueError, RecursionError):
-        return f"a {type(value).__name__} too large to show"
+def _as_toml(value: object) -> str:
+    match value:
+        case int() if not isinstance(value, bool) and abs(value) >= _LARGEST_SHOWN:
+            # Python refuses to write integers of more than 4300 digits.
+            return f"an integer of {value.bit_length()} bits"
+        case bool() | str() | Path():
+            plain = str(value) if isinstance(value, Path) else value
+            return json.dumps(plain, ensure_ascii=False)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case list() | tuple():
+            return f"[{', '.join(map(_as_toml, value))}]"
+        case dict():
+            pairs = (f"{_key_as_toml(key)} = {_as_toml(each)}" for key, each in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case _:
+            return repr(value)
+
+
+def _key_as_toml(key: object) -> str:
+    bare = isinstance(key, str) and _BARE_KEY.fullmatch(key)
+    return str(key) if bare else _as_toml(key)
 
 
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:

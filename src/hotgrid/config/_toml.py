@@ -21,6 +21,7 @@ _TOKEN = re.compile(
 )
 # No setting lies deeper; a key with thousands of dots must not cost their square.
 _DEEPEST = 8
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -80,10 +81,23 @@ def _located(error: tomllib.TOMLDecodeError, text: str) -> UnreadableError:
     found = _POSITION.search(message)
     reason = f"is not valid TOML: {_POSITION.sub('', message)}"
     if found and found[1]:
-        return UnreadableError(reason, int(found[1]), int(found[2]))
+        line, column = int(found[1]), int(found[2])
+        hint = _word_without_quotes(text.split("\n")[line - 1], column - 1, message)
+        return UnreadableError(reason + hint, line, column)
     return UnreadableError(
         f"{reason}, at the end", *_line_and_column(text.rstrip("\n").encode())
     )
+
+
+def _word_without_quotes(line: str, at: int, message: str) -> str:
+    for word in _WORD.finditer(line):
+        # `info` begins like the number `inf`: there tomllib stumbles inside of the word.
+        begins_here = word.start() == at and message.startswith("Invalid value")
+        if begins_here or word.start() < at < word.end():
+            plain = word[0].lower()
+            quoted = plain if plain in ("true", "false") else f'"{word[0]}"'
+            return f"; `{word[0]}` must be written {quoted}"
+    return ""
 
 
 def _line_and_column(before: bytes) -> tuple[int, int]:

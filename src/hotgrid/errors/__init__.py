@@ -6,6 +6,7 @@
     ├── ConfigError (ValueError)            hotgrid.toml, HOTGRID_* or a flag is wrong
     ├── ArgumentError (ValueError)          an argument of a public function is wrong
     │   └── DimensionError (IndexError)     a dimension or index does not exist
+    ├── UnstableError (ArithmeticError)     a simulation is no longer finite
     └── MissingPartError (ImportError)      a part that is not installed was needed
 
 Catch `HotgridError` to catch them all. Each also derives from the built-in
@@ -21,4 +22,5 @@ from ._tree import (
     HotgridError as HotgridError,
     MissingPartError as MissingPartError,
     ShapeMismatch as ShapeMismatch,
+    UnstableError as UnstableError,
 )

@@ -48,5 +48,15 @@ class DimensionError(ArgumentError, IndexError):
     """A dimension or an index does not exist in the tensor it was asked of."""
 
 
+class UnstableError(HotgridError, ArithmeticError):
+    """A simulation is no longer finite; the text says when, where and the likely cause."""
+
+
 class MissingPartError(HotgridError, ImportError):
     """Something that is not installed was needed; the text says how to get it."""
+
+
+# Tracebacks and pickles name a class by its module: that is the door, not this file.
+for _each in tuple(vars().values()):
+    if isinstance(_each, type) and _each.__module__ == __name__:
+        _each.__module__ = "hotgrid.errors"

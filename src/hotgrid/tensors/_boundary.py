@@ -2,49 +2,90 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Literal
+from math import inf
+from numbers import Complex, Real
+from typing import Any, Literal, SupportsFloat
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
-Boundary = Literal["periodic", "edge"] | float
+from ._arguments import shown
+
+Boundary = Literal["periodic", "edge"] | SupportsFloat | complex
 """`"periodic"`: the other end; `"edge"`: the last cell again; a number: that number."""
 
 
-def fitting_number(argument: str, value: float, dtype: torch.dtype) -> float:
-    """Return `value` as `dtype` holds it; refuse to round 0.5 to 0 in an int tensor."""
-    if dtype.is_floating_point or dtype.is_complex:
+def as_number(value: Any) -> Any:
+    """Return `value` if it is a number, numpy's and fractions too, or None."""
+    if isinstance(value, int | float | complex):
         return value
-    low, high = (
-        (0, 1) if dtype is torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
-    )
-    if low <= value <= high and value == int(value):
-        return bool(value) if dtype is torch.bool else int(value)
-    raise ArgumentError(
-        f"`{argument}` {value!r} does not fit into {dtype}: "
-        f"give a whole number from {low} to {high}, or convert the tensor first"
-    )
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, Complex) else None
+
+
+def number_range(dtype: torch.dtype) -> tuple[float, float]:
+    """Return the smallest and the largest number of `dtype`; of a part, if complex."""
+    if dtype is torch.bool:
+        return 0, 1
+    real = dtype.is_floating_point or dtype.is_complex
+    limits = torch.finfo(dtype) if real else torch.iinfo(dtype)
+    return limits.min, limits.max
+
+
+def fitting_number(argument: str, value: Any, dtype: torch.dtype) -> complex:
+    """Return `value` as `dtype` holds it; refuse to round 0.5 to 0 in an int tensor."""
+    number = as_number(value)
+    real = _is_real(number)
+    low, high = number_range(dtype)
+    if dtype.is_complex:
+        kind, fits = "number with parts", _within(number, high)
+    elif dtype.is_floating_point:
+        kind, fits = "real number", real and _within(number, high)
+    else:
+        kind = "whole number"
+        fits = real and low <= number <= high and number == int(number)
+    if not fits:
+        raise ArgumentError(
+            f"`{argument}` {shown(value)} does not fit into {dtype}: "
+            f"give a {kind} from {low} to {high}, or convert the tensor first"
+        )
+    if not real:
+        return complex(number)
+    if dtype.is_complex or dtype.is_floating_point:
+        return float(number)
+    return bool(number) if dtype is torch.bool else int(number)
 
 
 def expect_boundary(
-    boundary: str | float, dtype: torch.dtype, words: tuple[str, ...] = ("periodic", "edge")
-) -> str | float:
+    boundary: object, dtype: torch.dtype, words: tuple[str, ...] = ("periodic", "edge")
+) -> str | complex:
     """Return `boundary` if it is one of `words` or a number that fits `dtype`."""
-    if isinstance(boundary, int | float):
+    if as_number(boundary) is not None:
         return fitting_number("boundary", boundary, dtype)
-    if boundary in words:
+    if isinstance(boundary, str) and boundary in words:
         return boundary
     near = get_close_matches(str(boundary), words, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise ArgumentError(
-        f"`boundary` {boundary!r} is unknown: {hint}"
+        f"`boundary` {shown(boundary)} is unknown: {hint}"
         f"use {', '.join(map(repr, words))} or a number to fill with"
     )
 
 
-def extend(x: Tensor, widths: Mapping[int, tuple[int, int]], boundary: str | float) -> Tensor:
+def _is_real(number: object) -> bool:
+    return isinstance(number, Real)
+
+
+def _within(number: complex, high: float) -> bool:
+    # Infinity and NaN are numbers of every float dtype.
+    return not any(high < abs(part) < inf for part in (number.real, number.imag))
+
+
+def extend(x: Tensor, widths: Mapping[int, tuple[int, int]], boundary: str | complex) -> Tensor:
     """Add cells before and after the ends of the dims in `widths`; any rank and dtype.
 
     `torch.nn.functional.pad` has circular and replicate modes, but only for some

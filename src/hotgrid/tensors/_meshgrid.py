@@ -1,14 +1,17 @@
 """Coordinates of a grid as one tensor."""
 
+from typing import SupportsIndex
+
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
+from ._arguments import expect_tensor
 from ._dims import expect_dim
 
 
-def meshgrid_stack(*axes: Tensor, dim: int = 0) -> Tensor:
+def meshgrid_stack(*axes: Tensor, dim: SupportsIndex = 0) -> Tensor:
     """Return the coordinates of every cell of a grid, stacked into one tensor.
 
     `meshgrid_stack(ys, xs)[:, i, j] == (ys[i], xs[j])`: matrix ("ij") order, so the
@@ -23,7 +26,7 @@ def meshgrid_stack(*axes: Tensor, dim: int = 0) -> Tensor:
         `[rank, n_0, n_1, ...]`, or with `dim=-1` `[n_0, n_1, ..., rank]`.
 
     Raises:
-        ArgumentError: No axis, an axis that is not 1-D, or mixed dtypes or devices.
+        ArgumentError: No axis, an axis that is no 1-D tensor, or mixed dtypes or devices.
         DimensionError: The result has no such `dim`.
 
     Example:
@@ -33,6 +36,7 @@ def meshgrid_stack(*axes: Tensor, dim: int = 0) -> Tensor:
     if not axes:
         raise ArgumentError("meshgrid_stack() needs at least one axis")
     for place, axis in enumerate(axes):
+        expect_tensor(f"axis {place}", axis)
         if axis.ndim != 1:
             raise ArgumentError(f"axis {place} must be 1-D; its shape is {tuple(axis.shape)}")
         if (axis.dtype, axis.device) != (axes[0].dtype, axes[0].device):

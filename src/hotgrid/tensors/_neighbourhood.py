@@ -1,6 +1,6 @@
 """The cells around a cell: one neighbour, all windows, a function over windows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -8,14 +8,15 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
+from ._arguments import WholeNumbers, shown
 from ._boundary import Boundary, expect_boundary, extend
 from ._dims import per_dim
 
 
 def shift(
     x: Tensor,
-    offset: int | Sequence[int],
-    dims: int | Sequence[int] | None = None,
+    offset: WholeNumbers,
+    dims: WholeNumbers | None = None,
     boundary: Boundary = "periodic",
 ) -> Tensor:
     """Return, for every cell, its neighbour at `offset`.
@@ -30,14 +31,15 @@ def shift(
         dims: The dims `offset` speaks of. By default the last `len(offset)` dims,
             or the last dim for an int.
         boundary: What a cell sees beyond the end: `"periodic"` the other end,
-            `"edge"` the last cell again, a number that number.
+            `"edge"` the last cell again, a number that number; a complex one for
+            a complex `x`.
 
     Returns:
         A new tensor of the shape and dtype of `x`.
 
     Raises:
-        ArgumentError: Unknown boundary, a number that does not fit the dtype, or
-            not one offset per dim.
+        ArgumentError: Unknown boundary, a number that does not fit the dtype, not
+            one whole offset per dim, or `x` is no tensor.
         DimensionError: A dim does not exist.
 
     Example:
@@ -63,9 +65,9 @@ def shift(
 
 def windows(
     x: Tensor,
-    size: int | Sequence[int],
-    stride: int | Sequence[int] = 1,
-    dims: int | Sequence[int] | None = None,
+    size: WholeNumbers,
+    stride: WholeNumbers = 1,
+    dims: WholeNumbers | None = None,
 ) -> Tensor:
     """Return all windows of `x` as one view, without a copy.
 
@@ -85,7 +87,8 @@ def windows(
         one dim per window dim, in the order of `dims`.
 
     Raises:
-        ArgumentError: A size or stride below 1, or not one per dim.
+        ArgumentError: A size or stride below 1 or not whole, not one per dim, or
+            `x` is no tensor.
         DimensionError: A dim does not exist.
 
     Example:
@@ -113,19 +116,22 @@ def windows(
 def convolve(
     fn: Callable[[Tensor], Tensor],
     x: Tensor,
-    size: int | Sequence[int],
-    stride: int | Sequence[int] = 1,
+    size: WholeNumbers,
+    stride: WholeNumbers = 1,
     boundary: Boundary | Literal["valid"] = "valid",
 ) -> Tensor:
     """Compute a value from every window over the last dims, with any function.
 
     `fn` is called once, on all windows together. It may use any operator, change
     the dtype (bool in, bool out) and mix what stands before the space dims, such
-    as channels: `[b, c, h, w]` in, `[b, c_out, h, w]` out.
+    as channels: `[b, c, h, w]` in, `[b, c_out, h, w]` out. It keeps the rank of `x`:
+    a dim more or less is the mark of a window that was not reduced. Add and remove
+    dims before or after.
 
     Args:
         fn: Takes `[..., *counts, *size]`, the view that `windows` gives, and returns
-            `[..., *counts]`, where `counts` are the numbers of windows.
+            `[..., *counts]`, of the rank of `x`, where `counts` are the numbers of
+            windows.
         x: `[..., *space]`, any dtype.
         size: Cells per window, one int per space dim; an int means the last dim.
         stride: Cells from one window to the next: one int, or one per space dim.
@@ -147,6 +153,8 @@ def convolve(
         >>> convolve(lambda w: w.sum((-2, -1)), life, (3, 3), boundary="periodic")[0]
         tensor([3, 2, 2, 2])
     """
+    if not callable(fn):
+        raise ArgumentError(f"`fn` {shown(fn)} must be a function of a tensor")
     sizes = per_dim(x, "size", size, None)
     beyond = expect_boundary(boundary, x.dtype, ("valid", "periodic", "edge"))
     if beyond != "valid":
@@ -154,11 +162,15 @@ def convolve(
     seen = windows(x, size, stride)
     values = fn(seen)
     counts = seen.shape[x.ndim - len(sizes) : x.ndim]
-    if not isinstance(values, Tensor) or values.shape[-len(sizes) :] != counts:
+    if (
+        not isinstance(values, Tensor)
+        or values.ndim != x.ndim
+        or values.shape[-len(sizes) :] != counts
+    ):
         returned = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
         raise ArgumentError(
-            f"`fn` must return one value per window: a tensor whose shape ends in "
-            f"{tuple(counts)}. It was given {tuple(seen.shape)} and returned {returned}: "
-            f"reduce the last {len(sizes)} dims, which are the window"
+            f"`fn` must return one value per window: a tensor of rank {x.ndim} whose shape "
+            f"ends in {tuple(counts)}. It was given {tuple(seen.shape)} and returned "
+            f"{returned}: reduce the last {len(sizes)} dims, which are the window"
         )
     return values

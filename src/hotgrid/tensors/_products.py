@@ -1,15 +1,16 @@
 """Products along chosen dims."""
 
-from collections.abc import Sequence
+from typing import SupportsIndex
 
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
+from ._arguments import WholeNumbers, expect_tensor
 from ._dims import expect_dim, expect_dims
 
 
-def outer_dim(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
+def outer_dim(x: Tensor, y: Tensor, dim: SupportsIndex = -1) -> Tensor:
     """Return the outer product of `x` and `y` along one dim, batched over the others.
 
     With `dim=-1`: `outer_dim(x, y)[..., i, j] == x[..., i] * y[..., j]`.
@@ -31,7 +32,8 @@ def outer_dim(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
         tensor([[[3, 4],
                  [6, 8]]])
     """
-    dim = expect_dim(x, dim)
+    dim = expect_dim(expect_tensor("`x`", x), dim)
+    expect_tensor("`y`", y)
     fits = x.ndim == y.ndim and all(
         a == b or 1 in (a, b) or place == dim
         for place, (a, b) in enumerate(zip(x.shape, y.shape, strict=True))
@@ -44,7 +46,7 @@ def outer_dim(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
     return x.unsqueeze(dim + 1) * y.unsqueeze(dim)
 
 
-def prod_dims(x: Tensor, dims: int | Sequence[int], keepdim: bool = False) -> Tensor:
+def prod_dims(x: Tensor, dims: WholeNumbers, keepdim: bool = False) -> Tensor:
     """Return the product over several dims; `torch.prod` takes one.
 
     Ints and bools give int64, as with `torch.prod`. The gradient is right where

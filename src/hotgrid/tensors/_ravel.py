@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import overload
+from typing import Any, overload
 
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, DimensionError
+
+from ._arguments import expect_shape, items_of, shown, whole_number
 
 
 @overload
@@ -31,38 +33,54 @@ def ravel_index(index: Sequence[int] | Sequence[Tensor], shape: Sequence[int]) -
         An int, or an int64 tensor of the broadcast shape.
 
     Raises:
-        ArgumentError: A tensor of coordinates that is not integer.
+        ArgumentError: A coordinate that is not whole, tensors that do not broadcast
+            together, or a `shape` that is none.
         DimensionError: Not one coordinate per dim, or an int out of range.
 
     Example:
         >>> ravel_index((1, -1), (3, 4))
         7
     """
-    if len(index) != len(shape):
+    shape = expect_shape("shape", shape)
+    places = items_of(index)
+    if places is None:
+        raise ArgumentError(
+            f"`index` {shown(index)} must be a sequence, one coordinate per dim"
+        )
+    if len(places) != len(shape):
         raise DimensionError(
-            f"`index` has {len(index)} coordinates, but `shape` {tuple(shape)} has "
-            f"{len(shape)} dims"
+            f"`index` has {len(places)} coordinates, but `shape` {shape} has {len(shape)} dims"
         )
     flat = 0
-    for dim, (coordinate, n) in enumerate(zip(index, shape, strict=True)):
+    for dim, (coordinate, n) in enumerate(zip(places, shape, strict=True)):
         if isinstance(coordinate, Tensor):
-            return _ravel_tensors(index, shape)
-        if not -n <= coordinate < n:
+            return _ravel_tensors(places, shape)
+        place = whole_number("index", coordinate)
+        if not -n <= place < n:
             raise DimensionError(
-                f"`index` {tuple(index)}: {coordinate} is out of range at dim {dim} "
-                f"of `shape` {tuple(shape)}"
+                f"`index` {places}: {place} is out of range at dim {dim} of `shape` {shape}"
             )
-        flat = flat * n + coordinate % n
+        flat = flat * n + place % n
     return flat
 
 
-def _ravel_tensors(index: Sequence[int] | Sequence[Tensor], shape: Sequence[int]) -> Tensor:
+def _ravel_tensors(index: tuple[Any, ...], shape: tuple[int, ...]) -> Tensor:
     flat, inside = torch.as_tensor(0), torch.as_tensor(True)
     for dim, (coordinate, n) in enumerate(zip(index, shape, strict=True)):
-        place = torch.as_tensor(coordinate)
+        place = (
+            coordinate
+            if isinstance(coordinate, Tensor)
+            else torch.as_tensor(whole_number("index", coordinate))
+        )
         if place.dtype.is_floating_point or place.dtype.is_complex or place.dtype is torch.bool:
             raise ArgumentError(
                 f"`index` at dim {dim} is {place.dtype}: coordinates are integers"
+            )
+        ends = zip(reversed(place.shape), reversed(flat.shape), strict=False)
+        if any(a != b and 1 not in (a, b) for a, b in ends):
+            raise ArgumentError(
+                f"`index` at dim {dim} has the shape {tuple(place.shape)}, which does not "
+                f"broadcast with {tuple(flat.shape)}, the shape of those before"
             )
         # int64, because the flat index of a large grid overflows int32 coordinates.
         place = place.long()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from types import EllipsisType
 from typing import TypeAlias
@@ -10,10 +11,16 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, DimensionError
 
+from ._arguments import expect_shape, expect_tensor, shown
+
 SliceItem: TypeAlias = int | slice | EllipsisType
 SlicesLike: TypeAlias = "str | SliceItem | tuple[SliceItem, ...] | Slices"
 
-_STEP = "a step must be 1 or more (to walk backwards, slice forward and then `.flip(dim)`)"
+_LOWEST, _HIGHEST = -(2**62) + 1, sys.maxsize  # what torch slices with, open ends included
+_STEP = (
+    "a step must be 1 or more and below 2**62 "
+    "(to walk backwards, slice forward and then `.flip(dim)`)"
+)
 _TWICE = "`...` may stand only once"
 
 
@@ -57,14 +64,16 @@ class Slices:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return `x[self.index]`, a view. Raises DimensionError where it does not fit."""
-        return x[fit(self._index, x.shape)]
+        return x[fit(self._index, expect_tensor("`x`", x).shape)]
 
     def bound_to(self, shape: Sequence[int]) -> Slices:
         """Return the same selection for one shape, with every dim, start and stop written out.
 
         Raises:
+            ArgumentError: `shape` is no sequence of sizes.
             DimensionError: More items than dims, or an int out of range.
         """
+        shape = expect_shape("shape", shape)
         return Slices(
             tuple(
                 item % n if isinstance(item, int) else _closed(item, n)
@@ -104,9 +113,10 @@ def index_of(spec: SlicesLike) -> tuple[SliceItem, ...]:
     for item in index:
         if not _is_item(item):
             raise ArgumentError(
-                f"{item!r} is no slice: use an int, a slice, `...` or text like '1:-1, ::2'"
+                f"{shown(item)} is no slice: use an int that torch can hold, a slice, "
+                "`...` or text like '1:-1, ::2'"
             )
-        if isinstance(item, slice) and item.step is not None and item.step < 1:
+        if isinstance(item, slice) and not _may_step(item.step):
             raise ArgumentError(f"`{_item_text(item)}`: {_STEP}")
     if _ellipses(index) > 1:
         raise ArgumentError(f"`{text_of(index)}`: {_TWICE}")
@@ -150,10 +160,19 @@ def _item_text(item: SliceItem) -> str:
 
 def _is_item(item: object) -> bool:
     if isinstance(item, slice):
-        return all(part is None or isinstance(part, int) for part in _parts(item))
-    return isinstance(item, EllipsisType) or (
-        isinstance(item, int) and not isinstance(item, bool)
-    )
+        return all(part is None or _is_int(part) for part in _parts(item))
+    return isinstance(item, EllipsisType) or _is_int(item)
+
+
+def _is_int(item: object) -> bool:
+    if isinstance(item, bool) or not isinstance(item, int):
+        return False
+    return _LOWEST <= item <= _HIGHEST
+
+
+def _may_step(step: int | None) -> bool:
+    # torch adds the step to the size, which must not overflow.
+    return step is None or 1 <= step <= -_LOWEST
 
 
 def _parts(item: slice) -> tuple[int | None, int | None, int | None]:
@@ -220,7 +239,7 @@ def _parse_item(text: str, place: int, part: str) -> SliceItem:
         if order == 3:
             raise _badly_written(text, place - 1, "a slice has at most two colons")
         number = _parse_int(text, place, field)
-        if order == 2 and number is not None and number < 1:
+        if order == 2 and not _may_step(number):
             raise _badly_written(text, place + _indent(field), _STEP)
         numbers.append(number)
         place += len(field) + 1
@@ -234,7 +253,12 @@ def _parse_int(text: str, place: int, field: str) -> int | None:
     digits = word[1:] if word[0] in "+-" else word
     if not (digits.isascii() and digits.isdigit()):
         raise _badly_written(text, place + _indent(field), f"{word!r} is not an int")
-    return int(word)
+    digits = digits.lstrip("0") or "0"
+    # Twenty digits are beyond the limit already, and Python refuses to read thousands.
+    number = int(digits[:20]) * (-1 if word[0] == "-" else 1)
+    if not _LOWEST <= number <= _HIGHEST:
+        raise _badly_written(text, place + _indent(field), "the int is too large for torch")
+    return number
 
 
 def _indent(field: str) -> int:

@@ -1,18 +1,20 @@
 """Take or fill a region given by slices."""
 
 from types import EllipsisType
+from typing import SupportsFloat, SupportsIndex
 
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
-from ._boundary import fitting_number
+from ._arguments import expect_tensor, shown
+from ._boundary import as_number, fitting_number, number_range
 from ._dims import expect_dim
 from ._slices import SlicesLike, fit, index_of, text_of
 
 
-def slice_dim(x: Tensor, dim: int, item: slice | int | str) -> Tensor:
+def slice_dim(x: Tensor, dim: SupportsIndex, item: slice | int | str) -> Tensor:
     """Return a slice of `x` along one dim, as a view.
 
     As in Python, an int removes the dim and a slice keeps it.
@@ -34,14 +36,16 @@ def slice_dim(x: Tensor, dim: int, item: slice | int | str) -> Tensor:
         tensor([[1, 2],
                 [4, 5]])
     """
-    dim = expect_dim(x, dim)
+    dim = expect_dim(expect_tensor("`x`", x), dim)
     index = index_of(item)
     if len(index) != 1 or isinstance(index[0], EllipsisType):
         raise ArgumentError(f"`{text_of(index)}` must be one slice or int, for dim {dim}")
     return x[fit((*[slice(None)] * dim, *index), x.shape)]
 
 
-def slice_fill(x: Tensor, slices: SlicesLike, value: Tensor | float) -> Tensor:
+def slice_fill(
+    x: Tensor, slices: SlicesLike, value: Tensor | SupportsFloat | complex
+) -> Tensor:
     """Return a copy of `x` with a region filled; `x` stays as it is.
 
     The gradient reaches `x` outside the region and `value`, if it is a tensor,
@@ -51,13 +55,16 @@ def slice_fill(x: Tensor, slices: SlicesLike, value: Tensor | float) -> Tensor:
         x: `[...]`, any dtype.
         slices: The region, as `Slices`, text (`"1:-1, ..., 3"`) or Python slices.
         value: A number that the dtype can hold, or a tensor that broadcasts to the
-            region and casts to the dtype without losing its kind.
+            region and whose dtype `x` can hold: its kind and its whole range. An
+            int64 tensor does not go into int8, whatever its numbers are: they are
+            not read back, since that would wait for the device.
 
     Returns:
         A new tensor of the shape and dtype of `x`.
 
     Raises:
-        ArgumentError: `value` fits the region or the dtype not, or badly written text.
+        ArgumentError: `value` does not fit the region or the dtype or is neither a
+            number nor a tensor, or badly written text.
         DimensionError: `slices` does not fit the shape.
 
     Example:
@@ -65,20 +72,29 @@ def slice_fill(x: Tensor, slices: SlicesLike, value: Tensor | float) -> Tensor:
         tensor([[0., 7., 7., 0.],
                 [0., 7., 7., 0.]])
     """
-    index = fit(index_of(slices), x.shape)
+    index = fit(index_of(slices), expect_tensor("`x`", x).shape)
     if isinstance(value, Tensor):
         _expect_fits(value, x[index].shape, x.dtype)
+    elif as_number(value) is None:
+        raise ArgumentError(
+            f"`value` {shown(value)} is neither a number nor a tensor: "
+            "use `torch.as_tensor(...)`"
+        )
     else:
         value = fitting_number("value", value, x.dtype)
     filled = x.clone()
-    filled[index] = value
+    filled[index] = value  # pyright: ignore[reportArgumentType]
     return filled
 
 
 def _expect_fits(value: Tensor, region: torch.Size, dtype: torch.dtype) -> None:
-    if _kind(value.dtype) > _kind(dtype):
+    lost = "kind" if _kind(value.dtype) > _kind(dtype) else ""
+    (low, high), (lowest, highest) = number_range(value.dtype), number_range(dtype)
+    if not lost and not lowest <= low <= high <= highest:
+        lost = "range"
+    if lost:
         raise ArgumentError(
-            f"`value` is {value.dtype} and would lose its kind in {dtype}: "
+            f"`value` is {value.dtype} and would lose its {lost} in {dtype}: "
             "convert one of them with `.to(...)`"
         )
     ends = zip(reversed(value.shape), reversed(region), strict=False)

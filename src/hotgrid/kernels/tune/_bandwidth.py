@@ -1,9 +1,11 @@
 """How fast one device copies memory: the limit that grid kernels are measured against."""
 
+import operator
 import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import SupportsIndex
 
 import torch
 
@@ -46,8 +48,8 @@ class Bandwidth:
 def copy_bandwidth(
     device: torch.device | str | None = None,
     *,
-    size_bytes: int | None = None,
-    repeats: int = 10,
+    size_bytes: SupportsIndex | None = None,
+    repeats: SupportsIndex = 10,
 ) -> Bandwidth:
     """Measure how fast a device copies memory, once per process.
 
@@ -71,18 +73,21 @@ def copy_bandwidth(
         repeats: How many copies to time.
 
     Raises:
-        ArgumentError: The device does not exist here or is of another kind, or
-            `size_bytes` or `repeats` is not positive.
+        ArgumentError: The device does not exist here or is of another kind,
+            `size_bytes` or `repeats` is not a positive int, or two buffers of
+            `size_bytes` do not fit into its memory.
 
     Example:
         >>> copy_bandwidth("cpu", size_bytes=2**20, repeats=3).bytes_per_second > 0
         True
     """
-    if size_bytes is not None and size_bytes < 4:
-        raise ArgumentError(f"`size_bytes` must be at least 4 (one number), got {size_bytes!r}")
-    if repeats < 1:
-        raise ArgumentError(f"`repeats` must be at least 1, got {repeats!r}")
-    return _measured(_existing(device), size_bytes, repeats)
+    place = _existing(device)
+    times = _at_least(1, "repeats", repeats)
+    if size_bytes is None:
+        return _measured(place, None, times)
+    size = _at_least(4, "size_bytes", size_bytes)  # one number
+    _expect_room(size, place)
+    return _measured(place, size, times)
 
 
 @cache
@@ -154,8 +159,41 @@ def _unknown_device(device: object, here: list[str]) -> ArgumentError:
     )
 
 
+def _at_least(smallest: int, argument: str, value: object) -> int:
+    try:
+        number = operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        number = 0
+    if number < smallest or isinstance(value, bool):
+        raise ArgumentError(
+            f"`{argument}` must be an int of at least {smallest}, got {_shown(value)}"
+        )
+    return number
+
+
+def _expect_room(size_bytes: int, device: str) -> None:
+    # Asked before allocating: a CPU may promise memory that it does not have.
+    room = _available_memory() if device == "cpu" else _available_cuda_memory(device)
+    if 2 * size_bytes > room:
+        raise ArgumentError(
+            f"`size_bytes` must leave room for two buffers in the {room} free bytes of "
+            f"{device}: give at most {room // 2}, got {_shown(size_bytes)}"
+        )
+
+
+def _shown(value: object) -> str:
+    # Python refuses to write an int of more than 4300 digits, except in base 16.
+    return hex(value) if isinstance(value, int) and abs(value) >= 2**64 else repr(value)
+
+
 def _fitting(wanted: int, available: int) -> int:
     return max(min(wanted, available // _MEMORY_SHARE), _SMALLEST_BYTES)
+
+
+def _available_cuda_memory(device: str) -> int:
+    """Bytes that are free on the device, or that torch keeps there without using them."""
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 def _available_memory() -> int:

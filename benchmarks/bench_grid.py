@@ -1,0 +1,162 @@
+"""Claims of the grid: shares of the copy bandwidth, against plain torch in the same run.
+
+python benchmarks/bench_grid.py [NAME ...]
+"""
+
+import sys
+import time
+
+import torch
+from report import report
+
+import hotgrid as hg
+from hotgrid.kernels import copy_bandwidth
+
+
+def speed(model, size, steps: int, **options) -> hg.grid.Speed:
+    """The best of three runs, the compiling first step left out."""
+    sim = hg.Simulation(model, size=size, **options)
+    sim.run(steps, progress=False, check_every=10**9)
+    best = None
+    for _ in range(3):
+        torch.cuda.synchronize() if sim.device.type == "cuda" else None
+        begin = time.perf_counter()
+        sim._form.run(steps)
+        torch.cuda.synchronize() if sim.device.type == "cuda" else None
+        seconds = time.perf_counter() - begin
+        best = seconds if best is None else min(best, seconds)
+    cells = sim.speed.cells
+    found = hg.grid.Speed(steps, best, sim.speed.startup_seconds, cells, sim.bytes_per_step())
+    print(f"  {type(model).__name__} {size} {options}: {found.mlups:,.0f} MLUPS", flush=True)
+    del sim
+    torch.cuda.empty_cache() if torch.cuda.is_available() else None
+    return found
+
+
+def rows(cases, limit: float) -> list[dict]:
+    found = []
+    for name, model, size, steps, options, cells_per_site in cases:
+        if len(sys.argv) > 1 and not any(word in name for word in sys.argv[1:]):
+            continue
+        s = speed(model, size, steps, **options)
+        found.append({
+            "case": name,
+            "grid": "x".join(map(str, size)),
+            "steps/s": round(s.steps_per_second, 1),
+            "MLUPS": round(s.mlups * cells_per_site, 1),
+            "GB/s": round(s.bytes_per_second / 1e9, 1),
+            "share of copy %": round(100 * s.bytes_per_second / limit, 1),
+            "start-up s": round(s.startup_seconds, 1),
+        })  # fmt: skip
+    return found
+
+
+def by_hand_d2q9(size, steps: int) -> float:
+    """The rival on every device: D2Q9 BGK with torch.roll, written plainly and compiled."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    c = [(0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, -1), (-1, 1)]
+    w = [4 / 9] + [1 / 9] * 4 + [1 / 36] * 4
+
+    def step(f: torch.Tensor) -> torch.Tensor:
+        f = [torch.roll(f[i], c[i], (0, 1)) for i in range(9)]
+        rho = sum(f)
+        uy = sum(f[i] * c[i][0] for i in range(9) if c[i][0]) / rho
+        ux = sum(f[i] * c[i][1] for i in range(9) if c[i][1]) / rho
+        usq = 1.5 * (ux * ux + uy * uy)
+        out = []
+        for i in range(9):
+            cu = 3 * (c[i][0] * uy + c[i][1] * ux)
+            out.append(f[i] - 1.5 * (f[i] - w[i] * rho * (1 + cu + 0.5 * cu * cu - usq)))
+        return torch.stack(out)
+
+    compiled = torch.compile(step, dynamic=False)
+    weights = torch.tensor(w, device=device).reshape(9, 1, 1)
+    f = weights * (1 + 0.01 * torch.rand(size, device=device))
+    mass = f.sum().item()
+    best = float("inf")
+    for _ in range(4):
+        begin = time.perf_counter()
+        for _ in range(steps):
+            f = compiled(f)
+        torch.cuda.synchronize() if device == "cuda" else None
+        best = min(best, time.perf_counter() - begin)
+    assert abs(f.sum().item() / mass - 1) < 1e-4
+    return steps * size[0] * size[1] / best / 1e6
+
+
+def cuda_cases() -> list:
+    flow, lbm, half = hg.lbm.Flow, hg.lbm, {"storage": torch.float16}
+    big, cube = (4096, 4096), (256, 256, 256)
+    return [
+        ("D2Q9 BGK", flow(collision=lbm.BGK()), big, 200, {}, 1),
+        ("D2Q9 TRT", flow(collision=lbm.TRT()), big, 200, {}, 1),
+        ("D2Q9 Smagorinsky", flow(collision=lbm.Smagorinsky()), big, 200, {}, 1),
+        ("D2Q9 BGK fp16 storage", flow(collision=lbm.BGK()), big, 200, half, 1),
+        ("D2Q9 Karman: walls, inlet, outlet", lbm.Karman(reynolds=100), big, 200, {}, 1),
+        ("D3Q19 BGK", flow(lattice=lbm.D3Q19, collision=lbm.BGK()), cube, 100, {}, 1),
+        ("D3Q19 BGK", flow(lattice=lbm.D3Q19, collision=lbm.BGK()), (512, 512, 512), 20, {}, 1),
+        (
+            "D3Q19 BGK fp16 storage",
+            flow(lattice=lbm.D3Q19, collision=lbm.BGK()),
+            cube,
+            100,
+            half,
+            1,
+        ),
+        ("D3Q27 BGK", flow(lattice=lbm.D3Q27, collision=lbm.BGK()), cube, 50, {}, 1),
+        ("D2Q9 BGK small", flow(collision=lbm.BGK()), (128, 128), 64000, {}, 1),
+        ("D2Q9 BGK small", flow(collision=lbm.BGK()), (512, 512), 12800, {}, 1),
+        ("heat", hg.pde.Heat(), (16384, 16384), 100, {}, 1),
+        ("Gray-Scott", hg.pde.GrayScott(), (8192, 8192), 100, {}, 1),
+        ("Life packed", hg.life.Life(), (65536, 65536), 100, {}, 1),
+        ("Life bytes", hg.life.Life(packed=False), (16384, 16384), 100, {}, 1),
+    ]
+
+
+def cpu_cases() -> list:
+    flow, lbm = hg.lbm.Flow, hg.lbm
+    return [
+        ("D2Q9 BGK", flow(collision=lbm.BGK()), (1024, 1024), 40, {}, 1),
+        ("D2Q9 TRT", flow(collision=lbm.TRT()), (1024, 1024), 40, {}, 1),
+        ("D2Q9 BGK eager", flow(collision=lbm.BGK()), (1024, 1024), 4, {"compiled": False}, 1),
+        (
+            "D2Q9 Karman: walls, inlet, outlet",
+            lbm.Karman(reynolds=100),
+            (1024, 1024),
+            40,
+            {},
+            1,
+        ),
+        ("D2Q9 BGK small", flow(collision=lbm.BGK()), (64, 64), 2000, {}, 1),
+        ("heat", hg.pde.Heat(), (2048, 2048), 100, {}, 1),
+        ("Life packed", hg.life.Life(), (2048, 2048), 500, {}, 1),
+        ("Life bytes", hg.life.Life(packed=False), (2048, 2048), 50, {}, 1),
+    ]
+
+
+def main() -> None:
+    gpu = torch.cuda.is_available()
+    limit = copy_bandwidth("cuda" if gpu else "cpu").bytes_per_second
+    found = rows(cuda_cases() if gpu else cpu_cases(), limit)
+    size = (4096, 4096) if gpu else (1024, 1024)
+    mlups = by_hand_d2q9(size, 200 if gpu else 20)
+    moved = mlups * 72e6
+    found.append({
+        "case": "D2Q9 BGK by hand, torch.roll compiled",
+        "grid": "x".join(map(str, size)),
+        "MLUPS": round(mlups, 1),
+        "GB/s": round(moved / 1e9, 1),
+        "share of copy %": round(100 * moved / limit, 1),
+    })  # fmt: skip
+    where = torch.cuda.get_device_name() if gpu else "cpu"
+    report(
+        f"grid-{'cuda' if gpu else 'cpu'}",
+        found,
+        torch=torch.__version__,
+        device=where,
+        copy_GBps=round(limit / 1e9, 1),
+    )
+
+
+if __name__ == "__main__":
+    main()

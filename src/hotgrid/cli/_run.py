@@ -1,0 +1,164 @@
+"""One run from its case: everything is checked first, then it runs, then it writes."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hotgrid as hg
+from hotgrid.errors import ArgumentError
+
+from ._case import Case
+
+if TYPE_CHECKING:
+    from hotgrid import grid
+
+_STEPS = 1000
+_STATE = "state.safetensors"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        simulation: As it stands now.
+        speed: How fast it was.
+        observables: At the end.
+        files: What was written.
+        copy_bandwidth: Of the device, in bytes a second; None when no step was made.
+    """
+
+    simulation: "grid.Simulation"
+    speed: "grid.Speed"
+    observables: dict[str, Any]
+    files: list[Path]
+    copy_bandwidth: float | None
+
+    @property
+    def share(self) -> float:
+        """The share of the copy bandwidth that the steps reached."""
+        return self.speed.bytes_per_second / self.copy_bandwidth if self.copy_bandwidth else 0.0
+
+    def plain(self) -> dict[str, Any]:
+        """The object of `run --json`."""
+        simulation, speed = self.simulation, self.speed
+        return {
+            "model": type(simulation.model).__name__,
+            "size": list(simulation.size),
+            "device": str(simulation.device),
+            "form": simulation.form,
+            "seed": simulation.seed,
+            "parameters": simulation.model.parameters,
+            "step": simulation.step_count,
+            "time": simulation.time,
+            "observables": self.observables,
+            "speed": {
+                "steps": speed.steps,
+                "seconds": speed.seconds,
+                "startup_seconds": speed.startup_seconds,
+                "steps_per_second": speed.steps_per_second,
+                "mlups": speed.mlups,
+                "gigabytes_per_second": speed.bytes_per_second / 1e9,
+                "copy_gigabytes_per_second": (self.copy_bandwidth or 0.0) / 1e9,
+                "share_of_copy": self.share,
+            },
+            "files": [str(path) for path in self.files],
+        }
+
+
+def perform(case: Case, *, resume: bool) -> Outcome:
+    """Run a case to its end and write what it asks for.
+
+    Raises:
+        HotgridError: Something is wrong with the case; then nothing has been written.
+    """
+    simulation = _prepared(case, resume)
+    every = case.every or max(1, _steps(case, simulation) // 200)
+    film = _film(case, simulation, every)
+    seen = _observing(case, simulation, every, resume)
+    with film or contextlib.nullcontext():
+        speed = _go(case, simulation)
+    files = [film.path] if film else []
+    if case.out is not None:
+        files.append(simulation.save(case.out / _STATE))
+        if seen:
+            seen(simulation)
+        files += hg.grid.export(
+            simulation, case.out, case.export, view=case.view, observations=seen
+        )
+    limit = (
+        hg.kernels.copy_bandwidth(simulation.device).bytes_per_second if speed.steps else None
+    )
+    return Outcome(simulation, speed, simulation.observe(), files, limit)
+
+
+def _prepared(case: Case, resume: bool) -> "grid.Simulation":
+    import torch
+
+    model = hg.grid.build_model(hg.grid.find_model(case.model), case.set)
+    if resume and case.out is None:
+        raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
+    if case.out is not None and case.out.exists() and not case.out.is_dir():
+        raise ArgumentError(f"`--out {case.out}` is a file; name a folder")
+    simulation = hg.grid.Simulation(
+        model,
+        case.size,
+        seed=case.seed,
+        device=case.device,
+        dtype=getattr(torch, case.dtype),
+        storage=getattr(torch, case.storage) if case.storage else None,
+    )
+    if case.view is not None:
+        simulation.view(case.view)
+    hg.grid.check_export(simulation, case.export, case.view)
+    if resume and case.out is not None:
+        simulation.load(case.out / _STATE)
+    return simulation
+
+
+def _steps(case: Case, simulation: "grid.Simulation") -> int:
+    if case.time is not None:
+        return round(case.time / simulation.model.time_step)
+    return _STEPS if case.steps is None else case.steps
+
+
+def _film(case: Case, simulation: "grid.Simulation", every: int) -> "grid.Recorder | None":
+    if case.record is None:
+        return None
+    path = case.record
+    if case.out is not None and path.parent == Path():
+        path = case.out / path
+    return hg.grid.Recorder(simulation, path, every, case.view)
+
+
+def _observing(
+    case: Case, simulation: "grid.Simulation", every: int, resume: bool
+) -> "grid.Observations | None":
+    """Have rows and states written down on the way, as far as the case wants them."""
+    if case.out is None:
+        return None
+    out = case.out
+    table = out / "observables.csv"
+    seen = None
+    if {"csv", "png"} & {*case.export}:
+        seen = hg.grid.Observations()
+        if resume and table.is_file():
+            seen = hg.grid.Observations.load(table, until=simulation.step_count)
+        seen(simulation)
+        simulation.every(every, seen)
+    if case.every is not None:
+
+        def keep(simulation: "grid.Simulation") -> None:
+            if seen and "csv" in case.export:
+                seen.save(table)
+            simulation.save(out / _STATE)
+
+        simulation.every(case.every, keep)
+    return seen
+
+
+def _go(case: Case, simulation: "grid.Simulation") -> "grid.Speed":
+    if case.time is not None:
+        return simulation.run(time=max(0.0, case.time - simulation.time))
+    return simulation.run(max(0, _steps(case, simulation) - simulation.step_count))

@@ -1,0 +1,85 @@
+"""How the numbers of a view become colours."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["states", "signed", "plain"]
+_MAPS: dict[Kind, str] = {"states": "binary", "signed": "RdBu_r", "plain": "inferno"}
+# A field is signed when its smaller side is at least this share of its larger one;
+# below that it is round-off or a small overshoot.
+_SIGNED_FROM = 0.02
+# Few cells at a wall can hold most of the range; the map then spans the others.
+_MOST_CELLS = 99.5
+_LEAST_SHARE = 0.05
+# How much of the way the range of a film shrinks in a frame, and how much of the range
+# that is shown must be in use; each change of it draws the colour bar anew.
+_FADE = 0.1
+_USED = 0.8
+
+
+@dataclass(frozen=True)
+class Colours:
+    """A colour map and the range it spans.
+
+    Attributes:
+        kind: Two states, numbers around zero (diverging colours, symmetric limits), or plain.
+        low: The number of the first colour.
+        high: The number of the last colour.
+        beyond: Whether numbers lie beyond the limits.
+    """
+
+    kind: Kind
+    low: float
+    high: float
+    beyond: bool = False
+
+    @property
+    def map_name(self) -> str:
+        """The colour map as matplotlib names it."""
+        return _MAPS[self.kind]
+
+    def followed(self, now: "Colours") -> "Colours":
+        """The range for the next frame of a film: it grows at once and shrinks slowly.
+
+        A wave that passes through zero must not make the colours flicker.
+        """
+        kinds = {self.kind, now.kind}
+        kind: Kind = "signed" if "signed" in kinds else "plain" if len(kinds) > 1 else now.kind
+        low = min(now.low, self.low + _FADE * (now.low - self.low))
+        high = max(now.high, self.high + _FADE * (now.high - self.high))
+        if kind == "signed":
+            high = max(-low, high)
+            low = -high
+        return Colours(kind, low, high, self.beyond or now.beyond)
+
+    def suits(self, other: "Colours") -> bool:
+        """Whether a picture in these colours shows the other range well."""
+        return (
+            self.kind == other.kind
+            and self.low <= other.low
+            and other.high <= self.high
+            and other.high - other.low >= _USED * (self.high - self.low)
+        )
+
+
+def colours_of(numbers: np.ndarray) -> Colours:
+    """The colours that suit an array; numbers that are not finite do not count."""
+    whole = numbers.dtype.kind in "bui"
+    seen = numbers[np.isfinite(numbers)].astype(np.float64)
+    if seen.size == 0:
+        return Colours("plain", 0.0, 1.0)
+    low, high = float(seen.min()), float(seen.max())
+    if whole and low >= 0 and high <= 1:
+        return Colours("states", 0.0, 1.0)
+    if low < 0 < high and min(-low, high) >= _SIGNED_FROM * max(-low, high):
+        largest = max(-low, high)
+        usual = float(np.percentile(np.abs(seen), _MOST_CELLS, method="higher"))
+        limit = usual if usual >= _LEAST_SHARE * largest else largest
+        return Colours("signed", -limit, limit, beyond=limit < largest)
+    if high - low <= 1e-6 * max(abs(low), abs(high)):
+        # All the same, but for round-off: noise must not fill the whole map.
+        half = 0.5 * max(abs(low), abs(high)) or 0.5
+        return Colours("plain", low - half, high + half)
+    return Colours("plain", low, high)

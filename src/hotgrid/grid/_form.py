@@ -1,0 +1,190 @@
+"""How a model is run: what all forms share, and the code that torch compiles.
+
+A form owns the buffers. It takes a state in, advances it by any number of steps
+and gives the state back. Which one is used is decided by device and tuner; every
+form gives the same numbers.
+"""
+
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.config import current, logger
+from hotgrid.errors import ArgumentError
+
+from ._model import Field, Input, Model, State
+from ._neighbours import Look, Neighbours
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a form needs to know of a simulation.
+
+    Attributes:
+        model: The model.
+        size: The grid.
+        batch: Leading dims of independent runs; empty for one run.
+        device: Where it runs.
+        dtype: The floating type of arithmetic.
+        storage: The floating type in which fields are kept between steps.
+        inputs: The static inputs, `[components, *space]` each, on the device.
+        params: The parameters as 0-d tensors on the device.
+        compiled: Whether steps are compiled.
+    """
+
+    model: Model
+    size: tuple[int, ...]
+    batch: tuple[int, ...]
+    device: torch.device
+    dtype: torch.dtype
+    storage: torch.dtype
+    inputs: Mapping[str, Tensor]
+    params: Mapping[str, Tensor]
+    compiled: bool
+
+    @property
+    def rank(self) -> int:
+        """The number of space dims."""
+        return len(self.size)
+
+    def kept_as(self, field: Field | Input) -> torch.dtype:
+        """The type a field is stored in."""
+        return field.dtype or self.storage
+
+
+class Form(ABC):
+    """One way to run a model."""
+
+    name: str
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+
+    @abstractmethod
+    def load(self, state: State) -> None:
+        """Take over a state, `[*batch, components, *space]` for every field."""
+
+    @abstractmethod
+    def read(self) -> State:
+        """The present state, `[*batch, components, *space]`; not to be written to."""
+
+    @abstractmethod
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps, without waiting for the device."""
+
+
+def planes_of(x: Tensor, rank: int) -> list[Tensor]:
+    """The components of `[..., components, *space]`, as views."""
+    return list(x.unbind(-rank - 1))
+
+
+def handles(
+    setting: Setting,
+    stored: Mapping[str, Tensor],
+    fixed: Mapping[str, Tensor],
+    look: Mapping[str, Look],
+) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
+    """The handles that a step is called with, in the type of arithmetic."""
+    model, rank = setting.model, setting.rank
+
+    def handle(kind: Field | Input, x: Tensor) -> Neighbours:
+        planes = planes_of(x, rank)
+        if kind.dtype is None and setting.storage != setting.dtype:
+            planes = [plane.to(setting.dtype) for plane in planes]
+        return Neighbours(planes, look[kind.name], rank, model.radius)
+
+    return (
+        {field.name: handle(field, stored[field.name]) for field in model.fields},
+        {known.name: handle(known, fixed[known.name]) for known in model.inputs},
+    )
+
+
+def stepped(
+    setting: Setting,
+    stored: Mapping[str, Tensor],
+    fixed: Mapping[str, Tensor],
+    params: Mapping[str, Tensor],
+    look: Mapping[str, Look],
+) -> list[list[Tensor]]:
+    """One step: for every field its components, `[..., *space]` each, in stored type."""
+    state, inputs = handles(setting, stored, fixed, look)
+    result = setting.model.step(state, inputs, params)
+    return [_components(setting, field, result) for field in setting.model.fields]
+
+
+def _components(setting: Setting, field: Field, result: Mapping[str, object]) -> list[Tensor]:
+    if field.name not in result:
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` returned {', '.join(result) or 'nothing'}, "
+            f"but not its field `{field.name}`"
+        )
+    value = result[field.name]
+    planes = list(value) if isinstance(value, Sequence) else None
+    if isinstance(value, Tensor):
+        planes = [value] if field.components == 1 else planes_of(value, setting.rank)
+    if planes is None or len(planes) != field.components:
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` must return {field.components} "
+            f"component(s) for the field `{field.name}`"
+        )
+    return [plane.to(setting.kept_as(field)) for plane in planes]
+
+
+def compile_step(function: Callable[..., object], setting: Setting) -> Callable[..., object]:
+    """The function compiled for one static shape, or itself where that cannot be.
+
+    Every simulation gets a code object of its own: torch counts recompilations for
+    each code object, and gives up after eight.
+    """
+    if not setting.compiled:
+        return function
+    own = types.FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    options: dict[str, Any] = {"max_fusion_size": current().compile.max_fusion_size}
+    compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
+    return _FirstCall(compiled, function)
+
+
+class _FirstCall:
+    """A compiled function that falls back to the plain one if it cannot be compiled here."""
+
+    def __init__(self, compiled: Callable[..., object], plain: Callable[..., object]) -> None:
+        self.call = compiled
+        self.plain = plain
+        self.tried = False
+
+    def __call__(self, *args: object) -> object:
+        if self.tried:
+            return self.call(*args)
+        result, mistake = None, None
+        try:
+            result = self.call(*args)
+        # Importing dynamo takes seconds; whoever arrives here has done so.
+        except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
+            mistake = problem
+        except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
+            if current().compile.enabled == "on":
+                raise
+            logger("compile").warning(
+                "steps run uncompiled, about ten times slower, because torch.compile "
+                "does not work here: %s; `hotgrid doctor` says what to install",
+                str(getattr(problem, "inner_exception", problem)).splitlines()[0],
+            )
+            self.call = self.plain
+            result = self.plain(*args)
+        if mistake is not None:
+            # An error inside `step` says what it means only when it is not being traced.
+            self.plain(*args)
+            raise mistake
+        self.tried = True
+        return result

@@ -1,0 +1,304 @@
+"""What a model is: data, and one pure function from a cell's neighbours to the cell."""
+
+import difflib
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+from ._neighbours import Neighbours
+
+State = dict[str, Tensor]
+"""Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
+Planes = Tensor | Sequence[Tensor]
+"""What a step returns for a field: one tensor, or one `[*space]` for each component."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something every cell carries and every step computes anew.
+
+    Attributes:
+        name: The key in the state.
+        components: How many numbers a cell carries.
+        dtype: The type it is stored in; None is the floating type of the simulation.
+        outside: What lies beyond the ends of the grid: None joins the ends
+            (periodic), a number is that number.
+
+    Example:
+        >>> Field("velocity", components=2).outside is None
+        True
+    """
+
+    name: str
+    components: int = 1
+    dtype: torch.dtype | None = None
+    outside: float | None = None
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something every cell carries that does not change: a mask, a map, a profile.
+
+    Attributes:
+        name: The key in the inputs.
+        components: How many numbers a cell carries.
+        dtype: The type it is stored in; None is the floating type of the simulation.
+
+    Example:
+        >>> Input("solid", dtype=torch.bool).components
+        1
+    """
+
+    name: str
+    components: int = 1
+    dtype: torch.dtype | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a model that can be set, with the bounds that keep it sane.
+
+    Written as a class attribute; on an instance the attribute is the number.
+
+    Attributes:
+        default: The value when none is given.
+        meaning: One line on what it does.
+        low: The smallest value allowed.
+        high: The largest value allowed.
+        unit: What it is measured in.
+        above: The value must be larger than this.
+
+    Example:
+        >>> Parameter(0.2, "flow per step", low=0, high=0.25).default
+        0.2
+    """
+
+    default: float
+    meaning: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    above: float = -math.inf
+
+    def checked(self, name: str, value: object) -> float:
+        """Return the value as a float, or raise `ArgumentError`."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ArgumentError(f"`{name}` must be a number, got {value!r}")
+        if not (self.low <= value <= self.high and value > self.above):
+            bounds = f"from {self.low:g} to {self.high:g}"
+            if self.above > -math.inf:
+                bounds = f"above {self.above:g}" + (
+                    f" and at most {self.high:g}" if self.high < math.inf else ""
+                )
+            meaning = f" ({self.meaning})" if self.meaning else ""
+            raise ArgumentError(f"`{name}` must be {bounds}, got {value:g}{meaning}")
+        return float(value)
+
+
+def view(method: F) -> F:
+    """Mark a method of a model as a picture: state in, `[*space]` out.
+
+    Example:
+        >>> @view
+        ... def speed(self, state): ...
+    """
+    method._grid_role = "view"  # pyright: ignore[reportFunctionMemberAccess]
+    return method
+
+
+def observable(method: F) -> F:
+    """Mark a method of a model as a number to watch: state in, 0-d tensor out.
+
+    Sum with `total`, which adds in double precision on the device.
+
+    Example:
+        >>> @observable
+        ... def heat(self, state): ...
+    """
+    method._grid_role = "observable"  # pyright: ignore[reportFunctionMemberAccess]
+    return method
+
+
+def total(x: Tensor) -> Tensor:
+    """The sum of a tensor in double precision, on its device, as a 0-d tensor.
+
+    Example:
+        >>> total(torch.ones(3, 3))
+        tensor(9., dtype=torch.float64)
+    """
+    return x.sum(dtype=torch.float64)
+
+
+class Model(ABC):
+    """How one cell follows from its neighbours.
+
+    A model declares `fields`, perhaps `inputs`, the `radius` it looks, its
+    `Parameter`s as class attributes, and `step`. How and where it runs is not its
+    business: the same `step` serves one CPU, a GPU, gradients and a cluster.
+
+    Example:
+        >>> class Heat(Model):
+        ...     fields = (Field("u"),)
+        ...     rate = Parameter(0.2, low=0, high=0.25)
+        ...     def step(self, state, inputs, params):
+        ...         u = state["u"]
+        ...         around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]
+        ...         return {"u": u[0, 0] + params["rate"] * (around - 4 * u[0, 0])}
+        >>> Heat(rate=0.1).rate
+        0.1
+    """
+
+    fields: Sequence[Field] = ()
+    """What changes."""
+    inputs: Sequence[Input] = ()
+    """What does not change."""
+    radius: int = 1
+    """How many cells away a step looks."""
+    ranks: Sequence[int] = (2,)
+    """The numbers of space dims the model works in."""
+    size: Sequence[int] = (256, 256)
+    """The grid when none is asked for."""
+    time_step: float = 1.0
+    """How much time one step is, in the units of the model."""
+    conserved: Sequence[str] = ()
+    """Observables that a run must not change."""
+    differentiable: bool = True
+    """Whether a gradient through a step means something."""
+    picture: str = ""
+    """The view shown when none is asked for; by default the first."""
+
+    _parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
+        cls._parameters = {**cls._parameters, **own}
+
+    def __init__(self, **parameters: float) -> None:
+        for name in parameters:
+            if name not in self._parameters:
+                close = difflib.get_close_matches(name, self._parameters, n=1)
+                hint = f"; did you mean `{close[0]}`?" if close else ""
+                known = ", ".join(self._parameters) or "none"
+                raise ArgumentError(
+                    f"`{name}` is not a parameter of {type(self).__name__}{hint} "
+                    f"(its parameters are {known})"
+                )
+        for name, parameter in self._parameters.items():
+            value = parameters.get(name, parameter.default)
+            setattr(self, name, parameter.checked(name, value))
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Every parameter and its value."""
+        return {name: getattr(self, name) for name in self._parameters}
+
+    @abstractmethod
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Planes]:
+        """The next value of every field, from handles to the present one.
+
+        Only elementwise code on what the handles give: no devices, no loops over
+        cells, no host reads. Parameters are 0-d tensors, so changing one does not
+        compile anew.
+        """
+
+    def check(self, size: tuple[int, ...]) -> None:  # noqa: B027  most run on any grid
+        """Raise `ArgumentError` where the model cannot run on such a grid."""
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """The fields to start from, on the CPU; by default zeros.
+
+        Arguments:
+            size: The grid.
+            generator: The only source of randomness, seeded by the simulation.
+        """
+        return {
+            field.name: torch.zeros(
+                (field.components, *size) if field.components > 1 else size,
+                dtype=field.dtype or torch.float32,
+            )
+            for field in self.fields
+        }
+
+    def fitted(self, size: tuple[int, ...]) -> "Model":
+        """The model that runs a grid of this size: itself, or a twin that is faster there.
+
+        A twin has fields of the same names, and may keep them in another way: see
+        `stored_size`, `stored` and `shown`.
+        """
+        return self
+
+    def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        """The grid that is kept and stepped, where several cells share a number."""
+        return size
+
+    def stored(self, state: State) -> State:
+        """Fields as they are kept, from fields as users give them, `[..., *space]`."""
+        return state
+
+    def shown(self, state: State) -> State:
+        """Fields as users see them, from fields as they are kept, `[..., *space]`."""
+        return state
+
+    def static(self, size: tuple[int, ...]) -> State:
+        """The inputs for a grid, on the CPU. A model with inputs must write this."""
+        return {}
+
+    def cause(self, state: State) -> str:
+        """A likely cause, in words, when the state is no longer finite."""
+        return "the time step may be too large for this grid"
+
+    def choices(self) -> str:
+        """What beside its parameters makes this model what it is, as text.
+
+        Kept with a saved state, so that it is not taken up by another model.
+        """
+        plain = (str, int, float, bool, tuple, type(None))
+        own = sorted(vars(self).items())
+        kept = {
+            name: value
+            for name, value in own
+            if not name.startswith("_")
+            and name not in self._parameters
+            and (isinstance(value, plain) or is_dataclass(value))
+        }
+        # Where an object lies in memory is no part of what it is.
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(kept))
+
+    def views(self) -> dict[str, Callable[[State], Tensor]]:
+        """The pictures of this model, by name: its fields, then its `view` methods."""
+        fields = {f.name: _field_view(f.name) for f in self.fields if f.components == 1}
+        return {**self._with_role("view"), **fields}
+
+    def observables(self) -> dict[str, Callable[[State], Tensor]]:
+        """The numbers to watch, by name: its `observable` methods."""
+        return self._with_role("observable")
+
+    def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:
+        names = dict.fromkeys(
+            name for cls in reversed(type(self).__mro__) for name in vars(cls)
+        )
+        return {
+            name: getattr(self, name)
+            for name in names
+            if getattr(getattr(type(self), name, None), "_grid_role", None) == role
+        }
+
+
+def _field_view(name: str) -> Callable[[State], Tensor]:
+    return lambda state: state[name]

@@ -1,0 +1,181 @@
+"""The loop of a run: from event to event, without a host read in between."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+import torch
+
+from hotgrid.errors import ArgumentError, UnstableError
+
+from ._model import State
+from ._speed import Speed
+
+if TYPE_CHECKING:
+    from ._simulation import Simulation
+
+CHECK_EVERY = 1000
+
+
+def goal_of(
+    steps: int | None, duration: float | None, time_step: float, has_until: bool
+) -> int | None:
+    """The number of steps to make, or None for as many as it takes."""
+    if steps is not None and duration is not None:
+        raise ArgumentError("give `steps` or `time`, not both")
+    if steps is not None and not isinstance(steps, int):
+        raise ArgumentError(f"`steps` must be a whole number, got {steps!r}")
+    if duration is not None:
+        if not math.isfinite(duration):
+            raise ArgumentError(f"`time` must be a finite number, got {duration!r}")
+        # A hair less, so that 0.3 / 0.1 is three steps and not four.
+        steps = math.ceil(duration / time_step - 1e-9)
+    if steps is None and not has_until:
+        raise ArgumentError("say how long to run: `steps`, `time` or `until`")
+    if steps is not None and steps < 0:
+        raise ArgumentError(f"cannot run {steps} steps; time goes forward only")
+    return steps
+
+
+class Pace:
+    """One run of a simulation.
+
+    Arguments:
+        simulation: What runs.
+        goal: Steps to make, or None.
+        check_every: Steps between two looks for numbers that are not finite.
+        until: Asked at every such look; true ends the run.
+    """
+
+    def __init__(
+        self,
+        simulation: "Simulation",
+        goal: int | None,
+        check_every: int,
+        until: "Callable[[Simulation], bool] | None",
+    ) -> None:
+        if check_every < 1:
+            raise ArgumentError(f"`check_every` must be at least 1, got {check_every}")
+        self._simulation = simulation
+        self._form = simulation._form
+        self._goal = goal
+        self._check_every = check_every
+        self._until = until
+        self._good: State = {}
+        self._good_at = simulation.step_count
+        self._elsewhere = 0.0
+
+    def go(self, tell: Callable[[int], None]) -> Speed:
+        """Run to the end; `tell` hears how many steps have been made."""
+        simulation = self._simulation
+        self._remember()
+        begin = time.perf_counter()
+        startup = 0.0
+        made = apart = 0
+        self._elsewhere = 0.0
+        more = self._goal != 0
+        while more:
+            # The very first step compiles; it is timed apart.
+            first = not made and simulation.speed is None
+            steps = 1 if first else self._until_next_event(made)
+            self._form.run(steps)
+            simulation.step_count += steps
+            made += steps
+            if first:
+                wait_for(simulation.device)
+                startup = time.perf_counter() - begin
+                apart = 1
+            more = self._events(made)
+            tell(made)
+        wait_for(simulation.device)
+        seconds = time.perf_counter() - begin - startup - self._elsewhere
+        cells = math.prod(simulation.size) * math.prod(simulation._setting.batch)
+        return Speed(made, seconds, startup, cells, simulation.bytes_per_step(), apart)
+
+    def _until_next_event(self, made: int) -> int:
+        now = self._simulation.step_count
+        periods = [self._check_every, *[n for n, _ in self._simulation._callbacks]]
+        ahead = [n - now % n for n in periods]
+        if self._goal is not None:
+            ahead.append(self._goal - made)
+        return min(ahead)
+
+    def _events(self, made: int) -> bool:
+        """Look, ask and call what is due; whether the run goes on."""
+        simulation = self._simulation
+        more = made != self._goal
+        if simulation.step_count % self._check_every == 0 or not more:
+            if finite(self._form.read()):
+                self._remember()
+            else:
+                self._unstable()
+            more = more and not (self._until is not None and self._until(simulation))
+        edits, now = simulation._edits, simulation.step_count
+        due = [callback for period, callback in simulation._callbacks if now % period == 0]
+        if due:
+            # What callbacks do is not the speed of the steps.
+            wait_for(simulation.device)
+            begin = time.perf_counter()
+            for callback in due:
+                callback(simulation)
+            self._elsewhere += time.perf_counter() - begin
+        if simulation._edits != edits:
+            self._remember()
+        return more
+
+    def _remember(self) -> None:
+        self._good = {name: x.clone() for name, x in self._form.read().items()}
+        self._good_at = self._simulation.step_count
+
+    def _unstable(self) -> NoReturn:
+        """Walk again from the last good state to the first bad step, and stop before it."""
+        simulation, form = self._simulation, self._form
+        step, last = self._good_at, self._good
+        if not finite(last):
+            name, cell = first_bad_cell(last, len(simulation.size))
+            raise UnstableError(
+                f"the field `{name}` of {type(simulation.model).__name__} was not finite when "
+                f"the run began, at step {step}, first at cell {cell}"
+            )
+        form.load(last)
+        while True:
+            form.run(1)
+            step += 1
+            state = {name: x.clone() for name, x in form.read().items()}
+            if not finite(state) or step > simulation.step_count:
+                break
+            last = state
+        form.load(last)
+        simulation.step_count = step - 1
+        name, cell = first_bad_cell(state, len(simulation.size))
+        seen = {
+            field.name: simulation._seen(field, last[field.name])
+            for field in simulation.model.fields
+        }
+        raise UnstableError(
+            f"the field `{name}` of {type(simulation.model).__name__} is no longer finite "
+            f"after step {step}, first at cell {cell}; the simulation holds the state of step "
+            f"{step - 1}. Likely cause: {simulation.model.cause(seen)}"
+        )
+
+
+def finite(state: State) -> bool:
+    """Whether every floating number of a state is finite: one sum, one host read a field."""
+    floats = [x for x in state.values() if x.is_floating_point()]
+    return all(bool(torch.isfinite(x.sum(dtype=torch.float64))) for x in floats)
+
+
+def first_bad_cell(state: State, rank: int) -> tuple[str, tuple[int, ...]]:
+    """The field and the cell of the first number that is not finite."""
+    for name, x in state.items():
+        if x.is_floating_point() and not finite({name: x}):
+            bad = (~torch.isfinite(x)).nonzero()
+            return name, tuple(bad[0, -rank:].tolist()) if len(bad) else ()
+    return next(iter(state)), ()
+
+
+def wait_for(device: torch.device) -> None:
+    """Wait until the device has done what it was told."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

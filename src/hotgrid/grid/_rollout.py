@@ -1,0 +1,196 @@
+"""`rollout`: many steps as one function of state, parameters and inputs, with gradients."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from hotgrid.errors import ArgumentError
+
+from ._checks import checked_size, named_tensors, near
+from ._form import Setting, compile_step
+from ._model import Field, Input, Model, State
+from ._roll import whole_step
+
+Step = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], list[Tensor]]
+"""One step: fields, inputs and parameters in the order of the model, new fields out."""
+
+
+def rollout(
+    model: Model,
+    state: Mapping[str, Tensor],
+    steps: int,
+    params: Mapping[str, float | Tensor] | None = None,
+    inputs: Mapping[str, Tensor] | None = None,
+    *,
+    remat: int | None = None,
+    compiled: bool = False,
+) -> State:
+    """Advance a state by a number of steps; a pure function that torch can differentiate.
+
+    Gradients reach the state, the inputs and the parameters as `step` reads them.
+    A backward pass needs what every step computed. With `remat=k` only every k-th state
+    is kept and the steps between are made again, which costs one more forward pass;
+    a `k` near the square root of `steps` needs the least memory.
+
+    Args:
+        model: Whose steps are made.
+        state: Every field, `[*space]` or `[components, *space]`; their floating type
+            is that of arithmetic, their device the place.
+        steps: How many steps.
+        params: Values that replace the model's own: numbers, or 0-d tensors, which
+            are not held to the bounds.
+        inputs: Static inputs that replace the model's own, shaped as the state is.
+        remat: Keep one state in so many steps for the backward pass; None keeps all
+            that was computed.
+        compiled: Compile a step, once for a model and a grid.
+
+    Returns:
+        Every field after the last step, shaped as the state was.
+
+    Raises:
+        ArgumentError: An argument does not fit the model; the text names it.
+
+    Example:
+        >>> from hotgrid.grid.pde import Heat
+        >>> u = torch.rand(16, 16)
+        >>> rate = torch.tensor(0.1, requires_grad=True)
+        >>> later = rollout(Heat(), {"u": u}, steps=20, params={"rate": rate}, remat=5)
+        >>> later["u"].square().sum().backward()
+        >>> bool(rate.grad < 0)
+        True
+    """
+    if steps < 0:
+        raise ArgumentError(f"cannot run {steps} steps; time goes forward only")
+    if remat is not None and remat < 1:
+        raise ArgumentError(f"`remat` must be at least 1, got {remat}")
+    size = checked_size(model, _size_of(model, state))
+    dtype, device = _kind_of(model, state)
+    fields = _ordered("state", model, model.fields, state, size, dtype, device)
+    known = {**model.static(size), **(inputs or {})}
+    fixed = _ordered("inputs", model, model.inputs, known, size, dtype, device)
+    values = _parameters(model, params or {}, dtype, device)
+    step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
+
+    def advance(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
+        for _ in range(count):
+            fields = tuple(step(fields, fixed, values))
+        return fields
+
+    if remat is None:
+        fields = advance(steps, *fields)
+    else:
+        for begin in range(0, steps, remat):
+            count = min(remat, steps - begin)
+            # A step is a pure function: no random state has to be brought back.
+            fields = checkpoint(
+                advance, count, *fields, use_reentrant=False, preserve_rng_state=False
+            )
+    return {
+        field.name: x.squeeze(-len(size) - 1) if field.components == 1 else x
+        for field, x in zip(model.fields, fields, strict=True)
+    }
+
+
+def _size_of(model: Model, state: Mapping[str, Tensor]) -> tuple[int, ...]:
+    for field in model.fields:
+        if field.name not in state:
+            raise ArgumentError(
+                f"`state` lacks the field `{field.name}` of {type(model).__name__}"
+                f"{near(field.name, state)} (it has {', '.join(state) or 'none'})"
+            )
+    first = model.fields[0]
+    shape = tuple(state[first.name].shape)
+    return shape[1:] if first.components > 1 else shape
+
+
+def _kind_of(model: Model, state: Mapping[str, Tensor]) -> tuple[torch.dtype, torch.device]:
+    """The floating type of arithmetic and the device, as the state has them."""
+    given = [state[field.name] for field in model.fields if field.dtype is None]
+    floats = [x.dtype for x in given if x.is_floating_point()]
+    device = state[model.fields[0].name].device
+    return (floats[0] if floats else torch.get_default_dtype()), device
+
+
+def _ordered(
+    what: str,
+    model: Model,
+    kinds: Sequence[Field | Input],
+    given: Mapping[str, Tensor],
+    size: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> tuple[Tensor, ...]:
+    """Tensors as `[components, *space]` in the order in which the model names them."""
+    named = named_tensors(what, model, kinds, given, size, whole=True)
+    return tuple(named[kind.name].to(device, kind.dtype or dtype) for kind in kinds)
+
+
+def _parameters(
+    model: Model,
+    given: Mapping[str, float | Tensor],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> list[Tensor]:
+    own = model.parameters
+    for name, value in given.items():
+        if name not in own:
+            raise ArgumentError(
+                f"`{name}` is not a parameter of {type(model).__name__}{near(name, own)} "
+                f"(its parameters are {', '.join(own) or 'none'})"
+            )
+        if not isinstance(value, Tensor):
+            model._parameters[name].checked(name, value)
+        elif value.ndim:
+            raise ArgumentError(
+                f"`{name}` in `params` must be a 0-d tensor, got the shape {tuple(value.shape)}"
+            )
+    values = {**own, **given}
+    return [torch.as_tensor(value, dtype=dtype, device=device) for value in values.values()]
+
+
+def _plain_step(
+    model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> Step:
+    setting = _setting(model, size, device, dtype, compiled=False)
+
+    def step(
+        fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
+    ) -> list[Tensor]:
+        return whole_step(setting, fields, fixed, params)
+
+    return step
+
+
+# Compiling takes seconds, and whoever optimises rolls out the same model again and again.
+@lru_cache(maxsize=16)
+def _compiled_step(
+    model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
+) -> Step:
+    setting = _setting(model, size, device, dtype, compiled=True)
+    return compile_step(_plain_step(model, size, device, dtype), setting)  # pyright: ignore[reportReturnType]
+
+
+def _setting(
+    model: Model,
+    size: tuple[int, ...],
+    device: torch.device,
+    dtype: torch.dtype,
+    *,
+    compiled: bool,
+) -> Setting:
+    # The twin for this grid, unless it keeps its fields in another way.
+    twin = model.fitted(size)
+    return Setting(
+        model=twin if twin.stored_size(size) == size else model,
+        size=size,
+        batch=(),
+        device=device,
+        dtype=dtype,
+        storage=dtype,
+        inputs={},  # A step is given its inputs and parameters; only the names count here.
+        params={name: torch.empty(()) for name in model.parameters},
+        compiled=compiled,
+    )

@@ -1,0 +1,352 @@
+"""`Simulation`: a model, a grid, a device, and the passing of time."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.config import current
+from hotgrid.errors import ArgumentError, MissingPartError
+
+from ._checks import check_memory, checked_device, checked_size, named_tensors, near
+from ._form import Form, Setting
+from ._model import Field, Model, State
+from ._pace import CHECK_EVERY, Pace, goal_of
+from ._padded import PaddedForm
+from ._progress import Progress
+from ._roll import GraphForm, RollForm
+from ._snapshot import read_snapshot, write_snapshot
+from ._speed import Speed
+
+if TYPE_CHECKING:
+    from ._picture import Picture
+
+FORMS: Mapping[str, type[Form]] = {
+    form.name: form for form in (RollForm, GraphForm, PaddedForm)
+}
+# Below this many cells a GPU waits for the host between steps.
+_SMALL_GRID = 1 << 21
+
+
+class Simulation:
+    """A model running on a grid.
+
+    Arguments:
+        model: What is run.
+        size: The grid, one number for each dim; by default the model's own.
+        state: Fields to start from, by name, `[*space]` or `[components, *space]`;
+            those left out come from the model's initial state.
+        seed: Seeds the initial state.
+        device: Where it runs; by default the GPU if there is one.
+        mesh: Reserved for runs over several devices.
+        dtype: The floating type of arithmetic.
+        storage: The floating type fields are kept in; by default `dtype`.
+        batch: How many independent runs go side by side in one kernel; None is one
+            run without a batch dim.
+        inputs: Static inputs that replace the model's own, by name.
+        form: `"roll"`, `"padded"` or `"graph"`; by default what is fastest there.
+        compiled: Whether steps are compiled; by default as the settings say.
+
+    Example:
+        >>> from hotgrid.grid import pde
+        >>> sim = Simulation(pde.Heat(), size=(32, 32), compiled=False)
+        >>> sim.run(10).steps
+        10
+
+    Raises:
+        ArgumentError: An argument does not fit the model; the text names it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        size: Sequence[int] | None = None,
+        state: Mapping[str, Tensor] | None = None,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        mesh: None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        storage: torch.dtype | None = None,
+        batch: int | None = None,
+        inputs: Mapping[str, Tensor] | None = None,
+        form: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
+        if mesh is not None:
+            raise MissingPartError(
+                "`mesh` needs hotgrid.cluster, which this version does not have; leave it out"
+            )
+        self.model = model
+        self.size = checked_size(model, size)
+        self.seed = seed
+        self.step_count = 0
+        self.device = checked_device(device)
+        if batch is not None and batch < 1:
+            raise ArgumentError(f"`batch` must be at least 1, got {batch}")
+        running = model.fitted(self.size)
+        kept_size = running.stored_size(self.size)
+        check_memory(running, kept_size, self.device, storage or dtype, batch or 1)
+        self.speed: Speed | None = None
+        self._edits = 0
+        self._callbacks: list[tuple[int, Callable[[Simulation], object]]] = []
+        known = {**model.static(self.size), **(inputs or {})}
+        fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
+        enabled = current().compile.enabled != "off" if compiled is None else compiled
+        self._setting = Setting(
+            model=running,
+            size=kept_size,
+            batch=() if batch is None else (batch,),
+            device=self.device,
+            dtype=dtype,
+            storage=storage or dtype,
+            inputs={
+                known.name: fixed[known.name]
+                .detach()
+                .to(self.device, known.dtype or storage or dtype, copy=True)
+                for known in model.inputs
+            },
+            params={
+                name: torch.tensor(value, dtype=dtype, device=self.device)
+                for name, value in model.parameters.items()
+            },
+            compiled=enabled,
+        )
+        self._form = _chosen_form(self._setting, form)
+        # Whoever gave the state may go on to write into it.
+        self._given = {name: torch.as_tensor(x).clone() for name, x in (state or {}).items()}
+        self.reset()
+
+    @property
+    def form(self) -> str:
+        """The name of the form that runs it."""
+        return self._form.name
+
+    @property
+    def time(self) -> float:
+        """The time that has passed, in the units of the model."""
+        return self.step_count * self.model.time_step
+
+    @property
+    def state(self) -> State:
+        """A copy of the fields, `[*space]` or `[components, *space]`, batch first."""
+        seen = {
+            field.name: self._seen(field, x).clone()
+            for field, x in zip(self.model.fields, self._form.read().values(), strict=True)
+        }
+        return self._setting.model.shown(seen)
+
+    @state.setter
+    def state(self, fields: Mapping[str, Tensor]) -> None:
+        kept = self._kept(fields)
+        self._edits += 1
+        self._form.load({**{k: x.clone() for k, x in self._form.read().items()}, **kept})
+
+    def reset(self) -> None:
+        """Go back to the state it started from."""
+        generator = torch.Generator().manual_seed(self.seed)
+        batch = self._setting.batch
+        runs = [self.model.initial(self.size, generator) for _ in range(math.prod(batch))]
+        begin = {
+            field.name: torch.stack([run[field.name] for run in runs])
+            if batch
+            else runs[0][field.name]
+            for field in self.model.fields
+        }
+        self._form.load(self._kept({**begin, **self._given}))
+        self._edits += 1
+        self.step_count = 0
+
+    def step(self) -> None:
+        """Advance by one step."""
+        self._form.run(1)
+        self.step_count += 1
+
+    def every(self, steps: int, callback: Callable[["Simulation"], object]) -> None:
+        """Call `callback(simulation)` after every so many steps of later runs.
+
+        Raises:
+            ArgumentError: `steps` is below one.
+        """
+        if steps < 1:
+            raise ArgumentError(f"`steps` must be at least 1, got {steps}")
+        self._callbacks.append((steps, callback))
+
+    def run(
+        self,
+        steps: int | None = None,
+        *,
+        until: Callable[["Simulation"], bool] | None = None,
+        time: float | None = None,
+        check_every: int = CHECK_EVERY,
+        progress: bool | None = None,
+    ) -> Speed:
+        """Advance by steps, for a time, or until a condition holds.
+
+        Arguments:
+            steps: How many steps; with `until`, the most.
+            until: Asked every `check_every` steps; true ends the run.
+            time: For how long, in the units of the model.
+            check_every: Steps between two looks for numbers that are not finite.
+            progress: Show a progress bar; by default on a terminal.
+
+        Returns:
+            How fast it was; also kept as `speed`.
+
+        Raises:
+            ArgumentError: Not exactly one of `steps` and `time` is given, or one is negative.
+            UnstableError: The state is no longer finite. The simulation then holds
+                the last finite state.
+        """
+        goal = goal_of(steps, time, self.model.time_step, until is not None)
+        pace = Pace(self, goal, check_every, until)
+        with Progress(self, goal, show=progress) as bar:
+            self.speed = pace.go(bar.update)
+        return self.speed
+
+    def observe(self) -> dict[str, Any]:
+        """Every observable of the model as a number, or a list of them for a batch."""
+        state = self.state
+        found: dict[str, Any] = {}
+        for name, function in self.model.observables().items():
+            if self._setting.batch:
+                runs = range(self._setting.batch[0])
+                found[name] = [
+                    function({k: x[run] for k, x in state.items()}).item() for run in runs
+                ]
+            else:
+                found[name] = function(state).item()
+        return found
+
+    def view(self, name: str | None = None) -> Tensor:
+        """One picture of the state, `[*space]` on the CPU; by default the model's own.
+
+        Raises:
+            ArgumentError: The model has no such view.
+        """
+        views = self.model.views()
+        if not views:
+            raise ArgumentError(f"{type(self.model).__name__} has no views; write a `@view`")
+        name = name or self.model.picture or next(iter(views))
+        if name not in views:
+            raise ArgumentError(
+                f"{type(self.model).__name__} has no view `{name}`{near(name, views)} "
+                f"(its views are {', '.join(views)})"
+            )
+        state = self.state
+        if not self._setting.batch:
+            return views[name](state).cpu()
+        runs = range(self._setting.batch[0])
+        return torch.stack(
+            [views[name]({k: x[r] for k, x in state.items()}) for r in runs]
+        ).cpu()
+
+    def cells(self) -> Tensor:
+        """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.
+
+        Raises:
+            ArgumentError: The model has no such cells.
+        """
+        read = getattr(self.model, "cells", None)
+        if read is None:
+            raise ArgumentError(
+                f"{type(self.model).__name__} has no cells that live or die; look at `state`"
+            )
+        return read(self.state).cpu()
+
+    def show(self, view: str | None = None) -> "Picture":
+        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it."""
+        from ._picture import draw
+
+        return draw(self, view)
+
+    def fork(self) -> "Simulation":
+        """A second simulation that goes on from here on its own."""
+        twin = object.__new__(Simulation)
+        twin.__dict__.update(self.__dict__)
+        twin._callbacks = []
+        twin.speed = None
+        twin._form = type(self._form)(self._setting)
+        twin._form.load({name: x.clone() for name, x in self._form.read().items()})
+        return twin
+
+    def save(self, path: str | Path) -> Path:
+        """Write state and step count into one safetensors file, whole or not at all.
+
+        Returns:
+            The path of the file.
+        """
+        state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
+        return write_snapshot(Path(path), state, self._identity(), self.step_count)
+
+    def load(self, path: str | Path) -> None:
+        """Go on from a file that `save` wrote, for the same model and grid.
+
+        Raises:
+            ArgumentError: The file is damaged or of another model, grid or type.
+        """
+        state, step_count = read_snapshot(Path(path), self._identity())
+        self._form.load({name: x.to(self.device) for name, x in state.items()})
+        self._edits += 1
+        self.step_count = step_count
+
+    def bytes_per_step(self) -> int:
+        """Bytes that one step must read and write: fields twice, inputs once."""
+        fields = sum(2 * x.numel() * x.element_size() for x in self._form.read().values())
+        fixed = sum(x.numel() * x.element_size() for x in self._setting.inputs.values())
+        return fields + fixed
+
+    def _identity(self) -> dict[str, str]:
+        return {
+            "model": type(self._setting.model).__qualname__,
+            "size": "x".join(map(str, self.size)),
+            "batch": str(self._setting.batch[0] if self._setting.batch else "none"),
+            "storage": str(self._setting.storage),
+            "parameters": repr(sorted(self.model.parameters.items())),
+            "choices": self.model.choices(),
+        }
+
+    def _seen(self, field: Field, x: Tensor) -> Tensor:
+        """As users see a field: without the dim of a single component."""
+        return x.squeeze(-self._setting.rank - 1) if field.components == 1 else x
+
+    def _kept(self, fields: Mapping[str, Tensor]) -> State:
+        """Fields as the form keeps them: on the device, with batch and component dims."""
+        setting = self._setting
+        given = named_tensors(
+            "state", self.model, self.model.fields, fields, self.size, setting.batch
+        )
+        named = setting.model.stored(given)
+        return {
+            field.name: named[field.name]
+            .detach()
+            .to(self.device, setting.kept_as(field), copy=True)
+            .expand(*setting.batch, field.components, *setting.size)
+            .contiguous()
+            for field in setting.model.fields
+            if field.name in named
+        }
+
+
+def _chosen_form(setting: Setting, name: str | None) -> Form:
+    if name is None:
+        small = math.prod(setting.size) * math.prod(setting.batch) < _SMALL_GRID
+        if setting.device.type == "cuda":
+            name = "graph" if small and setting.compiled else "roll"
+        else:
+            name = "padded" if setting.compiled and PaddedForm.fits(setting) else "roll"
+    if name not in FORMS:
+        raise ArgumentError(
+            f"`form` {name!r} is unknown{near(name, FORMS)}; use {', '.join(FORMS)}"
+        )
+    if name == "padded" and not PaddedForm.fits(setting):
+        raise ArgumentError(
+            f"the form `padded` needs at least {setting.model.radius} cells, the radius of "
+            f"{type(setting.model).__name__}, in every dim of `size` {setting.size}"
+        )
+    if name == "graph" and setting.device.type != "cuda":
+        raise ArgumentError("the form `graph` records CUDA graphs and needs a GPU")
+    return FORMS[name](setting)

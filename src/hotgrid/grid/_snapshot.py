@@ -1,0 +1,52 @@
+"""One file for a state: safetensors, written whole or not at all."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from hotgrid.errors import ArgumentError
+
+from ._model import State
+from ._whole_file import whole_file
+
+_FORMAT = "hotgrid state 1"
+
+
+def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps: int) -> Path:
+    """Write a state; the name gets a suffix if it has none."""
+    path = _with_suffix(path)
+    notes = {**identity, "format": _FORMAT, "steps": str(steps)}
+    try:
+        with whole_file(path) as aside:
+            save_file(state, aside, metadata=notes)
+    except SafetensorError as problem:
+        raise ArgumentError(f"cannot write `{path}`: {problem}") from None
+    return path
+
+
+def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
+    """The state and the step count of a file that belongs to this model and grid."""
+    path = _with_suffix(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes = file.metadata() or {}
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise ArgumentError(f"there is no file `{path}`") from None
+    except (OSError, SafetensorError) as problem:
+        raise ArgumentError(f"`{path}` is damaged or no saved state: {problem}") from None
+    if notes.get("format") != _FORMAT:
+        raise ArgumentError(f"`{path}` is not a state that hotgrid saved")
+    for key, value in identity.items():
+        if notes.get(key) != value:
+            raise ArgumentError(
+                f"`{path}` holds another {key}: {notes.get(key)}, and this simulation has "
+                f"{value}"
+            )
+    return state, int(notes["steps"])
+
+
+def _with_suffix(path: Path) -> Path:
+    return path if path.suffix else path.with_suffix(".safetensors")

@@ -1,0 +1,44 @@
+"""How fast a run was, held against what the hardware can do."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a run was.
+
+    Attributes:
+        steps: Steps made.
+        seconds: Time they took, all but the start-up.
+        startup_seconds: Compiling and the very first step, in the first run alone.
+        cells: Cells of the grid, all runs of a batch together.
+        bytes_per_step: Bytes that one step must read and write.
+        startup_steps: Steps that went into the start-up and are not in `seconds`.
+
+    Example:
+        >>> Speed(10, 2.0, 0.0, 1_000_000, 8_000_000).mlups
+        5.0
+    """
+
+    steps: int
+    seconds: float
+    startup_seconds: float
+    cells: int
+    bytes_per_step: int
+    startup_steps: int = 0
+
+    @property
+    def steps_per_second(self) -> float:
+        """Steps a second, without the start-up; zero when there was nothing else."""
+        timed = self.steps - self.startup_steps
+        return timed / self.seconds if timed and self.seconds else 0.0
+
+    @property
+    def mlups(self) -> float:
+        """Million cells updated a second."""
+        return self.cells * self.steps_per_second / 1e6
+
+    @property
+    def bytes_per_second(self) -> float:
+        """The memory traffic that the steps cannot do without, a second."""
+        return self.bytes_per_step * self.steps_per_second

@@ -1,0 +1,191 @@
+"""How populations relax: each operator says what a collision leaves of a deviation.
+
+With `h` the deviation from equilibrium (half the force included, so that it carries
+neither mass nor momentum), every collision is `equilibrium + relaxed(h)`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import near
+
+from ._lattice import Lattice
+from ._moments import combined
+
+
+class Collision(ABC):
+    """What a collision leaves of the deviation from equilibrium.
+
+    Example:
+        >>> class Slow(Collision):
+        ...     def relaxed(self, lattice, h, density, omega):
+        ...         return [0.9 * plane for plane in h]
+    """
+
+    @abstractmethod
+    def relaxed(
+        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
+    ) -> list[Tensor]:
+        """The deviation after the collision, one `[*space]` for each population.
+
+        Arguments:
+            lattice: The lattice.
+            h: The deviation before it, one `[*space]` for each population.
+            density: The density, `[*space]`.
+            omega: The rate of relaxation, 1 / tau; 0-d or `[*space]`.
+        """
+
+
+@dataclass(frozen=True)
+class BGK(Collision):
+    """Bhatnagar, Gross and Krook: everything relaxes at one rate.
+
+    Example:
+        >>> BGK()
+        BGK()
+    """
+
+    def relaxed(
+        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
+    ) -> list[Tensor]:
+        """The deviation times `1 - omega`."""
+        keep = 1 - omega
+        return [keep * plane for plane in h]
+
+
+@dataclass(frozen=True)
+class TRT(Collision):
+    """Two relaxation times: even moments carry viscosity, odd ones place the walls.
+
+    Attributes:
+        magic: `(1/omega_even - 1/2) (1/omega_odd - 1/2)`. 3/16 puts a bounce-back wall
+            exactly half-way between cells for a parabolic flow; 1/4 is the most stable.
+
+    Example:
+        >>> TRT(magic=1 / 4).magic
+        0.25
+    """
+
+    magic: float = 3 / 16
+
+    def __post_init__(self) -> None:
+        if not self.magic > 0:
+            raise ArgumentError(f"`magic` must be above 0, got {self.magic!r}")
+
+    def relaxed(
+        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
+    ) -> list[Tensor]:
+        """Even and odd parts of every pair, each at its rate."""
+        omega_odd = 1 / (self.magic / (1 / omega - 0.5) + 0.5)
+        half_even, half_odd = 0.5 * (1 - omega), 0.5 * (1 - omega_odd)
+        found = [(1 - omega) * h[0]] * lattice.count
+        for i, o in lattice.pairs:
+            even, odd = half_even * (h[i] + h[o]), half_odd * (h[i] - h[o])
+            found[i], found[o] = even + odd, even - odd
+        return found
+
+
+@dataclass(frozen=True)
+class Regularized(Collision):
+    """Latt and Chopard: only the stress survives, all higher moments are cut off.
+
+    Example:
+        >>> Regularized()
+        Regularized()
+    """
+
+    def relaxed(
+        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
+    ) -> list[Tensor]:
+        """The deviation rebuilt from its stress, times `1 - omega`."""
+        pi = stress(lattice, h)
+        trace = combined([1] * lattice.rank, [pi[a, a] for a in range(lattice.rank)])
+        keep = 4.5 * (1 - omega)
+        found = [(-lattice.weights[0] / 3) * (keep * trace)] * lattice.count
+        third = trace / 3
+        for i, o in lattice.pairs:
+            c = lattice.velocities[i]
+            signs = [c[a] * c[b] for a, b in pi]
+            terms = [plane if a == b else 2 * plane for (a, b), plane in pi.items()]
+            found[i] = found[o] = lattice.weights[i] * (keep * (combined(signs, terms) - third))
+        return found
+
+
+@dataclass(frozen=True)
+class Smagorinsky(Collision):
+    """BGK with eddies too small for the grid as extra viscosity, where the flow shears.
+
+    Attributes:
+        constant: Size of the unresolved eddies in cells, 0.1 to 0.17.
+
+    Example:
+        >>> Smagorinsky(constant=0.17).constant
+        0.17
+    """
+
+    constant: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.constant >= 0:
+            raise ArgumentError(f"`constant` must be at least 0, got {self.constant!r}")
+
+    def relaxed(
+        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
+    ) -> list[Tensor]:
+        """The deviation times `1 - omega`, omega lowered by the local stress."""
+        squares = [
+            plane * plane if a == b else 2 * (plane * plane)
+            for (a, b), plane in stress(lattice, h).items()
+        ]
+        # The tiny number keeps the gradient of the root finite where nothing shears.
+        size = torch.sqrt(combined([1] * len(squares), squares) + 1e-30)
+        tau = 1 / omega
+        eddies = (18 * 2**0.5 * self.constant**2) * (size / density)
+        keep = 1 - 2 / (tau + torch.sqrt(tau * tau + eddies))
+        return [keep * plane for plane in h]
+
+
+COLLISIONS: Mapping[str, Collision] = {
+    "bgk": BGK(),
+    "trt": TRT(),
+    "regularized": Regularized(),
+    "smagorinsky": Smagorinsky(),
+}
+"""The collisions by name, as they are when nothing is said."""
+
+
+def find_collision(collision: Collision | str) -> Collision:
+    """A collision, or the one with that name.
+
+    Example:
+        >>> find_collision("bgk")
+        BGK()
+
+    Raises:
+        ArgumentError: There is none with that name.
+    """
+    if isinstance(collision, Collision):
+        return collision
+    if collision.lower() not in COLLISIONS:
+        raise ArgumentError(
+            f"`collision` {collision!r} is unknown{near(collision.lower(), COLLISIONS)}; "
+            f"use one of {', '.join(COLLISIONS)}"
+        )
+    return COLLISIONS[collision.lower()]
+
+
+def stress(lattice: Lattice, h: Sequence[Tensor]) -> dict[tuple[int, int], Tensor]:
+    """The second moments of populations, `[*space]` by pair of axes, upper half only."""
+    both = [h[i] + h[o] for i, o in lattice.pairs]
+    found: dict[tuple[int, int], Tensor] = {}
+    # Not itertools: torch 2.11 cannot trace it.
+    axes = range(lattice.rank)
+    for a, b in [(i, j) for i in axes for j in axes[i:]]:
+        signs = [lattice.velocities[i][a] * lattice.velocities[i][b] for i, _ in lattice.pairs]
+        found[a, b] = combined(signs, both)
+    return found

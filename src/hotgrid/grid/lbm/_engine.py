@@ -1,0 +1,223 @@
+"""The engine of the family: pull, boundaries, collide, in one expression."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid._model import Field, Input, Model, Planes, State
+from hotgrid.grid._neighbours import Neighbours
+
+from ._boundary import MARKS, Boundary, Face, Number, Shape, Site, own_name, spread
+from ._collision import Collision, find_collision
+from ._lattice import D2Q9, Lattice, find_lattice
+from ._moments import at_equilibrium, equilibrium, half_source, is_zero, moments
+
+LOWEST_TAU = 0.5001
+_VISCOSITY_MAP = "viscosity_map"
+
+
+class LatticeModel(Model):
+    """What all flows on a lattice share; a flow says its viscosity and its boundaries.
+
+    The field `f` is `[populations, *space]`: what was left by the last collision,
+    shifted by the weights of the lattice. Space is `[y, x]` in 2-D and `[z, y, x]` in
+    3-D, and vectors have their components in the same order. Everything is in lattice
+    units: one cell, one step, a density of one.
+
+    Arguments:
+        parameters: The parameters of the flow, by name.
+        lattice: The velocities, or their name; they set the number of dims.
+        collision: How populations relax, or its name.
+        boundaries: Applied in this order; without any the ends of the grid are joined.
+        force: Force on every cell along each axis (Guo); empty for none.
+        viscosity_map: What the viscosity is multiplied by, `[*space]`, or a function
+            from the size; None is one everywhere.
+    """
+
+    picture = "speed"
+    # What follows from the grid; None until the model is fitted to one.
+    _of_grid: Mapping[str, float] | None = None
+
+    def __init__(
+        self,
+        *,
+        parameters: Mapping[str, float],
+        lattice: Lattice | str = D2Q9,
+        collision: Collision | str = "trt",
+        boundaries: Sequence[Boundary] = (),
+        force: Sequence[Number] = (),
+        viscosity_map: Shape | None = None,
+    ) -> None:
+        super().__init__(**parameters)
+        lattice = find_lattice(lattice)
+        self.lattice = lattice
+        self.collision = find_collision(collision)
+        self.boundaries = tuple(boundaries)
+        self.force = tuple(force)
+        self.viscosity_map = viscosity_map
+        self.fields = (Field("f", components=lattice.count),)
+        self.ranks = (lattice.rank,)
+        self.size = (256, 256) if lattice.rank == 2 else (64, 64, 64)
+        self.inputs = self._declared_inputs()
+        self.conserved = () if any(b.leaks for b in self.boundaries) else ("mass",)
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    @abstractmethod
+    def viscosity_in(self, numbers: Mapping[str, Any]) -> Any:
+        """The kinematic viscosity, from the numbers of `numbers`, floats or 0-d tensors."""
+
+    def force_in(self, numbers: Mapping[str, Any]) -> Sequence[Any]:
+        """The force on a cell along each axis, floats or 0-d tensors; empty for none."""
+        found = [numbers[f] if isinstance(f, str) else f for f in self.force]
+        return () if all(is_zero(f) for f in found) else found
+
+    def numbers(self, size: tuple[int, ...]) -> dict[str, float]:
+        """The parameters, and what follows from the grid."""
+        return {**self.parameters, **self.of_grid(size)}
+
+    def of_grid(self, size: tuple[int, ...]) -> dict[str, float]:
+        """Numbers beside the parameters that follow from the grid; by default none."""
+        return {}
+
+    def fitted(self, size: tuple[int, ...]) -> Model:
+        """A twin that knows the numbers of this grid, so that its steps can use them."""
+        twin = copy.copy(self)
+        twin._of_grid = self.of_grid(size)
+        return twin
+
+    def begin(
+        self, size: tuple[int, ...], generator: torch.Generator
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Density `[*space]` and velocity along each axis to start from; by default rest."""
+        rest = torch.zeros(size, dtype=torch.float64)
+        return rest + 1, [rest] * self.lattice.rank
+
+    def tau(self, size: tuple[int, ...]) -> float:
+        """The relaxation time on a grid; the viscosity is `(tau - 1/2) / 3`."""
+        return 3 * float(self.viscosity_in(self.numbers(size))) + 0.5
+
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Planes]:
+        """Pull from upstream cells, apply boundaries, collide."""
+        if self._of_grid is None:
+            raise ArgumentError(
+                f"{type(self).__name__} takes its steps on a grid: step `model.fitted(size)`"
+            )
+        numbers = {**params, **self._of_grid}
+        lattice, f = self.lattice, state["f"]
+        sites = [Site(lattice, f, inputs, numbers, k) for k in range(len(self.boundaries))]
+        pulled = [f.part(i)[tuple(-x for x in c)] for i, c in enumerate(lattice.velocities)]
+        for boundary, site in zip(self.boundaries, sites, strict=True):
+            pulled = boundary.select(site, pulled)
+        viscosity = self.viscosity_in(numbers)
+        if self.viscosity_map is not None:
+            viscosity = viscosity * inputs[_VISCOSITY_MAP][(0,) * lattice.rank]
+        collided = self._collide(pulled, 1 / (3 * viscosity + 0.5), self.force_in(numbers))
+        for boundary, site in zip(self.boundaries, sites, strict=True):
+            collided = boundary.settle(site, pulled, collided)
+        return {"f": collided}
+
+    def _collide(
+        self, g: Sequence[Tensor], omega: Tensor, force: Sequence[Any]
+    ) -> list[Tensor]:
+        lattice = self.lattice
+        excess, momentum = moments(lattice, g)
+        if force:
+            momentum = [
+                m if is_zero(x) else m + 0.5 * x for m, x in zip(momentum, force, strict=True)
+            ]
+        density = 1 + excess
+        volume = 1 / density
+        velocity = [m * volume for m in momentum]
+        base = equilibrium(lattice, excess, momentum, velocity)
+        h = [plane - eq for plane, eq in zip(g, base, strict=True)]
+        if force:
+            push = half_source(lattice, velocity, force)
+            h = [plane + s for plane, s in zip(h, push, strict=True)]
+            base = [plane + s for plane, s in zip(base, push, strict=True)]
+        left = self.collision.relaxed(lattice, h, density, omega)
+        return [b + x for b, x in zip(base, left, strict=True)]
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """Equilibrium at the density and velocity of `begin`, rest in solids."""
+        density, velocity = self.begin(size, generator)
+        f = at_equilibrium(self.lattice, density, velocity)
+        solid = self.solid(size)
+        return {"f": f if solid is None else torch.where(solid, 0.0, f)}
+
+    def static(self, size: tuple[int, ...]) -> State:
+        """Marks of the boundaries, one bit each, and what they need beside them."""
+        self._check_relaxation(size)
+        self._check_faces(size)
+        found: State = {}
+        marks = torch.zeros(size, dtype=self._marks_dtype())
+        for k, boundary in enumerate(self.boundaries):
+            own = boundary.static(self.lattice, size)
+            found |= {own_name(k, name): x for name, x in own.items()}
+            marks |= boundary.cells(size).to(marks.dtype) << k
+        if any(boundary.marks for boundary in self.boundaries):
+            found[MARKS] = marks
+        if self.viscosity_map is not None:
+            found[_VISCOSITY_MAP] = spread(self.viscosity_map, size, _VISCOSITY_MAP)
+        return found
+
+    def solid(self, size: tuple[int, ...], device: torch.device | str = "cpu") -> Tensor | None:
+        """Where any obstacle is solid, bool `[*space]`; None without obstacles."""
+        bodies = [b for b in self.boundaries if b.obstacle]
+        if not bodies:
+            return None
+        key = ("solid", size, str(device))
+        if key not in self._known:
+            masks = [boundary.cells(size) for boundary in bodies]
+            self._known[key] = torch.stack(masks).any(0).to(device)
+        return self._known[key]
+
+    def _declared_inputs(self) -> tuple[Input, ...]:
+        found = [
+            replace(known, name=own_name(k, known.name))
+            for k, boundary in enumerate(self.boundaries)
+            for known in boundary.inputs(self.lattice)
+        ]
+        if any(boundary.marks for boundary in self.boundaries):
+            found.append(Input(MARKS, dtype=self._marks_dtype()))
+        if self.viscosity_map is not None:
+            found.append(Input(_VISCOSITY_MAP))
+        return tuple(found)
+
+    def _marks_dtype(self) -> torch.dtype:
+        return torch.uint8 if len(self.boundaries) <= 8 else torch.int32
+
+    def _check_faces(self, size: tuple[int, ...]) -> None:
+        """The ends of an axis are joined, or both of them closed."""
+        faces = {b.face: b for b in self.boundaries if isinstance(b, Face)}
+        solid = self.solid(size)
+        for face, boundary in faces.items():
+            far = face[0] + ("+" if face[1] == "-" else "-")
+            layer = 0 if far[1] == "-" else size[boundary.axis(len(size))] - 1
+            closed = solid is not None and bool(
+                solid.select(boundary.axis(len(size)), layer).all()
+            )
+            if far not in faces and not closed:
+                raise ArgumentError(
+                    f"the face {face!r} has a boundary and {far!r} has none, but the ends of "
+                    f"an axis are joined unless both are closed; add a boundary at {far!r}"
+                )
+
+    def _check_relaxation(self, size: tuple[int, ...]) -> None:
+        tau = self.tau(size)
+        if not tau >= LOWEST_TAU:
+            raise ArgumentError(
+                f"the relaxation time of {type(self).__name__} on {size} is tau = {tau:.6f}, "
+                f"and below {LOWEST_TAU} nothing damps the flow; take a finer grid, a larger "
+                "viscosity (a smaller Reynolds number), or a larger velocity"
+            )

@@ -1,0 +1,113 @@
+"""Lattices: the velocities with which populations travel, and their weights, as data."""
+
+from dataclasses import dataclass
+from itertools import product
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import near
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A set of velocities with isotropic moments and a speed of sound of 1/sqrt(3).
+
+    Components stand in the order of the axes of space: `(cy, cx)` in 2-D,
+    `(cz, cy, cx)` in 3-D, each -1, 0 or 1. Velocity 0 is rest; the others come in
+    pairs of opposites: 1 and 2, 3 and 4, and so on.
+
+    Attributes:
+        name: Such as `D2Q9`: dimensions and velocities.
+        velocities: One tuple of whole numbers for each population.
+        weights: One number for each population; they add up to one.
+        opposite: For each population the one with the reversed velocity.
+
+    Example:
+        >>> D2Q9.velocities[1], D2Q9.velocities[D2Q9.opposite[1]]
+        ((0, 1), (0, -1))
+    """
+
+    name: str
+    velocities: tuple[tuple[int, ...], ...]
+    weights: tuple[float, ...]
+    opposite: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def of_shells(cls, name: str, rank: int, weights: tuple[float, ...]) -> "Lattice":
+        """The lattice whose velocities of squared length n have the weight `weights[n]`.
+
+        A weight of zero leaves a shell out.
+
+        Example:
+            >>> Lattice.of_shells("D3Q15", 3, (2 / 9, 1 / 9, 0, 1 / 72)).count
+            15
+        """
+        kept: list[tuple[int, ...]] = []
+        for squared, weight in enumerate(weights):
+            half = [
+                v
+                for v in product((0, 1, -1), repeat=rank)
+                if weight and sum(c * c for c in v) == squared and v >= tuple(-c for c in v)
+            ]
+            for v in half:
+                kept += [v] if squared == 0 else [v, tuple(-c for c in v)]
+        return cls(
+            name=name,
+            velocities=tuple(kept),
+            weights=tuple(weights[sum(c * c for c in v)] for v in kept),
+            opposite=tuple(kept.index(tuple(-c for c in v)) for v in kept),
+        )
+
+    @property
+    def rank(self) -> int:
+        """The number of space dims."""
+        return len(self.velocities[0])
+
+    @property
+    def count(self) -> int:
+        """The number of populations."""
+        return len(self.velocities)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Every population but rest, together with its opposite."""
+        return tuple((i, o) for i, o in enumerate(self.opposite) if i < o)
+
+    def mirrored(self, index: int, axis: int) -> int:
+        """The population whose velocity is the same but for the sign along one axis."""
+        v = list(self.velocities[index])
+        v[axis] = -v[axis]
+        return self.velocities.index(tuple(v))
+
+
+D2Q9 = Lattice.of_shells("D2Q9", 2, (4 / 9, 1 / 9, 1 / 36))
+"""Nine velocities in the plane."""
+D3Q19 = Lattice.of_shells("D3Q19", 3, (1 / 3, 1 / 18, 1 / 36))
+"""Nineteen velocities in space: rest, faces and edges of a cube."""
+D3Q27 = Lattice.of_shells("D3Q27", 3, (8 / 27, 2 / 27, 1 / 54, 1 / 216))
+"""Twenty-seven velocities in space: rest, faces, edges and corners of a cube."""
+
+LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q19, D3Q27)}
+"""The lattices by name."""
+
+
+def find_lattice(lattice: Lattice | str) -> Lattice:
+    """A lattice, or the one with that name.
+
+    Example:
+        >>> find_lattice("d2q9").count
+        9
+
+    Raises:
+        ArgumentError: There is none with that name.
+    """
+    if isinstance(lattice, Lattice):
+        return lattice
+    if lattice.upper() not in LATTICES:
+        raise ArgumentError(
+            f"`lattice` {lattice!r} is unknown{near(lattice.upper(), LATTICES)}; "
+            f"use one of {', '.join(LATTICES)}"
+        )
+    return LATTICES[lattice.upper()]

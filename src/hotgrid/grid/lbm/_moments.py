@@ -1,0 +1,126 @@
+"""From populations to density and momentum, and back to equilibrium.
+
+Populations are stored shifted by their weights, `g = f - w`: what is left is small,
+which keeps digits in single precision and makes half precision possible. Sums are
+written out over planes, so that a whole step stays one expression and one kernel.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._lattice import Lattice
+
+
+def combined(signs: Sequence[int], terms: Sequence[Any]) -> Any:
+    """The sum of terms times -1, 0 or 1, without a multiplication; None if all are 0."""
+    found = None
+    for sign, term in zip(signs, terms, strict=True):
+        if sign and found is None:
+            found = term if sign > 0 else -term
+        elif sign:
+            found = found + term if sign > 0 else found - term
+    return found
+
+
+def is_zero(number: Any) -> bool:
+    """Whether something is the plain number zero, so that its terms can be left out."""
+    return not isinstance(number, Tensor | str) and number == 0
+
+
+def moments(lattice: Lattice, g: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """Density minus one, and momentum along each axis, `[*space]` each.
+
+    Arguments:
+        lattice: The lattice.
+        g: One shifted population `[*space]` for each velocity.
+
+    Example:
+        >>> from hotgrid.grid.lbm import D2Q9
+        >>> g = [torch.zeros(4, 4)] * 9
+        >>> excess, momentum = moments(D2Q9, g)
+        >>> excess.shape, len(momentum)
+        (torch.Size([4, 4]), 2)
+    """
+    excess = g[0]
+    for i, o in lattice.pairs:
+        excess = excess + (g[i] + g[o])
+    across = [g[i] - g[o] for i, o in lattice.pairs]
+    momentum = [
+        combined([lattice.velocities[i][axis] for i, _ in lattice.pairs], across)
+        for axis in range(lattice.rank)
+    ]
+    return excess, momentum
+
+
+def equilibrium(
+    lattice: Lattice, excess: Tensor, momentum: Sequence[Tensor], velocity: Sequence[Tensor]
+) -> list[Tensor]:
+    """The shifted populations of a fluid at rest in the frame that moves with it.
+
+    Arguments:
+        lattice: The lattice.
+        excess: Density minus one, `[*space]`.
+        momentum: Density times velocity along each axis, `[*space]` each.
+        velocity: Velocity along each axis, `[*space]` each.
+
+    Returns:
+        One `[*space]` for each velocity of the lattice.
+
+    Example:
+        >>> from hotgrid.grid.lbm import D2Q9
+        >>> zero = torch.zeros(4, 4)
+        >>> len(equilibrium(D2Q9, zero, [zero, zero], [zero, zero]))
+        9
+    """
+    energy = momentum[0] * velocity[0]
+    for m, u in zip(momentum[1:], velocity[1:], strict=True):
+        energy = energy + m * u
+    base = excess - 1.5 * energy
+    weighted = {w: w * base for w in lattice.weights}
+    found = [weighted[w] for w in lattice.weights]
+    for i, o in lattice.pairs:
+        w, c = lattice.weights[i], lattice.velocities[i]
+        along = combined(c, momentum)
+        even = weighted[w] + (4.5 * w) * (along * combined(c, velocity))
+        odd = (3 * w) * along
+        found[i], found[o] = even + odd, even - odd
+    return found
+
+
+def half_source(
+    lattice: Lattice, velocity: Sequence[Tensor], force: Sequence[Any]
+) -> list[Tensor]:
+    """Half of Guo's source of momentum for each population, before relaxation.
+
+    Arguments:
+        lattice: The lattice.
+        velocity: Velocity along each axis, `[*space]` each, half the force included.
+        force: Force on a cell along each axis, numbers or tensors; not all of them 0.
+    """
+    acts = [int(not is_zero(f)) for f in force]
+    work = combined(acts, [f * u for f, u in zip(force, velocity, strict=True)])
+    found = [(-1.5 * w) * work for w in lattice.weights]
+    for i, o in lattice.pairs:
+        w, c = lattice.weights[i], lattice.velocities[i]
+        along = combined([a * b for a, b in zip(acts, c, strict=True)], force)
+        if along is not None:
+            even = found[i] + (4.5 * w) * (along * combined(c, velocity))
+            odd = (1.5 * w) * along
+            found[i], found[o] = even + odd, even - odd
+    return found
+
+
+def at_equilibrium(lattice: Lattice, density: Tensor, velocity: Sequence[Tensor]) -> Tensor:
+    """The stored state `[populations, *space]` for a density and a velocity `[*space]`.
+
+    Example:
+        >>> from hotgrid.grid.lbm import D2Q9
+        >>> rest = torch.zeros(4, 4)
+        >>> at_equilibrium(D2Q9, torch.ones(4, 4), [rest, rest]).abs().max()
+        tensor(0.)
+    """
+    momentum = [density * u for u in velocity]
+    return torch.stack(equilibrium(lattice, density - 1, momentum, list(velocity)))

@@ -1,0 +1,189 @@
+"""What can be seen of a flow: pictures, numbers to watch, and why it broke."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid._model import State, observable, total, view
+
+from ._boundary import Boundary, Face
+from ._engine import LatticeModel
+from ._forces import cut_links, exchanged_momentum
+from ._moments import is_zero, moments
+from ._walls import FullWay, HalfWay
+
+SOUND = 3**-0.5
+"""The speed of sound in cells per step."""
+
+
+class LatticeBoltzmann(LatticeModel):
+    """A flow on a lattice, with what can be seen of it.
+
+    To write a new one, derive from this, give `viscosity_in` and, where it does not
+    start from rest, `begin`; see `LatticeModel` for the arguments.
+    """
+
+    @view
+    def speed(self, state: State) -> Tensor:
+        """The length of the velocity, `[*space]`."""
+        return torch.stack(self.velocities(state)).norm(dim=0)
+
+    @view
+    def density(self, state: State) -> Tensor:
+        """The density, `[*space]`; one at rest."""
+        return 1 + self._moments(state)[0]
+
+    @view
+    def pressure(self, state: State) -> Tensor:
+        """The pressure above that of the fluid at rest, `[*space]`."""
+        return self._moments(state)[0] / 3
+
+    @view
+    def velocity_x(self, state: State) -> Tensor:
+        """The velocity along x, `[*space]`."""
+        return self.velocities(state)[-1]
+
+    @view
+    def velocity_y(self, state: State) -> Tensor:
+        """The velocity along y, `[*space]`."""
+        return self.velocities(state)[-2]
+
+    @view
+    def velocity_z(self, state: State) -> Tensor:
+        """The velocity along z, `[*space]`, in 3-D."""
+        return self.velocities(state)[-3]
+
+    @view
+    def vorticity(self, state: State) -> Tensor:
+        """The curl of the velocity, `[*space]`; in 3-D its length."""
+        curl = self._curl(state)
+        return curl[0] if len(curl) == 1 else torch.stack(curl).norm(dim=0)
+
+    @observable
+    def mass(self, state: State) -> Tensor:
+        """The mass of the whole grid; a solid cell counts as one."""
+        excess = self._moments(state)[0]
+        return total(excess) + excess.numel()
+
+    @observable
+    def momentum_x(self, state: State) -> Tensor:
+        """The momentum of the whole grid along x."""
+        return total(self._moments(state)[1][-1])
+
+    @observable
+    def momentum_y(self, state: State) -> Tensor:
+        """The momentum of the whole grid along y."""
+        return total(self._moments(state)[1][-2])
+
+    @observable
+    def momentum_z(self, state: State) -> Tensor:
+        """The momentum of the whole grid along z, in 3-D."""
+        return total(self._moments(state)[1][-3])
+
+    @observable
+    def kinetic_energy(self, state: State) -> Tensor:
+        """Half of density times velocity squared, over the whole grid."""
+        density = self.density(state)
+        return total(0.5 * density * self.speed(state) ** 2)
+
+    @observable
+    def enstrophy(self, state: State) -> Tensor:
+        """Half of the vorticity squared, over the whole grid."""
+        return total(0.5 * self.vorticity(state) ** 2)
+
+    @observable
+    def drag(self, state: State) -> Tensor:
+        """The force of the fluid on all obstacles along x."""
+        return self.force_on_obstacles(state)[-1]
+
+    @observable
+    def lift(self, state: State) -> Tensor:
+        """The force of the fluid on all obstacles along y."""
+        return self.force_on_obstacles(state)[-2]
+
+    def velocities(self, state: State) -> list[Tensor]:
+        """The velocity along each axis, `[*space]` each; zero in solids."""
+        excess, momentum = self._moments(state)
+        solid = self.solid(tuple(excess.shape), excess.device)
+        found = [m / (1 + excess) for m in momentum]
+        return found if solid is None else [torch.where(solid, 0.0, u) for u in found]
+
+    def force_on_obstacles(self, state: State) -> list[Tensor]:
+        """The force of the fluid on all obstacles along each axis, double 0-d tensors.
+
+        By the momentum that populations exchange with the solid in one step.
+        """
+        f = state["f"]
+        size = tuple(f.shape[1:])
+        parts = [f.new_zeros((), dtype=torch.float64)] * self.lattice.rank
+        for place, body in enumerate(self.boundaries):
+            if body.obstacle:
+                links = self._links(place, size, f.device)
+                velocity = self._velocity_of(body, size)
+                late = isinstance(body, FullWay)
+                more = exchanged_momentum(self.lattice, f, links, velocity, late)
+                parts = [a + b for a, b in zip(parts, more, strict=True)]
+        return parts
+
+    def cause(self, state: State) -> str:
+        """Relaxation time and Mach number of the last good state."""
+        size = tuple(state["f"].shape[-self.lattice.rank :])
+        runs = state["f"].reshape(-1, self.lattice.count, *size)
+        fastest = max(self.speed({"f": run}).nan_to_num().max().item() for run in runs)
+        return (
+            f"tau is {self.tau(size):.4f} (near 0.5 hardly anything damps short waves) and the "
+            f"largest Mach number is {fastest / SOUND:.2f} (keep it below 0.3); take a finer "
+            "grid, a larger viscosity, a lower velocity, or the collision lbm.Regularized()"
+        )
+
+    def views(self) -> dict[str, Callable[[State], Tensor]]:
+        """Pictures by name; `velocity_z` in 3-D only."""
+        found = super().views()
+        return {k: v for k, v in found.items() if k != "velocity_z" or self.lattice.rank == 3}
+
+    def observables(self) -> dict[str, Callable[[State], Tensor]]:
+        """Numbers by name; drag and lift only where there is a solid to take them on."""
+        absent = {"momentum_z"} if self.lattice.rank == 2 else set()
+        if not any(boundary.obstacle for boundary in self.boundaries):
+            absent |= {"drag", "lift"}
+        return {k: v for k, v in super().observables().items() if k not in absent}
+
+    def _moments(self, state: State) -> tuple[Tensor, list[Tensor]]:
+        """Density minus one and momentum along each axis, half a step of force taken back."""
+        f = state["f"]
+        f = f if f.dtype == torch.float64 else f.float()
+        excess, momentum = moments(self.lattice, f.unbind(0))
+        force = self.force_in(self.numbers(tuple(excess.shape)))
+        # Stored is what a collision left, and it has had the force of the whole step.
+        for axis, x in enumerate(force):
+            if not is_zero(x):
+                momentum[axis] = momentum[axis] - 0.5 * x
+        return excess, momentum
+
+    def _curl(self, state: State) -> list[Tensor]:
+        u = self.velocities(state)
+        last = self.lattice.rank - 1
+        pairs = [(last - 1, last)] if last == 1 else [(1, 2), (2, 0), (0, 1)]
+        return [self._slope(u[a], b) - self._slope(u[b], a) for a, b in pairs]
+
+    def _slope(self, plane: Tensor, axis: int) -> Tensor:
+        """The derivative along an axis, one-sided at faces that are not joined."""
+        faces = [b.axis(self.lattice.rank) for b in self.boundaries if isinstance(b, Face)]
+        if axis in faces and plane.shape[axis] > 1:
+            return torch.gradient(plane, dim=axis)[0]
+        return (torch.roll(plane, -1, axis) - torch.roll(plane, 1, axis)) / 2
+
+    def _links(self, place: int, size: tuple[int, ...], device: torch.device) -> list[Tensor]:
+        key = ("links", place, size, str(device))
+        if key not in self._known:
+            solid = self.boundaries[place].cells(size).to(device)
+            self._known[key] = cut_links(self.lattice, solid)
+        return self._known[key]
+
+    def _velocity_of(self, body: Boundary, size: tuple[int, ...]) -> list[Any]:
+        if not isinstance(body, HalfWay):
+            return []
+        numbers = self.numbers(size)
+        return [numbers[u] if isinstance(u, str) else u for u in body.velocity]

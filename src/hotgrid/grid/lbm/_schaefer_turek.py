@@ -1,0 +1,119 @@
+"""SchaeferTurek: the benchmark of flow around a cylinder in a channel."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid._model import Parameter, State, observable
+
+from ._collision import Collision
+from ._cylinder import CylinderFlow
+from ._openings import ZouHePressure, ZouHeVelocity
+from ._walls import HalfWay, Wall
+
+HEIGHT, WIDTH, DIAMETER, MIDDLE = 0.41, 2.2, 0.1, 0.2
+_PHYSICAL_VISCOSITY = 1e-3
+
+
+class SchaeferTurek(CylinderFlow):
+    """Flow around a cylinder in a channel (Schaefer and Turek 1996), in 2-D.
+
+    The channel is 2.2 long and 0.41 high, the cylinder 0.1 thick with its middle at
+    (0.2, 0.2) from the lower left corner, a little below the middle. A parabola comes in
+    at `x-`; the pressure is given at `x+`. The number of rows sets the resolution;
+    `grid(rows)` gives the whole size. A Reynolds number of 20 is steady (2D-1), at 100
+    eddies are shed (2D-2).
+
+    Arguments:
+        collision: How populations relax, or its name.
+        reynolds: Mean velocity times diameter over viscosity.
+        velocity: Peak velocity of the parabola in cells per step; the mean is 2/3 of it.
+
+    Example:
+        >>> from hotgrid.grid import Simulation, lbm
+        >>> size = lbm.SchaeferTurek.grid(41)
+        >>> size
+        (41, 221)
+        >>> sim = Simulation(lbm.SchaeferTurek(reynolds=20), size=size, compiled=False)
+        >>> sim.run(2).steps
+        2
+
+    Raises:
+        ArgumentError: A parameter is out of bounds, or the grid too small for the cylinder.
+    """
+
+    reynolds: Any = Parameter(20.0, "mean velocity times diameter over viscosity", above=0)
+
+    def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:
+        super().__init__(
+            collision=collision,
+            boundaries=(
+                Wall("y-"),
+                Wall("y+"),
+                HalfWay(self.cylinder),
+                ZouHeVelocity("x-", velocity=(0, "velocity"), profile=self.parabola),
+                ZouHePressure("x+"),
+            ),
+            parameters=parameters,
+        )
+        self.size = self.grid(82)
+
+    @staticmethod
+    def grid(rows: int) -> tuple[int, int]:
+        """The size of a grid with so many rows: as long as the benchmark says."""
+        return rows, round(WIDTH / HEIGHT * rows) + 1
+
+    @property
+    def reference_velocity(self) -> float:
+        """The mean velocity at the inlet."""
+        return self.velocity * 2 / 3
+
+    def viscosity_in(self, numbers: Mapping[str, Any]) -> Any:
+        """Mean velocity times diameter over Reynolds number."""
+        return super().viscosity_in(numbers) * (2 / 3)
+
+    def length(self, size: tuple[int, ...]) -> float:
+        """The diameter in cells."""
+        return DIAMETER / HEIGHT * size[0]
+
+    def centre(self, size: tuple[int, ...]) -> tuple[float, float]:
+        """The middle of the cylinder in cells, `(y, x)`."""
+        cells = size[0] / HEIGHT
+        # The walls lie half a cell outside of the rows, the inlet on the first column.
+        return MIDDLE * cells - 0.5, MIDDLE * cells
+
+    def parabola(self, size: tuple[int, ...]) -> Tensor:
+        """The velocity of the empty channel over its peak, `[y, x]`."""
+        y = (torch.arange(size[0], dtype=torch.float64) + 0.5) / size[0]
+        return (4 * y * (1 - y)).unsqueeze(1).expand(size)
+
+    def begin(
+        self, size: tuple[int, ...], generator: torch.Generator
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The flow of the empty channel."""
+        rest = torch.zeros(size, dtype=torch.float64)
+        return rest + 1, [rest, self.velocity * self.parabola(size)]
+
+    @observable
+    def pressure_difference(self, state: State) -> Tensor:
+        """Pressure before the cylinder minus behind it, in the units of the benchmark."""
+        pressure = self.pressure(state)
+        size = tuple(pressure.shape)
+        y, x = self.centre(size)
+        reach = self.length(size) / 2
+        before = self._at_surface(pressure, round(y), x - reach, -1)
+        behind = self._at_surface(pressure, round(y), x + reach, 1)
+        physical_mean = self.reynolds * _PHYSICAL_VISCOSITY / DIAMETER
+        return (before - behind).double() * (physical_mean / self.reference_velocity) ** 2
+
+    def _at_surface(self, pressure: Tensor, row: int, place: float, outward: int) -> Tensor:
+        """The pressure at a place in a row, carried on from the two fluid cells outward."""
+        solid = self.cylinder(tuple(pressure.shape))
+        cell = math.floor(place) if outward < 0 else math.ceil(place)
+        while solid[row, cell]:
+            cell += outward
+        near, far = pressure[row, cell], pressure[row, cell + outward]
+        return near + (near - far) * abs(cell - place)

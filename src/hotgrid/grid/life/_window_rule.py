@@ -1,0 +1,59 @@
+"""Automata said as a function of the window around a cell: general, and slow."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid._model import Field, Planes
+from hotgrid.grid._neighbours import Neighbours
+
+from ._cells import CellModel, Topology
+
+
+class WindowRule(CellModel):
+    """Any two-state automaton, in one to three dims, as a function over windows.
+
+    Arguments:
+        rule: Takes all windows, uint8 `[..., *space, *window]` with `2 * radius + 1` cells
+            in each dim of the window, and returns the new cells `[..., *space]`, of any
+            type: what is not zero is alive. It is called once for all cells.
+        radius: How many cells away it looks.
+        topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
+        density: The share of living cells at the start.
+
+    Example:
+        >>> majority = WindowRule(lambda windows: windows.sum((-2, -1)) > 4)
+        >>> majority.radius
+        1
+
+    Raises:
+        ArgumentError: An argument is wrong; the text names it.
+    """
+
+    ranks = (1, 2, 3)
+
+    def __init__(
+        self,
+        rule: Callable[[Tensor], Tensor],
+        radius: int = 1,
+        *,
+        topology: Topology = "torus",
+        density: float = 0.3,
+    ) -> None:
+        super().__init__(topology, density)
+        if radius < 1:
+            raise ArgumentError(f"`radius` must be at least 1, got {radius}")
+        self.rule = rule
+        self.radius = radius
+        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
+
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> dict[str, Planes]:
+        """One generation."""
+        return {"cells": self.rule(state["cells"].windows()) != 0}

@@ -1,0 +1,52 @@
+"""Heat: the smallest model, and the one to copy from."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid._model import Field, Model, Parameter, Planes, State, observable, total
+from hotgrid.grid._neighbours import Neighbours
+
+from ._laplacian import laplacian
+from ._stability import expect_stable
+
+
+class Heat(Model):
+    """Heat spreads: du/dt = D lap(u), explicit Euler, second order in space.
+
+    Periodic, in one, two or three dims. `rate` is D dt / dx^2; a step is stable up
+    to 1/2, 1/4 and 1/6.
+
+    Example:
+        >>> Simulation(Heat(rate=0.4), size=(64,), compiled=False).run(10).steps
+        10
+    """
+
+    fields = (Field("u"),)
+    ranks = (1, 2, 3)
+    conserved = ("heat",)
+    rate = Parameter(0.15, "share of the difference that flows in a step", low=0, high=0.5)
+
+    def check(self, size: tuple[int, ...]) -> None:
+        """Refuse a rate that is unstable in so many dims."""
+        expect_stable(self, 0.5 / len(size), len(size), "rate")
+
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> dict[str, Planes]:
+        """One step of explicit Euler."""
+        u = state["u"]
+        return {"u": u.here + params["rate"] * laplacian(u)}
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """Hot cells, scattered at random."""
+        return {"u": (torch.rand(size, generator=generator) > 0.95).float()}
+
+    @observable
+    def heat(self, state: State) -> Tensor:
+        """The heat of the whole grid; nothing is lost."""
+        return total(state["u"])

@@ -1,0 +1,73 @@
+"""The lid-driven cavity, held against the tables of Ghia, Ghia and Shin."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid._simulation import Simulation
+from hotgrid.grid.lbm import Cavity
+
+from . import _ghia
+from ._check import Check, Terms
+from ._profile import interpolated
+from ._row import Row, compared
+
+_LOOK_EVERY = 2000
+
+
+def settled(velocity: float, change: float) -> Callable[[Simulation], bool]:
+    """A condition for `until`: from look to look no velocity changed by more than a share."""
+    last: list[Tensor] = []
+
+    def until(sim: Simulation) -> bool:
+        now = sim.view("velocity_x")
+        still = bool(last) and (now - last[0]).abs().max().item() < change * velocity
+        last[:] = [now]
+        return still
+
+    return until
+
+
+def _across(cells: Tensor, low: float, high: float, at: tuple[float, ...]) -> Tensor:
+    """A profile of cells between two walls, at the points of a table; all `[points]`."""
+    n = len(cells)
+    inside = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    ends = torch.tensor([0.0, 1.0, low, high], dtype=torch.float64)
+    x = torch.cat([ends[:1], inside, ends[1:2]])
+    y = torch.cat([ends[2:3], cells, ends[3:]])
+    return interpolated(x, y, torch.tensor(at, dtype=torch.float64))
+
+
+def _ghia_rows(terms: Terms, reynolds: int) -> Iterator[Row]:
+    n, half = (64, 32) if terms.quick else (256, 128)
+    model = Cavity(reynolds=reynolds, velocity=0.1)
+    dtype = torch.float32 if terms.quick else torch.float64
+    sim = terms.simulation(model, (n, n), dtype=dtype)
+    until = settled(model.velocity, 1e-5)
+    sim.run(4_000_000, until=until, check_every=_LOOK_EVERY, progress=False)
+    # The lines through the middle lie between two cells.
+    u = sim.view("velocity_x").double()[:, half - 1 : half + 1].mean(1) / model.velocity
+    v = sim.view("velocity_y").double()[half - 1 : half + 1].mean(0) / model.velocity
+    profiles = {
+        "u": (_across(u, 0, 1, _ghia.Y), _ghia.Y, _ghia.U[reynolds]),
+        "v": (_across(v, 0, 0, _ghia.X), _ghia.X, _ghia.V[reynolds]),
+    }
+    for name, (found, places, table) in profiles.items():
+        wrong = _ghia.MISPRINTS.get((name, reynolds), ())
+        gaps = zip(found.tolist(), places, table, strict=True)
+        yield compared(
+            f"cavity Re {reynolds}: error of {name} / U",
+            0,
+            max(abs(a - b) for a, place, b in gaps if place not in wrong),
+            limit=0.01,
+            source=f"{_ghia.SOURCE}, table {'I' if name == 'u' else 'II'}",
+            setting=f"{n}^2, TRT, {str(dtype)[-7:]}, {sim.step_count} steps to rest",
+        )
+
+
+CAVITY = tuple(
+    Check(f"ghia-{reynolds}", reynolds == 100, partial(_ghia_rows, reynolds=reynolds))
+    for reynolds in (100, 400, 1000)
+)

@@ -1,0 +1,67 @@
+"""What a check is: a name, whether it is quick, and a function that gives rows."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hotgrid.grid._model import Model
+from hotgrid.grid._simulation import Simulation
+
+from ._row import Row
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a check runs.
+
+    Attributes:
+        quick: Whether minutes count more than digits.
+        device: Where it runs; None is the GPU if there is one.
+    """
+
+    quick: bool
+    device: str | None = None
+
+    def simulation(
+        self,
+        model: Model,
+        size: tuple[int, ...],
+        *,
+        small: bool = False,
+        dtype: torch.dtype = torch.float64,
+        **options: Any,
+    ) -> Simulation:
+        """A simulation on the device of this run.
+
+        Arguments:
+            model: What is run.
+            size: The grid.
+            small: So little is run that compiling it would take longer.
+            dtype: The floating type.
+            options: More arguments of `Simulation`.
+        """
+        return Simulation(
+            model,
+            size=size,
+            device=self.device,
+            dtype=dtype,
+            compiled=False if small else None,
+            **options,
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that is known, and how to compute it here.
+
+    Attributes:
+        name: The word that `--only` knows it by.
+        quick: Whether it belongs to the quick table.
+        rows: Computes the rows, one after the other.
+    """
+
+    name: str
+    quick: bool
+    rows: Callable[[Terms], Iterator[Row]]

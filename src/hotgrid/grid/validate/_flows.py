@@ -1,0 +1,142 @@
+"""Flows with an exact solution, and one with a second opinion."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid._simulation import Simulation
+from hotgrid.grid.lbm import TRT, Couette, DoubleShear, Poiseuille, TaylorGreen, at_equilibrium
+from hotgrid.grid.pde import Heat
+
+from ._check import Check, Terms
+from ._row import Row, compared
+from ._spectral import flow_after
+
+
+def _velocity(sim: Simulation) -> Tensor:
+    """Velocity along y and x, `[2, y, x]`, in double, on the CPU."""
+    return torch.stack([sim.view("velocity_y"), sim.view("velocity_x")]).double()
+
+
+def _plates(terms: Terms) -> Iterator[Row]:
+    """Between plates the steady flow is a polynomial, which the scheme meets exactly."""
+    size, steps = (8, 4), 800
+    for model in (
+        Poiseuille(TRT(magic=3 / 16), velocity=0.05, reynolds=0.8),
+        Couette(velocity=0.05, reynolds=0.8),
+    ):
+        sim = terms.simulation(model, size, small=True)
+        sim.run(steps, progress=False)
+        found = sim.view("velocity_x") - model.exact(size)
+        name = type(model).__name__
+        yield compared(
+            f"{name}: largest error / U",
+            0,
+            found.abs().max().item() / model.velocity,
+            limit=1e-12,
+            source="exact parabola" if name == "Poiseuille" else "exact straight line",
+            setting=f"TRT 3/16, half-way walls, {size[0]} cells, fp64, {steps} steps",
+        )
+
+
+def _taylor_green_on(terms: Terms, n: int) -> tuple[float, float]:
+    """Measured over true viscosity, and the error of velocity, both at the same time."""
+    # Velocity falls as the grid gets finer, so that compressibility falls with it.
+    model, steps = TaylorGreen(velocity=0.32 / n, reynolds=0.5), n * n // 8
+    sim = terms.simulation(model, (n, n), small=True)
+    sim.run(steps // 2, progress=False)
+    half = sim.observe()["kinetic_energy"]
+    sim.run(steps - steps // 2, progress=False)
+    fall = math.log(half / sim.observe()["kinetic_energy"]) / (2 * (steps - steps // 2))
+    _, exact = model.exact((n, n), steps)
+    wanted = torch.stack(exact)
+    error = (_velocity(sim) - wanted).norm() / wanted.norm()
+    return fall / model.decay_rate((n, n)), error.item()
+
+
+def _taylor_green(terms: Terms) -> Iterator[Row]:
+    """A vortex that decays by an exact law."""
+    coarse, fine = (_taylor_green_on(terms, n) for n in (32, 64))
+    source, setting = "Taylor and Green 1937, exact", "D2Q9 TRT, fp64, U ~ 1 / n"
+    yield compared(
+        "Taylor-Green: viscosity / true one",
+        1,
+        fine[0],
+        limit=1e-3,
+        source=source,
+        setting=f"{setting}, 64^2",
+    )
+    yield compared(
+        "Taylor-Green: order of convergence",
+        2,
+        math.log2(coarse[1] / fine[1]),
+        limit=0.1,
+        source=source,
+        setting=f"{setting}, 32^2 against 64^2",
+    )
+
+
+def _sheared(terms: Terms) -> tuple[DoubleShear, int]:
+    """Layers that the grid resolves, and how many cells a side has."""
+    if terms.quick:
+        return DoubleShear(reynolds=1000, steepness=20), 96
+    return DoubleShear(reynolds=10_000, steepness=30), 256
+
+
+def _double_shear(terms: Terms) -> Iterator[Row]:
+    """Layers that roll up, held against a solver of another kind."""
+    model, n = _sheared(terms)
+    sim = terms.simulation(model, (n, n), dtype=torch.float32)
+    start = _velocity(sim).to(sim.device)
+    steps = round(n / model.velocity)
+    sim.run(steps, progress=False)
+    viscosity = model.velocity * n / model.reynolds
+    wanted = torch.stack(flow_after(list(start), viscosity, steps, steps // 10)).cpu()
+    yield compared(
+        "double shear layer: error of velocity",
+        0,
+        ((_velocity(sim) - wanted).norm() / wanted.norm()).item(),
+        limit=0.02,
+        source="Minion and Brown 1997, by a pseudo-spectral solver here",
+        setting=f"{n}^2, Re {model.reynolds:g}, one turn, TRT, fp32",
+    )
+
+
+def _stirred(model: DoubleShear, n: int) -> Tensor:
+    """A state without any symmetry that could make errors cancel, `[populations, n, n]`."""
+    generator = torch.Generator().manual_seed(0)
+    waves = [torch.rand(n, n, generator=generator, dtype=torch.float64) for _ in range(2)]
+    velocity = [model.velocity * (0.5 + wave) for wave in waves]
+    return at_equilibrium(model.lattice, torch.ones(n, n, dtype=torch.float64), velocity)
+
+
+def _conservation(terms: Terms) -> Iterator[Row]:
+    """What must not change does not, over many steps in single precision."""
+    steps = 10_000 if terms.quick else 100_000
+    model, n = _sheared(terms)
+    flow = terms.simulation(model, (n, n), dtype=torch.float32, state={"f": _stirred(model, n)})
+    heat = terms.simulation(Heat(), (n, n), dtype=torch.float32, small=terms.quick)
+    for sim, names in ((flow, ("mass", "momentum_x", "momentum_y")), (heat, ("heat",))):
+        before = sim.observe()
+        sim.run(steps, progress=False)
+        after = sim.observe()
+        for name in names:
+            yield compared(
+                f"{name.replace('_', ' along ')}: drift",
+                0,
+                (after[name] - before[name]) / before[name],
+                # A sixth of the rounding of single precision in every step.
+                limit=1e-8 * steps,
+                source="conserved but for round-off",
+                setting=f"{type(sim.model).__name__}, {n}^2, fp32, {steps} steps",
+            )
+
+
+FLOWS = (
+    Check("plates", True, _plates),
+    Check("taylor-green", True, _taylor_green),
+    Check("double-shear", True, _double_shear),
+    Check("conservation", True, _conservation),
+)

@@ -1,0 +1,92 @@
+"""The list of checks, and running them one after the other."""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from math import nan
+
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid._checks import checked_device, near
+
+from ._cavity import CAVITY
+from ._check import Check, Terms
+from ._cylinder import CYLINDER
+from ._flows import FLOWS
+from ._life import LIFE
+from ._pde import PDE
+from ._row import Row
+
+CHECKS = (*LIFE, *PDE, *FLOWS, *CAVITY, *CYLINDER)
+
+
+def validate(
+    quick: bool = False,
+    device: str | None = None,
+    only: Collection[str] = (),
+    starting: Callable[[str], None] = lambda name: None,
+) -> Iterator[Row]:
+    """Compute what is known and compare, on this device, now; rows come as they are found.
+
+    Arguments:
+        quick: Only what two CPU cores do in minutes, on coarser grids.
+        device: Where to compute; by default the GPU if there is one.
+        only: The names of the checks to make; by default all.
+        starting: Called with the name of each check before it is made.
+
+    Example:
+        >>> from hotgrid.grid.validate import validate
+        >>> [row.passed for row in validate(quick=True, device="cpu", only=["glider"])]
+        [True]
+
+    Raises:
+        ArgumentError: There is no such device or check, or one that is asked for is not quick.
+    """
+    checked_device(device)
+    return _rows(chosen(CHECKS, quick, only), Terms(quick, device), starting)
+
+
+def check_names(quick: bool = False) -> list[str]:
+    """The names of all checks, or of the quick ones.
+
+    Example:
+        >>> "glider" in check_names(quick=True)
+        True
+    """
+    return [check.name for check in CHECKS if check.quick or not quick]
+
+
+def chosen(checks: Sequence[Check], quick: bool, only: Collection[str]) -> list[Check]:
+    """The checks to make, in their order."""
+    known = {check.name: check for check in checks}
+    for name in only:
+        if name not in known:
+            raise ArgumentError(
+                f"there is no check `{name}`{near(name, known)} (there are {', '.join(known)})"
+            )
+        if quick and not known[name].quick:
+            raise ArgumentError(f"`{name}` is not a quick check; leave out `quick` to make it")
+    return [
+        check
+        for check in checks
+        if (check.quick or not quick) and (not only or check.name in only)
+    ]
+
+
+def _rows(
+    checks: Sequence[Check], terms: Terms, starting: Callable[[str], None]
+) -> Iterator[Row]:
+    for check in checks:
+        starting(check.name)
+        begin = time.perf_counter()
+        for row in _guarded(check, terms):
+            now = time.perf_counter()
+            yield replace(row, seconds=now - begin)
+            begin = time.perf_counter()
+
+
+def _guarded(check: Check, terms: Terms) -> Iterator[Row]:
+    """The rows of a check; a simulation that blows up is a row that fails."""
+    try:
+        yield from check.rows(terms)
+    except UnstableError as problem:
+        yield Row(check.name, nan, nan, nan, nan, False, source="", setting=str(problem))

@@ -1,0 +1,371 @@
+"""Every model of the grid, taken up from the rooms themselves, through the same battery.
+
+A model enters by being exported from a room inside `hotgrid.grid`. It must be made
+without arguments; what cannot be is listed in `MADE_BY_HAND`, with the arguments.
+"""
+
+import copy
+import importlib
+import inspect
+import math
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import hotgrid.grid
+from hotgrid.config import override
+from hotgrid.grid import Model, Neighbours, Simulation
+from hotgrid.grid._padded import PaddedForm
+from hotgrid.grid._roll import RollForm
+from hotgrid.grid._rollout import rollout
+
+# No side is like another; columns are a multiple of 32, for cells packed into words.
+GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
+DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
+
+
+def majority(windows: Tensor) -> Tensor:
+    """A rule over windows, in any number of dims and with or without a batch."""
+    rank = windows.ndim // 2
+    return 2 * windows.sum(tuple(range(-rank, 0))) > math.prod(windows.shape[-rank:])
+
+
+# Makings with arguments. The bare name of a model replaces `Model()`, for models whose
+# first argument is code; a longer title adds a second way through the engine.
+MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
+    "life.WindowRule": lambda cls: cls(majority),
+    "life.Life on a plane": lambda cls: cls(topology="plane"),
+    "life.Life in bytes": lambda cls: cls(packed=False),
+    "life.Life with age": lambda cls: cls(age=True),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model on a small grid; made anew for every test, so that none leaves a trace."""
+
+    name: str
+    make: Callable[[], Model]
+    size: tuple[int, ...]
+
+    def simulation(self, **options: Any) -> Simulation:
+        plain = {"size": self.size, "device": "cpu", "form": "roll", "compiled": False}
+        return Simulation(self.make(), **{**plain, **options})
+
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.size))}"
+
+
+def exported() -> dict[str, type[Model]]:
+    """Every public model that can be run, by room and name."""
+    rooms = [room.name for room in pkgutil.iter_modules(hotgrid.grid.__path__) if room.ispkg]
+    return {
+        f"{room}.{name}": value
+        for room in rooms
+        for name, value in vars(importlib.import_module(f"hotgrid.grid.{room}")).items()
+        if inspect.isclass(value)
+        and issubclass(value, Model)
+        and not inspect.isabstract(value)
+        and not name.startswith("_")
+    }
+
+
+EXPORTED = exported()
+MAKERS: dict[str, Callable[[], Model]] = {
+    **EXPORTED,
+    **{
+        title: partial(make, EXPORTED[title.split()[0]]) for title, make in MADE_BY_HAND.items()
+    },
+}
+SUBJECTS = [
+    Subject(name, make, GRIDS[rank])
+    for name, make in sorted(MAKERS.items())
+    for rank in make().ranks
+]
+FLOATING = [s for s in SUBJECTS if s.make().differentiable]
+KEEPING = [s for s in SUBJECTS if s.make().conserved]
+# The first of every room, as many dims as it has by default: all of them take minutes.
+COMPILED = {
+    s.name.split(".")[0]: s for s in reversed(SUBJECTS) if len(s.size) == len(s.make().size)
+}.values()
+
+every_model = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+
+
+@cache
+def reference(subject: Subject, steps: int) -> dict[str, Tensor]:
+    """The state after so many steps: uncompiled, whole arrays, seed 0."""
+    sim = subject.simulation()
+    sim.run(steps)
+    return sim.state
+
+
+def assert_same(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    assert list(found) == list(expected)
+    for name, x in expected.items():
+        assert found[name].dtype == x.dtype
+        assert torch.equal(found[name], x), f"`{name}` differs"
+
+
+def assert_near(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Equal within single precision; what is not a floating number, equal."""
+    assert list(found) == list(expected)
+    for name, x in expected.items():
+        exact = not x.is_floating_point()
+        bound = 0 if exact else 1e-5 * (1 + x.abs().max().item())
+        torch.testing.assert_close(found[name].to(x), x, rtol=0, atol=bound)
+
+
+def test_every_room_that_holds_models_is_taken_up():
+    there = {room.name for room in pkgutil.iter_modules(hotgrid.grid.__path__)}
+    assert {name.split(".")[0] for name in EXPORTED} >= {"life", "lbm", "pde"} & there
+    assert {subject.name for subject in SUBJECTS} == set(MAKERS)
+
+
+@every_model
+def test_it_begins_with_all_its_fields_and_depends_on_the_seed_alone(subject: Subject):
+    model = subject.make()
+    first, again = (
+        model.initial(subject.size, torch.Generator().manual_seed(3)) for _ in range(2)
+    )
+    assert_same(first, again)
+    for field in model.fields:
+        x = first[field.name]
+        assert x.shape == ((field.components,) if field.components > 1 else ()) + subject.size
+        assert x.isfinite().all()
+    assert len(model.size) in model.ranks
+
+
+@every_model
+def test_two_runs_are_finite_and_have_the_same_bits(subject: Subject):
+    sim = subject.simulation()
+    sim.run(20)
+    assert_same(sim.state, reference(subject, 20))
+    assert all(x.isfinite().all() for x in sim.state.values())
+
+
+@every_model
+def test_single_precision_is_near_double(subject: Subject):
+    start = reference(subject, 0)
+    sims = [
+        subject.simulation(dtype=dtype, state=start) for dtype in (torch.float32, torch.float64)
+    ]
+    for sim in sims:
+        sim.run(5)
+    assert_near(sims[0].state, sims[1].state)
+
+
+@every_model
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_device_agrees(subject: Subject, device: str):
+    sim = subject.simulation(device=device)
+    sim.run(5)
+    assert_near({k: x.cpu() for k, x in sim.state.items()}, reference(subject, 5))
+
+
+@every_model
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_padded_steps_have_the_bits_of_whole_ones(subject: Subject, depth: int):
+    sim = subject.simulation()
+    sim._form = PaddedForm(sim._setting, depth)
+    sim.reset()
+    sim.run(20)
+    assert_same(sim.state, reference(subject, 20))
+
+
+@pytest.fixture
+def insisting() -> Iterator[None]:
+    """A compiler that does not work is an error, not a notice."""
+    with override({"compile.enabled": "on"}):
+        yield
+
+
+@pytest.mark.compiles
+@pytest.mark.usefixtures("insisting")
+# Inductor itself still imports what torch has deprecated.
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("form", ["padded", "roll"])
+@pytest.mark.parametrize("subject", COMPILED, ids=str)
+def test_compiled_steps_have_the_bits_of_uncompiled_ones(subject: Subject, form: str):
+    sim = subject.simulation(form=form, compiled=True)
+    sim.run(20)
+    assert_same(sim.state, reference(subject, 20))
+
+
+class ThroughWindows:
+    """A handle that takes every neighbour from the window around a cell."""
+
+    def __init__(self, handle: Neighbours, radius: int) -> None:
+        parts = [handle.part(i) for i in range(len(handle))]
+        self.windows = parts[0].windows
+        self.rank = handle.rank
+        self._radius = radius
+        self._parts = parts
+        self._seen = [None] * len(parts) if len(parts) > 1 else [parts[0].windows()]
+
+    def part(self, component: int) -> "ThroughWindows":
+        return ThroughWindows(self._parts[component], self._radius)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @property
+    def here(self) -> Tensor:
+        return self[(0,) * self.rank]
+
+    def __getitem__(self, offset: int | tuple[int, ...]) -> Tensor:
+        where = (offset,) if isinstance(offset, int) else offset
+        if len(self) > 1:
+            parts = [self.part(i)[where] for i in range(len(self))]
+            return torch.stack(parts, -self.rank - 1)
+        [windows] = self._seen
+        assert windows is not None
+        return windows[(..., *[self._radius + o for o in where])]
+
+
+@every_model
+@pytest.mark.parametrize("form", [RollForm, PaddedForm])
+def test_neighbours_taken_from_windows_are_the_same(subject: Subject, form: Any):
+    sim = subject.simulation()
+    model = sim._setting.model
+
+    def step(state: Any, inputs: Any, params: Any):
+        fields, fixed = (
+            {name: ThroughWindows(handle, model.radius) for name, handle in handles.items()}
+            for handles in (state, inputs)
+        )
+        return model.step(fields, fixed, params)  # pyright: ignore[reportArgumentType]
+
+    twin = copy.copy(model)
+    twin.step = step
+    sim._form = form(replace(sim._setting, model=twin))
+    sim.reset()
+    sim.run(5)
+    assert_same(sim.state, reference(subject, 5))
+
+
+@every_model
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_saved_run_goes_on_with_the_same_bits(subject: Subject, form: str, tmp_path: Path):
+    first, second = subject.simulation(), subject.simulation(seed=8, form=form)
+    first.run(10)
+    second.run(1)
+    second.load(first.save(tmp_path / "state"))
+    assert second.step_count == 10
+    assert_same(second.state, reference(subject, 10))
+    second.run(10)
+    assert_same(second.state, reference(subject, 20))
+
+
+@every_model
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_fork_and_its_origin_do_not_touch_each_other(subject: Subject, form: str):
+    origin = subject.simulation(form=form)
+    origin.run(10)
+    twin = origin.fork()
+    twin.run(10)
+    assert_same(origin.state, reference(subject, 10))
+    assert_same(twin.state, reference(subject, 20))
+    origin.run(10)
+    assert_same(origin.state, reference(subject, 20))
+
+
+@every_model
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_reset_goes_back_to_the_start(subject: Subject, form: str):
+    sim = subject.simulation(form=form)
+    sim.run(5)
+    sim.reset()
+    assert sim.step_count == 0
+    assert_same(sim.state, reference(subject, 0))
+    sim.run(10)
+    assert_same(sim.state, reference(subject, 10))
+
+
+@every_model
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_batch_is_as_many_single_runs(subject: Subject, form: str):
+    together = subject.simulation(batch=3, form=form)
+    begin = together.state
+    together.run(10)
+    for run in range(3):
+        alone = subject.simulation(state={name: x[run] for name, x in begin.items()})
+        alone.run(10)
+        assert_same({name: x[run] for name, x in together.state.items()}, alone.state)
+
+
+@pytest.mark.parametrize("subject", KEEPING, ids=str)
+def test_what_it_declares_conserved_is_conserved(subject: Subject):
+    sim = subject.simulation(dtype=torch.float64)
+    before = sim.observe()
+    scale = 1 + sum(x.abs().sum().item() for x in sim.state.values())
+    sim.run(50)
+    after = sim.observe()
+    for name in sim.model.conserved:
+        assert after[name] == pytest.approx(before[name], rel=0, abs=1e-13 * scale), name
+
+
+@pytest.mark.parametrize("subject", FLOATING, ids=str)
+def test_its_gradient_is_that_of_finite_differences(subject: Subject):
+    """Along one random direction of the state and all parameters, through three steps."""
+    sim = subject.simulation(dtype=torch.float64)
+    sim.run(3)
+    model, start, size = sim.model, sim.state, 1e-4
+    generator = torch.Generator().manual_seed(0)
+    random = {
+        name: torch.randn(2, *x.shape, generator=generator, dtype=torch.float64)
+        for name, x in start.items()
+        if x.is_floating_point()
+    }
+    assert random
+
+    def loss(along: Tensor) -> Tensor:
+        state = {
+            k: x + 0.01 * along * random[k][0] if k in random else x for k, x in start.items()
+        }
+        params = {k: value * (1 + 0.1 * along) for k, value in model.parameters.items()}
+        later = rollout(model, state, 3, params)
+        parts = [(x * r[1] + x**2).sum() for k, r in random.items() for x in [later[k]]]
+        return torch.stack(parts).sum()
+
+    at = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    [slope] = torch.autograd.grad(loss(at), at)
+    with torch.no_grad():
+        steps = torch.tensor([size, -size], dtype=torch.float64)
+        ahead, back = loss(steps[0]), loss(steps[1])
+    expected = ((ahead - back) / (2 * size)).item()
+    assert expected != 0
+    assert slope.item() == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
+@every_model
+def test_its_observables_are_finite_numbers(subject: Subject):
+    sim = subject.simulation(batch=2)
+    sim.run(5)
+    found = sim.observe()
+    assert set(found) == set(sim.model.observables())
+    assert set(sim.model.conserved) <= set(found)
+    for name, values in found.items():
+        assert len(values) == 2, name
+        assert all(math.isfinite(value) for value in values), name
+
+
+@every_model
+def test_its_views_are_pictures_of_the_grid(subject: Subject):
+    sim = subject.simulation()
+    sim.run(5)
+    views = sim.model.views()
+    assert views
+    assert not sim.model.picture or sim.model.picture in views
+    for name in views:
+        picture = sim.view(name)
+        assert picture.shape == subject.size, name
+        assert picture.isfinite().all(), name
+    assert sim.view().shape == subject.size

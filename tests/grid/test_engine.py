@@ -1,0 +1,535 @@
+"""The engine: what a simulation accepts, how time passes, and what it says when it must not."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, strategies as st
+from torch import Tensor
+
+from hotgrid.config import override
+from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.grid import (
+    Field,
+    Input,
+    Model,
+    Parameter,
+    Simulation,
+    Speed,
+    observable,
+    total,
+    view,
+)
+from hotgrid.grid._checks import _free_memory
+from hotgrid.grid._padded import PaddedForm
+
+
+class Spread(Model):
+    """Heat without bounds, weighted by an input."""
+
+    fields = (Field("heat"), Field("age", dtype=torch.int32))
+    inputs = (Input("weight"),)
+    size = (8, 10)
+    time_step = 0.1
+    rate = Parameter(0.2, "how much flows")
+
+    def step(self, state: Mapping[str, Any], inputs: Mapping[str, Any], params: Any):
+        u, weight = state["heat"], inputs["weight"]
+        around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]
+        flow = params["rate"] * (around - 4 * u[0, 0])
+        return {"heat": u[0, 0] + weight[0, 1] * flow, "age": state["age"][0, 0] + 1}
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator):
+        return {
+            "heat": torch.rand(size, generator=generator),
+            "age": torch.zeros(size, dtype=torch.int32),
+        }
+
+    def static(self, size: tuple[int, ...]):
+        return {"weight": torch.ones(size)}
+
+    @observable
+    def warmth(self, state: dict[str, Tensor]) -> Tensor:
+        return total(state["heat"])
+
+    @view
+    def cold(self, state: dict[str, Tensor]) -> Tensor:
+        return -state["heat"]
+
+
+def simulation(model: Model | None = None, **options: Any) -> Simulation:
+    return Simulation(model or Spread(), **{"compiled": False, "device": "cpu", **options})
+
+
+SIZE = Spread.size
+
+
+# What it accepts.
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"state": {"haet": torch.zeros(SIZE)}}, r"no state `haet`; did you mean `heat`\?"),
+        ({"state": {"heat": torch.zeros(8, 11)}}, "(?s)`heat` in `state` does not fit.*11"),
+        ({"state": {"heat": torch.zeros(2, 8, 10)}}, "`heat` in `state` does not fit"),
+        ({"inputs": {"wieght": torch.ones(SIZE)}}, r"no inputs `wieght`; did you mean `wei"),
+        ({"inputs": {"weight": torch.ones(3)}}, "`weight` in `inputs` does not fit"),
+        ({"size": (8,)}, r"Spread runs in 2 dims, but `size` \(8,\) has 1"),
+        ({"size": 8}, r"Spread runs in 2 dims, but `size` \(8,\) has 1"),
+        ({"size": (0, 8)}, r"one positive whole number for each dim, got \(0, 8\)"),
+        ({"size": (8.0, 8)}, r"one positive whole number for each dim, got \(8\.0, 8\)"),
+        ({"form": "paded"}, r"`form` 'paded' is unknown; did you mean `padded`\?"),
+        ({"form": "graph"}, "the form `graph` records CUDA graphs and needs a GPU"),
+        ({"device": "gpu"}, "the device 'gpu' cannot be used here"),
+        ({"device": "cuda:99"}, "the device 'cuda:99' cannot be used here"),
+        ({"batch": 0}, "`batch` must be at least 1, got 0"),
+        ({"batch": 3, "state": {"heat": torch.zeros(2, 8, 10)}}, "`heat` in `state` does not"),
+        (
+            {"size": (1_000_000, 1_000_000)},
+            r"1000000x1000000 needs about 28000\.0 GB on cpu .* take a smaller `size`",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_clear_words(options: dict[str, Any], text: str):
+    with pytest.raises(ArgumentError, match=text):
+        simulation(**options)
+
+
+def test_a_mesh_needs_a_part_that_is_not_there():
+    with pytest.raises(MissingPartError, match=r"`mesh` needs hotgrid\.cluster"):
+        simulation(mesh=object())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"raet": 0.1}, r"`raet` is not a parameter of Bounded; did you mean `rate`\?"),
+        ({"xyz": 0.1}, r"of Bounded \(its parameters are rate, depth\)"),
+        ({"rate": 0.3}, r"`rate` must be from 0 to 0\.25, got 0\.3 \(flow\)"),
+        ({"rate": float("nan")}, r"`rate` must be from 0 to 0\.25, got nan"),
+        ({"rate": "0.1"}, "`rate` must be a number, got '0.1'"),
+        ({"rate": True}, "`rate` must be a number, got True"),
+        ({"depth": 1}, "`depth` must be above 1, got 1"),
+    ],
+)
+def test_a_parameter_that_does_not_fit_is_refused(parameters: dict[str, Any], text: str):
+    class Bounded(Spread):
+        rate = Parameter(0.2, "flow", low=0, high=0.25)
+        depth = Parameter(2, above=1)
+
+    with pytest.raises(ArgumentError, match=text):
+        Bounded(**parameters)
+
+
+def test_the_share_of_memory_that_a_plan_may_use_can_be_set():
+    # A field of four bytes and one of four, three times each, and the weight.
+    rows = int(0.02 * _free_memory() / 28) // 1000
+    with override({"memory.limit": 0.01}), pytest.raises(ArgumentError, match="1% of the free"):
+        simulation(size=(rows, 1000))
+
+
+def test_free_memory_counts_the_disk_cache_and_works_without_proc(monkeypatch: Any):
+    with_cache = _free_memory()
+    monkeypatch.setattr("hotgrid.grid._checks.Path", lambda path: _Unreadable())
+    assert 0 < _free_memory() <= 1.1 * with_cache
+
+
+class _Unreadable:
+    def read_text(self, encoding: str) -> str:
+        raise FileNotFoundError(encoding)
+
+
+def test_an_input_that_nobody_gives_is_named():
+    class Bare(Spread):
+        def static(self, size: tuple[int, ...]):
+            return {}
+
+    with pytest.raises(ArgumentError, match="Bare needs `weight` in `inputs`"):
+        simulation(Bare())
+    simulation(Bare(), inputs={"weight": torch.ones(SIZE)}).run(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"steps": -1}, "cannot run -1 steps; time goes forward only"),
+        ({"time": -1.0}, "cannot run -10 steps"),
+        ({"time": float("inf")}, "`time` must be a finite number, got inf"),
+        ({"steps": 1.5}, r"`steps` must be a whole number, got 1\.5"),
+        ({"steps": 1, "time": 1.0}, "give `steps` or `time`, not both"),
+        ({}, "say how long to run: `steps`, `time` or `until`"),
+        ({"steps": 1, "check_every": 0}, "`check_every` must be at least 1, got 0"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_refused(arguments: dict[str, Any], text: str):
+    sim = simulation()
+    with pytest.raises(ArgumentError, match=text):
+        sim.run(**arguments)
+    assert sim.step_count == 0
+
+
+def test_a_view_or_period_that_does_not_exist_is_refused():
+    sim = simulation()
+    with pytest.raises(ArgumentError, match=r"no view `clod`; did you mean `cold`\?"):
+        sim.view("clod")
+    with pytest.raises(ArgumentError, match="`steps` must be at least 1, got 0"):
+        sim.every(0, lambda s: None)
+
+    class Blind(Model):
+        fields = (Field("f", components=2),)
+
+        def step(self, state: Any, inputs: Any, params: Any):
+            return {"f": [state["f"].part(0).here, state["f"].part(1).here]}
+
+    with pytest.raises(ArgumentError, match="Blind has no views; write a `@view`"):
+        simulation(Blind(), size=(4, 4)).view()
+
+
+# What a step may do.
+
+
+def stepping(step: Any, fields: tuple[Field, ...] = (Field("u"),), reach: int = 1) -> Model:
+    """A model with nothing but a step."""
+
+    class Stepping(Model):
+        radius = reach
+
+        def step(self, state: Any, inputs: Any, params: Any):
+            return step(state)
+
+    Stepping.fields = fields
+    return Stepping()
+
+
+MISTAKES = {
+    "too far": (
+        lambda s: {"u": s["u"][0, 2]},
+        r"\(0, 2\) looks further than the model's radius of 1; set `radius = 2`",
+    ),
+    "too few dims": (
+        lambda s: {"u": s["u"][1]},
+        r"the offset \(1,\) has 1 numbers, but the grid has 2 dims",
+    ),
+    "a field is missing": (
+        lambda s: {"w": s["u"].here},
+        r"`Stepping\.step` returned w, but not its field `u`",
+    ),
+    "too many components": (
+        lambda s: {"u": [s["u"].here, s["u"].here]},
+        r"must return 1 component\(s\) for the field `u`",
+    ),
+    "no tensor": (lambda s: {"u": 1.0}, r"must return 1 component\(s\) for the field `u`"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_mistake_in_a_step_is_named(mistake: str, form: str):
+    step, text = MISTAKES[mistake]
+    sim = simulation(stepping(step), size=(4, 4), form=form)
+    with pytest.raises(ArgumentError, match=text):
+        sim.run(1)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("mistake", ["too far", "a field is missing"])
+def test_a_mistake_in_a_compiled_step_is_named_just_as_well(mistake: str):
+    step, text = MISTAKES[mistake]
+    sim = simulation(stepping(step), size=(4, 4), compiled=True)
+    with pytest.raises(ArgumentError, match=text):
+        sim.run(1)
+
+
+def test_a_window_is_of_one_component():
+    model = stepping(lambda s: {"f": s["f"].windows()}, (Field("f", components=2),))
+    with pytest.raises(ArgumentError, match=r"windows\(\) is for one component"):
+        simulation(model, size=(4, 4)).run(1)
+
+
+@given(data=st.data(), rank=st.sampled_from([1, 2, 3]), depth=st.integers(1, 5))
+def test_every_form_sees_the_neighbour_at_any_offset(data: Any, rank: int, depth: int):
+    """Numbered cells, moved by one offset again and again: numpy says where they must be."""
+    radius = data.draw(st.integers(1, 3))
+    size = data.draw(st.tuples(*[st.integers(radius, 7)] * rank))
+    offset = data.draw(st.tuples(*[st.integers(-radius, radius)] * rank))
+    steps = data.draw(st.integers(0, 8))
+    model = stepping(lambda s: {"u": s["u"][offset]}, reach=radius)
+    model.ranks = (rank,)
+    cells = torch.arange(float(np.prod(size))).reshape(size)
+    expected = np.roll(cells.numpy(), [-steps * o for o in offset], range(rank))
+    sims = [
+        simulation(model, size=size, state={"u": cells}, form=f) for f in ("roll", "padded")
+    ]
+    sims[1]._form = PaddedForm(sims[1]._setting, depth)
+    sims[1].reset()
+    for sim in sims:
+        sim.run(steps)
+        np.testing.assert_array_equal(sim.state["u"].numpy(), expected)
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_beyond_the_ends_of_a_bounded_field_lies_its_constant(form: str, rank: int):
+    """A bounded and a periodic field side by side, against numpy's padding."""
+    size, ahead = (5, 6, 7)[:rank], (1,) * rank
+    model = stepping(
+        lambda s: {"u": s["u"][ahead] + s["w"][ahead], "w": s["w"][ahead]},
+        (Field("u", outside=3.0), Field("w")),
+    )
+    model.ranks = (rank,)
+    u, w = torch.rand(2, *size, dtype=torch.float64)
+    sim = simulation(model, size=size, state={"u": u, "w": w}, form=form, dtype=torch.float64)
+    sim.run(6)
+    u, w = u.numpy(), w.numpy()
+    for _ in range(6):
+        w = np.roll(w, (-1,) * rank, range(rank))
+        u = np.pad(u, (0, 1), constant_values=3.0)[(slice(1, None),) * rank] + w
+    np.testing.assert_array_equal(sim.state["u"].numpy(), u)
+
+
+def test_a_grid_smaller_than_the_radius_runs_by_rolling_alone():
+    model = stepping(lambda s: {"u": s["u"][3, 0] + s["u"][0, -3]}, reach=3)
+    with pytest.raises(ArgumentError, match="the form `padded` needs at least 3 cells"):
+        simulation(model, size=(2, 8), form="padded")
+    u = torch.rand(2, 8)
+    sim = simulation(model, size=(2, 8), state={"u": u})
+    sim.run(1)
+    assert sim.form == "roll"
+    assert torch.equal(sim.state["u"], u.roll(-3, 0) + u.roll(3, 1))
+
+
+@pytest.mark.parametrize("storage", [torch.float16, torch.bfloat16])
+def test_fields_may_be_kept_in_a_narrower_type_than_they_are_computed_in(storage: torch.dtype):
+    states = []
+    for form in ("roll", "padded"):
+        sim = simulation(storage=storage, form=form)
+        sim.run(9)
+        states.append(sim.state)
+    assert states[0]["heat"].dtype == storage
+    assert states[0]["age"].dtype == torch.int32
+    assert torch.equal(states[0]["heat"], states[1]["heat"])
+    u = simulation().state["heat"].to(storage)
+    for _ in range(9):
+        x = u.float()
+        around = x.roll(1, 0) + x.roll(-1, 0) + x.roll(1, 1) + x.roll(-1, 1)
+        u = (x + 0.2 * (around - 4 * x)).to(storage)
+    torch.testing.assert_close(states[0]["heat"], u)
+
+
+# How time passes.
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_steps_and_time_add_up(form: str):
+    sim = simulation(form=form)
+    assert sim.form == form
+    assert sim.run(3).steps == 3
+    sim.step()
+    assert (sim.step_count, sim.time) == (4, pytest.approx(0.4))
+    sim.run(time=0.3)
+    assert sim.step_count == 7
+    sim.run(time=0.25)
+    assert sim.step_count == 10
+    assert sim.run(0).steps == 0
+    assert sim.state["age"].eq(10).all()
+
+
+def test_callbacks_come_after_every_so_many_steps_of_all_runs():
+    sim, seen = simulation(), []
+    sim.step()
+    sim.every(4, lambda s: seen.append((4, s.step_count, int(s.state["age"][0, 0]))))
+    sim.every(6, lambda s: seen.append((6, s.step_count, int(s.state["age"][0, 0]))))
+    sim.run(10, check_every=5)
+    sim.run(5)
+    assert seen == [(4, 4, 4), (6, 6, 6), (4, 8, 8), (4, 12, 12), (6, 12, 12), (4, 16, 16)]
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_events_do_not_change_the_numbers(form: str):
+    plain, watched = simulation(form=form), simulation(form=form)
+    watched.every(3, lambda s: s.observe())
+    plain.run(20)
+    watched.run(20, check_every=7)
+    assert torch.equal(plain.state["heat"], watched.state["heat"])
+
+
+def test_a_run_ends_when_its_condition_holds():
+    sim, asked = simulation(), []
+
+    def late(s: Simulation) -> bool:
+        asked.append(s.step_count)
+        return s.step_count >= 30
+
+    assert sim.run(until=late, check_every=10).steps == 30
+    assert asked == [10, 20, 30]
+    assert sim.run(5, until=lambda s: False, check_every=2).steps == 5
+
+
+def test_a_callback_may_go_back_to_the_start():
+    sim = simulation()
+    sim.every(4, lambda s: s.reset())
+    assert sim.run(10).steps == 10
+    assert sim.step_count == 2
+    assert sim.state["age"].eq(2).all()
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_nobody_can_write_into_a_running_state_by_accident(form: str):
+    mine = torch.rand(SIZE)
+    weight = torch.ones(SIZE)
+    sim = simulation(state={"heat": mine}, inputs={"weight": weight}, form=form)
+    expected = mine.clone()
+    mine.zero_()
+    weight.zero_()
+    sim.state["heat"].zero_()
+    assert torch.equal(sim.state["heat"], expected)
+    sim.run(2)
+    assert not torch.equal(sim.state["heat"], expected)
+    sim.reset()
+    assert torch.equal(sim.state["heat"], expected)
+    other = torch.rand(SIZE, requires_grad=True)
+    sim.state = {"heat": other}
+    assert not sim.state["heat"].requires_grad
+    other.data.zero_()
+    assert sim.state["heat"].gt(0).any()
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_a_state_can_be_set_in_part(form: str):
+    sim = simulation(form=form)
+    sim.run(3)
+    sim.state = {"heat": torch.zeros(SIZE)}
+    assert sim.state["age"].eq(3).all()
+    assert sim.step_count == 3
+    sim.run(2)
+    assert sim.state["heat"].eq(0).all()
+    with pytest.raises(ArgumentError, match="`age` in `state` does not fit"):
+        sim.state = {"age": torch.zeros(3, 3)}
+    assert sim.state["age"].eq(5).all()
+
+
+def test_a_fork_has_no_callbacks_and_a_clock_of_its_own():
+    sim, seen = simulation(), []
+    sim.every(1, seen.append)
+    sim.run(2)
+    twin = sim.fork()
+    twin.run(3)
+    assert seen == [sim, sim]
+    assert (sim.step_count, twin.step_count) == (2, 5)
+    assert sim.state["age"].eq(2).all()
+
+
+def test_a_batch_takes_one_state_for_all_or_one_for_each():
+    one, each = torch.rand(SIZE), torch.rand(3, *SIZE)
+    sim = simulation(batch=3, state={"heat": one})
+    assert torch.equal(sim.state["heat"], one.expand(3, *SIZE))
+    sim.state = {"heat": each}
+    sim.run(2)
+    assert sim.state["heat"].shape == (3, *SIZE)
+    assert sim.view().shape == (3, *SIZE)
+    assert sim.observe()["warmth"] == pytest.approx(each.double().sum((1, 2)).tolist())
+
+
+def test_runs_of_a_batch_begin_differently_and_the_same_way_each_time():
+    first, again = simulation(batch=2, seed=5), simulation(batch=2, seed=5)
+    assert torch.equal(first.state["heat"], again.state["heat"])
+    assert not torch.equal(first.state["heat"][0], first.state["heat"][1])
+
+
+# How fast it was.
+
+
+def test_speed_is_steps_in_time_without_the_start_up():
+    speed = Speed(
+        steps=101,
+        seconds=2.0,
+        startup_seconds=9.0,
+        cells=1_000_000,
+        bytes_per_step=8_000_000,
+        startup_steps=1,
+    )
+    assert speed.steps_per_second == 50
+    assert speed.mlups == 50
+    assert speed.bytes_per_second == 4e8
+    assert Speed(1, 1e-9, 5.0, 10, 10, startup_steps=1).mlups == 0
+
+
+def test_a_run_tells_its_cells_and_the_bytes_it_must_move():
+    sim = simulation(batch=3, storage=torch.float16)
+    speed = sim.run(5)
+    assert sim.speed is speed
+    assert (speed.steps, speed.startup_steps, speed.cells) == (5, 1, 240)
+    # Heat in two bytes and age in four, read and written, for three runs; one weight.
+    assert speed.bytes_per_step == 3 * 80 * 2 * (2 + 4) + 80 * 2
+    assert speed.seconds > 0
+    assert speed.startup_seconds > 0
+
+
+def test_only_what_compiles_has_a_start_up():
+    sim = simulation()
+    assert sim.run(1).startup_steps == 1
+    again = sim.run(2)
+    assert (again.startup_steps, again.startup_seconds) == (0, 0)
+    assert sim.fork().run(1).startup_steps == 1
+
+
+def test_a_progress_bar_shows_the_speed_when_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    limit = type("Bandwidth", (), {"bytes_per_second": 1e9})
+    monkeypatch.setattr("hotgrid.kernels.copy_bandwidth", lambda device: limit)
+    simulation().run(3, progress=True)
+    assert "Spread" in capsys.readouterr().err
+    simulation().run(3)
+    simulation().run(3, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+# Without a compiler.
+
+
+def no_compiler(function: Any, **options: Any) -> Any:
+    """What torch.compile is on a machine without a C++ compiler."""
+
+    def call(*args: Any) -> Any:
+        from torch._dynamo.exc import BackendCompilerFailed
+
+        raise BackendCompilerFailed(no_compiler, RuntimeError("no C++ compiler found"), None)
+
+    return call
+
+
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_without_a_compiler_it_runs_uncompiled_and_says_so_once(
+    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    eager = simulation(form=form)
+    eager.run(5)
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    sim = simulation(form=form, compiled=None)
+    sim.run(5)
+    assert torch.equal(sim.state["heat"], eager.state["heat"])
+    [notice] = capsys.readouterr().err.splitlines()
+    assert "steps run uncompiled" in notice
+    assert "no C++ compiler found" in notice
+    assert "`hotgrid doctor`" in notice
+
+
+def test_a_setting_can_insist_on_compiling(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch, "compile", no_compiler)
+    with override({"compile.enabled": "on"}):
+        sim = simulation(compiled=None)
+        with pytest.raises(RuntimeError, match="no C\\+\\+ compiler found"):
+            sim.run(1)
+
+
+def test_a_setting_can_forbid_compiling(monkeypatch: pytest.MonkeyPatch):
+    def compile_(function: Any, **options: Any) -> Any:
+        raise AssertionError("compiled all the same")
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    with override({"compile.enabled": "off"}):
+        simulation(compiled=None).run(2)

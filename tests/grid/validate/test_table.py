@@ -1,0 +1,107 @@
+"""The table itself: rows, the choice of checks, and what happens when one goes wrong."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, strategies as st
+
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid.validate import Row, _validate, check_names, validate
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import compared
+
+
+def rows_of(terms: Terms) -> Iterator[Row]:
+    yield compared("right", 1, 1.05, limit=0.1, source="by hand", setting="none")
+    yield compared("wrong", 1, 1.2, limit=0.1, source="by hand", setting="none")
+
+
+def unstable(terms: Terms) -> Iterator[Row]:
+    yield compared("first", 0, 0, limit=0, source="by hand")
+    raise UnstableError("it blew up at step 7")
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = (
+        Check("both", True, rows_of),
+        Check("slow", False, rows_of),
+        Check("bang", True, unstable),
+    )
+    monkeypatch.setattr(_validate, "CHECKS", table)
+
+
+@given(reference=st.floats(-10, 10), value=st.floats(-10, 10), limit=st.floats(0, 10))
+def test_a_row_passes_when_the_error_is_within_the_limit(
+    reference: float, value: float, limit: float
+):
+    row = compared("x", reference, value, limit=limit, source="")
+    assert row.error == abs(value - reference)
+    assert row.passed == (row.error <= limit)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_what_is_not_finite_never_passes(value: float):
+    assert not compared("x", 1, value, limit=1e300, source="").passed
+
+
+def test_a_record_is_what_json_promises():
+    record = compared("x", 1, 1.5, limit=0.1, source="s", setting="t").record()
+    assert record == {
+        "name": "x",
+        "reference": 1,
+        "value": 1.5,
+        "error": 0.5,
+        "limit": pytest.approx(0.1),
+        "pass": False,
+        "source": "s",
+        "setting": "t",
+        "seconds": 0,
+    }
+    assert compared("x", 1, math.nan, limit=0, source="").record()["value"] is None
+
+
+@pytest.mark.usefixtures("checks")
+def test_rows_come_in_order_and_each_check_is_announced():
+    started: list[str] = []
+    rows = list(validate(device="cpu", only=["slow", "both"], starting=started.append))
+    assert [row.name for row in rows] == ["right", "wrong", "right", "wrong"]
+    assert [row.passed for row in rows] == [True, False, True, False]
+    assert started == ["both", "slow"]
+
+
+@pytest.mark.usefixtures("checks")
+def test_a_simulation_that_blows_up_is_a_row_that_fails():
+    first, last = validate(device="cpu", only=["bang"])
+    assert first.passed
+    assert (last.name, last.passed, last.setting) == ("bang", False, "it blew up at step 7")
+    assert last.record()["error"] is None
+
+
+@pytest.mark.usefixtures("checks")
+def test_the_quick_table_leaves_out_what_is_slow():
+    assert check_names() == ["both", "slow", "bang"]
+    assert check_names(quick=True) == ["both", "bang"]
+    assert len(list(validate(quick=True, device="cpu"))) == 4
+
+
+@pytest.mark.usefixtures("checks")
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (
+            "bth",
+            r"there is no check `bth`; did you mean `both`\?",
+        ),
+        ("slow", "`slow` is not a quick check"),
+    ],
+)
+def test_a_check_that_cannot_be_made_is_refused_before_anything_runs(only: str, said: str):
+    with pytest.raises(ArgumentError, match=said):
+        validate(quick=True, device="cpu", only=[only])
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_runs():
+    with pytest.raises(ArgumentError, match="the device 'abacus' cannot be used here"):
+        validate(device="abacus")
