@@ -81,7 +81,15 @@ class Site:
 class Boundary(ABC):
     """Cells it governs, and populations it selects there.
 
-    A new one is a frozen dataclass with `cells` and `select`; see the docs page.
+    Example:
+        >>> class Hush(Boundary):
+        ...     def cells(self, size):
+        ...         return torch.arange(size[0]).unsqueeze(1).expand(size) == 0
+        ...     def select(self, site, pulled):
+        ...         return [torch.where(site.marked(), 0.0, plane) for plane in pulled]
+        >>> Hush().cells((2, 3)).int()
+        tensor([[1, 1, 1],
+                [0, 0, 0]], dtype=torch.int32)
     """
 
     obstacle: ClassVar[bool] = False
@@ -129,8 +137,17 @@ FACES = ("x-", "x+", "y-", "y+", "z-", "z+")
 class Face(Boundary):
     """A boundary on one face of the grid.
 
-    Arguments:
+    One of its own is a frozen dataclass with `face` and `select`, which replaces the
+    populations that are `entering`.
+
+    Attributes:
         face: `"x-"` is where x is lowest, `"y+"` where y is highest; z in 3-D only.
+
+    Example:
+        >>> from hotgrid.grid import lbm
+        >>> wall = lbm.Wall("x-")
+        >>> [lbm.D2Q9.velocities[i] for i in wall.entering(lbm.D2Q9)]
+        [(0, 1), (1, 1), (-1, 1)]
     """
 
     face: str

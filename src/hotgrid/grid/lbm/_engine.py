@@ -168,7 +168,10 @@ class LatticeModel(Model):
         if any(boundary.marks for boundary in self.boundaries):
             found[MARKS] = marks
         if self.viscosity_map is not None:
-            found[_VISCOSITY_MAP] = spread(self.viscosity_map, size, _VISCOSITY_MAP)
+            factor = spread(self.viscosity_map, size, _VISCOSITY_MAP)
+            if not bool((factor > 0).all()):
+                raise ArgumentError(f"`{_VISCOSITY_MAP}` must be above 0 everywhere")
+            found[_VISCOSITY_MAP] = factor
         return found
 
     def solid(self, size: tuple[int, ...], device: torch.device | str = "cpu") -> Tensor | None:

@@ -49,6 +49,15 @@ def exchanged_momentum(
         velocity: Velocity of the solid along each axis.
         late: The solid sends populations back one step later (full-way walls), and
             what comes back is read from its cells.
+
+    Example:
+        >>> from hotgrid.grid.lbm import D2Q9
+        >>> solid = torch.zeros(5, 5, dtype=torch.bool)
+        >>> solid[2, 2] = True
+        >>> wind = torch.zeros(9, 5, 5)
+        >>> wind[1] = 0.5
+        >>> exchanged_momentum(D2Q9, wind, cut_links(D2Q9, solid))[1]
+        tensor(1., dtype=torch.float64)
     """
     total = [f.new_zeros((), dtype=torch.float64) for _ in range(lattice.rank)]
     space = f.shape[1:]

@@ -23,6 +23,11 @@ class LatticeBoltzmann(LatticeModel):
 
     To write a new one, derive from this, give `viscosity_in` and, where it does not
     start from rest, `begin`; see `LatticeModel` for the arguments.
+
+    Example:
+        >>> from hotgrid.grid import lbm
+        >>> list(lbm.Flow().observables())
+        ['mass', 'momentum_x', 'momentum_y', 'kinetic_energy', 'enstrophy']
     """
 
     @view

@@ -14,6 +14,15 @@ class ReynoldsFlow(LatticeBoltzmann):
 
     The viscosity is velocity times length over Reynolds number; a case says what its
     length is, in cells, for a grid.
+
+    Example:
+        >>> class Box(ReynoldsFlow):
+        ...     def __init__(self, **parameters):
+        ...         super().__init__(parameters=parameters)
+        ...     def length(self, size):
+        ...         return size[0]
+        >>> round(Box(reynolds=60, velocity=0.1).tau((100, 100)), 3)
+        1.0
     """
 
     reynolds: Any = Parameter(100.0, "velocity times length over viscosity", above=0)

@@ -1,0 +1,35 @@
+"""The quick table: every row of it passes, and it has the rows it promises."""
+
+import pytest
+
+from hotgrid.grid.validate import check_names, validate
+
+COMPILED = ("double-shear", "conservation", "ghia-100", "schaefer-turek-2d-1")
+SMALL = [name for name in check_names(quick=True) if name not in COMPILED]
+
+
+def failed(name: str) -> list[str]:
+    rows = list(validate(quick=True, device="cpu", only=[name]))
+    assert rows
+    assert all(row.source and row.setting for row in rows)
+    return [
+        f"{row.name}: {row.value} instead of {row.reference}" for row in rows if not row.passed
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_small_checks_pass(name: str):
+    assert failed(name) == []
+
+
+@pytest.mark.slow
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_checks_pass(name: str):
+    assert failed(name) == []
+
+
+def test_the_full_table_has_what_the_quick_one_leaves_out():
+    more = set(check_names()) - set(check_names(quick=True))
+    assert more == {"acorn", "ghia-400", "ghia-1000", "schaefer-turek-2d-2"}
