@@ -17,8 +17,15 @@ from hotgrid.grid.lbm import (
 from hotgrid.grid.lbm._lattice import find_lattice
 
 D = torch.float64
-FACES = ("x-", "x+", "y-", "y+", "z-", "z+")
-LATTICES = pytest.mark.parametrize("name", ["D2Q9", "D3Q19", "D3Q27"])
+FACES = pytest.mark.parametrize(
+    ("name", "face"),
+    [
+        (name, axis + end)
+        for name in ("D2Q9", "D3Q19", "D3Q27")
+        for axis in "xyz"[: int(name[1])]
+        for end in "-+"
+    ],
+)
 
 
 class Always(Site):
@@ -35,13 +42,10 @@ def pulled(name: str) -> tuple[Always, list[torch.Tensor]]:
     return Always(lattice, None, {}, {}, 0), list(planes)  # pyright: ignore[reportArgumentType]
 
 
-@LATTICES
-@pytest.mark.parametrize("face", FACES)
+@FACES
 def test_a_velocity_inlet_has_its_velocity(name: str, face: str):
     site, planes = pulled(name)
     rank = site.lattice.rank
-    if face[0] not in "zyx"[-rank:]:
-        return
     wanted = (0.03, -0.02, 0.05)[-rank:]
     inlet = ZouHeVelocity(face, velocity=wanted)
     found = inlet.select(site, planes)
@@ -53,13 +57,10 @@ def test_a_velocity_inlet_has_its_velocity(name: str, face: str):
         assert (i in entering) != torch.equal(found[i], planes[i])
 
 
-@LATTICES
-@pytest.mark.parametrize("face", FACES)
+@FACES
 def test_a_pressure_outlet_has_its_density_and_flows_straight(name: str, face: str):
     site, planes = pulled(name)
     rank = site.lattice.rank
-    if face[0] not in "zyx"[-rank:]:
-        return
     outlet = ZouHePressure(face, density=1.02)
     excess, momentum = moments(site.lattice, outlet.select(site, planes))
     torch.testing.assert_close(excess, torch.full((5,), 0.02, dtype=D))

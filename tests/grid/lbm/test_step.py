@@ -117,6 +117,8 @@ def test_a_map_of_the_wrong_shape_is_refused():
     flow = Flow(viscosity_map=torch.ones(3, 3))
     with pytest.raises(ArgumentError, match=r"`viscosity_map` has the shape \(3, 3\), but the"):
         Simulation(flow, size=(4, 4))
+    with pytest.raises(ArgumentError, match=r"`viscosity_map` must be above 0 everywhere"):
+        Simulation(Flow(viscosity_map=torch.zeros(4, 4)), size=(4, 4))
 
 
 @LATTICES

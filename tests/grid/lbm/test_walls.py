@@ -98,6 +98,13 @@ def test_enclosed_fluid_stays_at_rest_and_keeps_its_mass():
     assert sim.observe()["mass"] == pytest.approx(before, rel=1e-14)
 
 
+def test_there_may_be_many_boundaries():
+    """More than fit into the bits of a byte."""
+    few = channel([Wall("y-"), Wall("y+")])
+    many = channel([*[Wall("y-")] * 9, Wall("y+")])
+    assert torch.equal(run(many, (6, 2), 20).state["f"], run(few, (6, 2), 20).state["f"])
+
+
 def mirrored_waves(size: tuple[int, int], generator: torch.Generator):
     """A flow on a grid of twice the height that is its own mirror image in y."""
     y = 2 * math.pi * (torch.arange(size[0], dtype=D).unsqueeze(1) + 0.5) / 16
