@@ -15,14 +15,14 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench wheel sanitize setup clean
+.PHONY: help demo test check docs bench peers wheel sanitize setup clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup  ## Say what this machine has and draw a first picture
+demo: setup  ## Say what this machine has, then run a Karman street and measure it
 	$(BIN)/hotgrid doctor
-	$(BIN)/python examples/00_heat.py --out out
+	$(BIN)/python examples/30_karman.py --out out
 
 test: setup  ## Run every test
 	$(BIN)/pytest -n auto --dist loadfile
@@ -38,6 +38,11 @@ docs: setup  ## Build the docs strictly into site/
 
 bench: setup  ## Run every benchmark; figures go to benchmarks/results/
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+peers: setup  ## Install the rivals that benchmarks compare with, as far as they install here
+	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r peer; do \
+	  echo "== $$peer"; $(BIN)/pip install --quiet --constraint constraints.txt \
+	    --constraint benchmarks/requirements-peers.txt "$$peer" </dev/null || echo "$$peer does not install here"; done
 
 wheel: setup  ## Build the wheel into dist/
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

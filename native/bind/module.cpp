@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "bind/matcher.hpp"
+#include "bind/stencil.hpp"
 #include "cpu/bandwidth.hpp"
 #include "cpu/features.hpp"
 #include "cpu/pool.hpp"
@@ -40,4 +41,5 @@ NB_MODULE(_core, module) {
     module.def("copy_bandwidth", &copy_bandwidth, nb::arg("size_bytes"), nb::arg("repeats"),
                "Bytes read plus written per second by a copy over the whole pool.");
     bind_matcher(module);
+    bind_stencil(module);
 }

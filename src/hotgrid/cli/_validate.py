@@ -87,7 +87,7 @@ def _heading() -> Text:
 
 def _line(row: "Row") -> Text:
     numbers = (row.reference, row.value, row.error, row.limit)
-    line = Text(row.name.ljust(_NAME) + "".join(f"{x:{_NUMBER}.6g}" for x in numbers))
+    line = Text(row.name.ljust(_NAME) + "".join(f"{x:{_NUMBER}.5g}" for x in numbers))
     line.append("  pass" if row.passed else "  FAIL", "green" if row.passed else "bold red")
     if not row.passed:
         line.append(f"\n  {row.setting}\n  {row.source}".rstrip(), "dim")

@@ -5,6 +5,7 @@ and gives the state back. Which one is used is decided by device and tuner; ever
 form gives the same numbers.
 """
 
+import math
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,9 @@ from hotgrid.errors import ArgumentError
 
 from ._model import Field, Input, Model, State
 from ._neighbours import Look, Neighbours
+
+# Fewer cells do not pay for waking a thread, least of all where others need it too.
+_CELLS_PER_THREAD = 4096
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class Setting:
         """The number of space dims."""
         return len(self.size)
 
+    @property
+    def cells(self) -> int:
+        """How many cells a step computes."""
+        return math.prod(self.size) * math.prod(self.batch)
+
     def kept_as(self, field: Field | Input) -> torch.dtype:
         """The type a field is stored in."""
         return field.dtype or self.storage
@@ -64,6 +73,16 @@ class Form(ABC):
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+
+    @staticmethod
+    def obstacle(setting: Setting) -> str:
+        """Why this form cannot run a setting; empty where it can."""
+        return ""
+
+    @staticmethod
+    @abstractmethod
+    def wins(setting: Setting) -> bool:
+        """Whether, where it can run, it was measured to be faster than the forms after it."""
 
     @abstractmethod
     def load(self, state: State) -> None:
@@ -150,7 +169,11 @@ def compile_step(function: Callable[..., object], setting: Setting) -> Callable[
         function.__defaults__,
         function.__closure__,
     )
-    options: dict[str, Any] = {"max_fusion_size": current().compile.max_fusion_size}
+    threads = max(1, min(torch.get_num_threads(), setting.cells // _CELLS_PER_THREAD))
+    options: dict[str, Any] = {
+        "max_fusion_size": current().compile.max_fusion_size,
+        "cpp.threads": threads,
+    }
     compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
     return _FirstCall(compiled, function)
 

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,6 +14,9 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 
 from ._neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from ._form import Form
 
 State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
@@ -235,6 +238,10 @@ class Model(ABC):
             for field in self.fields
         }
 
+    def reach(self, steps: int, rank: int) -> tuple[int, ...]:
+        """How many stored cells along each axis news travels in so many steps."""
+        return (steps * self.radius,) * rank
+
     def fitted(self, size: tuple[int, ...]) -> "Model":
         """The model that runs a grid of this size: itself, or a twin that is faster there.
 
@@ -242,6 +249,10 @@ class Model(ABC):
         `stored_size`, `stored` and `shown`.
         """
         return self
+
+    def own_forms(self) -> "Sequence[type[Form]]":
+        """Forms written for this model alone, tried before those that run every model."""
+        return ()
 
     def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
         """The grid that is kept and stepped, where several cells share a number."""

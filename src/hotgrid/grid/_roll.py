@@ -11,6 +11,9 @@ from ._form import Form, Setting, compile_step, stepped
 from ._model import Field, Input, State
 from ._neighbours import Look
 
+# Below this many cells a GPU waits for the host between steps.
+_SMALL_GRID = 1 << 21
+
 
 def shifting(kind: Field | Input) -> Look:
     """Look by shifting the whole plane; what leaves at one end comes in at the other."""
@@ -63,6 +66,11 @@ class RollForm(Form):
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
         self._params = list(setting.params.values())
 
+    @staticmethod
+    def wins(setting: Setting) -> bool:
+        """It runs everything, and comes last."""
+        return True
+
     def load(self, state: State) -> None:
         """Take over a state; it is not copied, for no step writes into it."""
         self._fields = [state[field.name] for field in self.setting.model.fields]
@@ -94,6 +102,16 @@ class GraphForm(RollForm):
         super().__init__(setting)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._home: list[Tensor] = []
+
+    @staticmethod
+    def obstacle(setting: Setting) -> str:
+        """It records CUDA graphs."""
+        return "" if setting.device.type == "cuda" else "it records CUDA graphs and needs a GPU"
+
+    @staticmethod
+    def wins(setting: Setting) -> bool:
+        """Where a step is shorter than its launch."""
+        return setting.compiled and setting.cells < _SMALL_GRID
 
     def load(self, state: State) -> None:
         """Take over a state by copying it into the recorded buffers."""

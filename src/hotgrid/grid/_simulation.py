@@ -20,15 +20,13 @@ from ._progress import Progress
 from ._roll import GraphForm, RollForm
 from ._snapshot import read_snapshot, write_snapshot
 from ._speed import Speed
+from ._strips import StripForm
 
 if TYPE_CHECKING:
     from ._picture import Picture
 
-FORMS: Mapping[str, type[Form]] = {
-    form.name: form for form in (RollForm, GraphForm, PaddedForm)
-}
-# Below this many cells a GPU waits for the host between steps.
-_SMALL_GRID = 1 << 21
+# The first of these that can run a setting and wins there is taken.
+FORMS: tuple[type[Form], ...] = (GraphForm, StripForm, PaddedForm, RollForm)
 
 
 class Simulation:
@@ -47,7 +45,8 @@ class Simulation:
         batch: How many independent runs go side by side in one kernel; None is one
             run without a batch dim.
         inputs: Static inputs that replace the model's own, by name.
-        form: `"roll"`, `"padded"` or `"graph"`; by default what is fastest there.
+        form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
+            model has of its own; by default what is fastest there.
         compiled: Whether steps are compiled; by default as the settings say.
 
     Example:
@@ -332,21 +331,18 @@ class Simulation:
 
 
 def _chosen_form(setting: Setting, name: str | None) -> Form:
+    forms = {form.name: form for form in (*setting.model.own_forms(), *FORMS)}
     if name is None:
-        small = math.prod(setting.size) * math.prod(setting.batch) < _SMALL_GRID
-        if setting.device.type == "cuda":
-            name = "graph" if small and setting.compiled else "roll"
-        else:
-            name = "padded" if setting.compiled and PaddedForm.fits(setting) else "roll"
-    if name not in FORMS:
-        raise ArgumentError(
-            f"`form` {name!r} is unknown{near(name, FORMS)}; use {', '.join(FORMS)}"
+        return next(
+            form(setting)
+            for form in forms.values()
+            if not form.obstacle(setting) and form.wins(setting)
         )
-    if name == "padded" and not PaddedForm.fits(setting):
+    if name not in forms:
         raise ArgumentError(
-            f"the form `padded` needs at least {setting.model.radius} cells, the radius of "
-            f"{type(setting.model).__name__}, in every dim of `size` {setting.size}"
+            f"`form` {name!r} is unknown{near(name, forms)}; use {', '.join(forms)}"
         )
-    if name == "graph" and setting.device.type != "cuda":
-        raise ArgumentError("the form `graph` records CUDA graphs and needs a GPU")
-    return FORMS[name](setting)
+    obstacle = forms[name].obstacle(setting)
+    if obstacle:
+        raise ArgumentError(f"the form `{name}` cannot run here: {obstacle}")
+    return forms[name](setting)

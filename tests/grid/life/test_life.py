@@ -195,6 +195,7 @@ def test_age_stops_at_the_largest_number():
         ({}, (8, 33), "33 columns are not a multiple of 32"),
         ({"neighbourhood": "von_neumann"}, (8, 32), "B3/S23V is not one of eight neighbours"),
         ({"age": True}, (8, 32), "ages do not fit into bits"),
+        ({"noise": 0.1}, (8, 32), "random numbers do not fit into bits"),
     ],
 )
 def test_what_cannot_be_packed_is_kept_in_bytes_or_refused(options, size, reason):

@@ -23,7 +23,8 @@ CASES = {
     "words, any rule, plane, roll": (Life(ANY, packed=True, topology="plane"), FLAT, "roll"),
     "bytes, B3/S23, age, roll": (Life(packed=False, age=True), FLAT, "roll"),
     "bytes, any rule, plane": (Life(ANY, packed=False, topology="plane"), FLAT, "padded"),
-    "three dims": (Life3D("B10,12,14/S8..11,13"), CUBE, "padded"),
+    "bytes, B3/S23, noise, roll": (Life(noise=0.02), FLAT, "roll"),
+    "three dims, noise": (Life3D("B10,12,14/S8..11,13", noise=0.02), CUBE, "padded"),
     "windows": (WindowRule(lambda w: (w.sum((-2, -1)) % 5) == 2), FLAT, "padded"),
 }
 

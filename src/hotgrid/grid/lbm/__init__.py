@@ -23,6 +23,7 @@ from ._collision import (
     Regularized as Regularized,
     Smagorinsky as Smagorinsky,
 )
+from ._curved import Curved as Curved
 from ._cylinder import CylinderFlow as CylinderFlow, frequency as frequency
 from ._double_shear import DoubleShear as DoubleShear
 from ._engine import LatticeModel as LatticeModel

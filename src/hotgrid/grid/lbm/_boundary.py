@@ -18,6 +18,7 @@ from hotgrid.grid._checks import near
 from hotgrid.grid._model import Input
 from hotgrid.grid._neighbours import Neighbours
 
+from ._forces import cut_links, exchanged_momentum
 from ._lattice import Lattice
 from ._moments import is_zero
 
@@ -128,6 +129,26 @@ class Boundary(ABC):
     def static(self, lattice: Lattice, size: tuple[int, ...]) -> dict[str, Tensor]:
         """The values of its own inputs for a grid, `[*space]` each, on the CPU."""
         return {}
+
+    def links(self, lattice: Lattice, size: tuple[int, ...], device: torch.device | str) -> Any:
+        """Where fluid meets it, as `force` wants to know it; computed once for a grid."""
+        return cut_links(lattice, self.cells(size).to(device))
+
+    def force(
+        self, lattice: Lattice, f: Tensor, links: Any, numbers: Mapping[str, float]
+    ) -> list[Tensor]:
+        """The force of the fluid on it along each axis, double 0-d tensors.
+
+        By the momentum that populations exchange with it in one step; it is asked of
+        obstacles.
+
+        Arguments:
+            lattice: The lattice.
+            f: The stored populations, `[populations, *space]`.
+            links: What `links` gave.
+            numbers: The parameters of the model and what follows from the grid.
+        """
+        return exchanged_momentum(lattice, f, links)
 
 
 FACES = ("x-", "x+", "y-", "y+", "z-", "z+")

@@ -67,7 +67,7 @@ class CylinderFlow(ReynoldsFlow):
         """
         return frequency(lift, every) * self.length(size) / self.reference_velocity
 
-    def _scale(self, state: State) -> float:
+    def _scale(self, state: State) -> Tensor | float:
         return 0.5 * self.reference_velocity**2 * self.length(tuple(state["f"].shape[1:]))
 
 

@@ -8,11 +8,9 @@ from torch import Tensor
 
 from hotgrid.grid._model import State, observable, total, view
 
-from ._boundary import Boundary, Face
+from ._boundary import Face
 from ._engine import LatticeModel
-from ._forces import cut_links, exchanged_momentum
 from ._moments import is_zero, moments
-from ._walls import FullWay, HalfWay
 
 SOUND = 3**-0.5
 """The speed of sound in cells per step."""
@@ -122,13 +120,11 @@ class LatticeBoltzmann(LatticeModel):
         """
         f = state["f"]
         size = tuple(f.shape[1:])
+        numbers = self.numbers(size)
         parts = [f.new_zeros((), dtype=torch.float64)] * self.lattice.rank
         for place, body in enumerate(self.boundaries):
             if body.obstacle:
-                links = self._links(place, size, f.device)
-                velocity = self._velocity_of(body, size)
-                late = isinstance(body, FullWay)
-                more = exchanged_momentum(self.lattice, f, links, velocity, late)
+                more = body.force(self.lattice, f, self._links(place, size, f.device), numbers)
                 parts = [a + b for a, b in zip(parts, more, strict=True)]
         return parts
 
@@ -180,15 +176,8 @@ class LatticeBoltzmann(LatticeModel):
             return torch.gradient(plane, dim=axis)[0]
         return (torch.roll(plane, -1, axis) - torch.roll(plane, 1, axis)) / 2
 
-    def _links(self, place: int, size: tuple[int, ...], device: torch.device) -> list[Tensor]:
+    def _links(self, place: int, size: tuple[int, ...], device: torch.device) -> Any:
         key = ("links", place, size, str(device))
         if key not in self._known:
-            solid = self.boundaries[place].cells(size).to(device)
-            self._known[key] = cut_links(self.lattice, solid)
+            self._known[key] = self.boundaries[place].links(self.lattice, size, device)
         return self._known[key]
-
-    def _velocity_of(self, body: Boundary, size: tuple[int, ...]) -> list[Any]:
-        if not isinstance(body, HalfWay):
-            return []
-        numbers = self.numbers(size)
-        return [numbers[u] if isinstance(u, str) else u for u in body.velocity]

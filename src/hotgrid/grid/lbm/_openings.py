@@ -131,12 +131,15 @@ class ZouHePressure(_ZouHe):
 class ExtrapolationOutlet(Face):
     """A face through which the flow leaves: beyond it things go on as in the last cells.
 
-    It holds no pressure of its own, lets eddies out, and sends back about a quarter of
-    a sound wave. Put it before walls that meet it, so that they have the last word in
-    the corner.
+    It lets eddies out, and sends back about a quarter of a sound wave. Nothing keeps the
+    density from creeping unless it is held. Put it before walls that meet it, so that they
+    have the last word in the corner.
 
     Attributes:
         face: Which face.
+        hold: What part of a density above one, or below, is taken away in a step; 0 is
+            none. Two over the cells across the grid keeps the density of a channel near
+            one, and sends little more sound back.
 
     Example:
         >>> ExtrapolationOutlet("x+").cells((2, 3))[0]
@@ -147,6 +150,7 @@ class ExtrapolationOutlet(Face):
     """
 
     face: str
+    hold: Number = 0.0
 
     @property
     def leaks(self) -> bool:
@@ -160,4 +164,8 @@ class ExtrapolationOutlet(Face):
         for i in self.entering(site.lattice):
             c = site.lattice.velocities[i]
             new[i] = site.f.part(i)[tuple(0 if a == axis else -x for a, x in enumerate(c))]
+        if not is_zero(self.hold):
+            planes = [site.f.part(i)[site.here] for i in range(site.lattice.count)]
+            excess = combined([1] * site.lattice.count, planes) * site.value(self.hold)
+            new = {i: plane - site.lattice.weights[i] * excess for i, plane in new.items()}
         return self.replaced(site, pulled, new)

@@ -1,8 +1,8 @@
 """Walls: bounce-back half-way and full-way, moving walls, and walls without friction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid._model import Input
 
 from ._boundary import Boundary, Face, Number, Shape, Site, dotted, has_bits, spread
+from ._forces import exchanged_momentum
 from ._lattice import Lattice
 from ._moments import is_zero
 
@@ -86,6 +87,13 @@ class HalfWay(Boundary):
         fluid = has_bits(site.own("links").to(torch.int32) ^ every, every)
         return [torch.where(fluid, plane, 0.0) for plane in collided]
 
+    def force(
+        self, lattice: Lattice, f: Tensor, links: Any, numbers: Mapping[str, float]
+    ) -> list[Tensor]:
+        """The momentum exchanged, with what a moving solid adds."""
+        velocity = [numbers[u] if isinstance(u, str) else u for u in self.velocity]
+        return exchanged_momentum(lattice, f, links, velocity)
+
 
 @dataclass(frozen=True, eq=False)
 class FullWay(Boundary):
@@ -122,6 +130,12 @@ class FullWay(Boundary):
         solid = site.marked()
         back = [pulled[o] for o in site.lattice.opposite]
         return [torch.where(solid, b, plane) for b, plane in zip(back, collided, strict=True)]
+
+    def force(
+        self, lattice: Lattice, f: Tensor, links: Any, numbers: Mapping[str, float]
+    ) -> list[Tensor]:
+        """The momentum exchanged, of which the solid holds what it has yet to send back."""
+        return exchanged_momentum(lattice, f, links, late=True)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What the automata of this room share: cells that are 0 or 1, and how they start."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -7,7 +8,10 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid._checks import near
-from hotgrid.grid._model import Model, Parameter, State, observable, total, view
+from hotgrid.grid._model import Field, Model, Parameter, State, observable, total, view
+from hotgrid.grid._neighbours import Neighbours
+
+from ._noise import flipped, next_random, numbers_that_flip, random_numbers
 
 Topology = Literal["torus", "plane"]
 
@@ -15,15 +19,18 @@ Topology = Literal["torus", "plane"]
 class CellModel(Model):
     """A model whose field `cells` is uint8 `[*space]`: 1 is alive, 0 is dead.
 
+    With noise it has a field `random` too.
+
     Arguments:
         topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
         density: The share of living cells at the start.
+        noise: The probability with which a step turns a cell over.
     """
 
     differentiable = False
     picture = "alive"
 
-    def __init__(self, topology: Topology, density: float) -> None:
+    def __init__(self, topology: Topology, density: float, noise: float = 0.0) -> None:
         super().__init__()
         known = ("torus", "plane")
         if topology not in known:
@@ -34,6 +41,13 @@ class CellModel(Model):
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
         self.topology: Topology = topology
         self.density = share.checked("density", density)
+        chance = Parameter(0.0, "the probability that a step turns a cell over", low=0, high=1)
+        self.noise = chance.checked("noise", noise)
+        self._flips = numbers_that_flip(self.noise)
+        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
+        if self._flips:
+            random = Field("random", dtype=torch.int32, outside=self.outside)
+            self.fields = (*self.fields, random)
 
     @property
     def outside(self) -> int | None:
@@ -41,12 +55,26 @@ class CellModel(Model):
         return None if self.topology == "torus" else 0
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """Cells alive at random, `density` of them."""
-        state = super().initial(size, generator)
-        # Row by row, because the random numbers take four bytes a cell.
-        for row in state["cells"]:
-            row.copy_(torch.rand(row.shape, generator=generator) < self.density)
+        """The first cells, random numbers where there is noise, and zeros."""
+        state = {**super().initial(size, generator), "cells": self.first_cells(size, generator)}
+        if self._flips:
+            state["random"] = random_numbers(size, generator)
         return state
+
+    def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """Cells alive at random, `density` of them, uint8 `[*size]`."""
+        cells = torch.zeros(size, dtype=torch.uint8)
+        # Row by row, because the random numbers take four bytes a cell.
+        for row in cells:
+            row.copy_(torch.rand(row.shape, generator=generator) < self.density)
+        return cells
+
+    def with_noise(self, after: Tensor, state: Mapping[str, Neighbours]) -> dict[str, Tensor]:
+        """What a step returns, from what the rule gave, uint8 `[*space]`."""
+        if not self._flips:
+            return {"cells": after}
+        random = next_random(state["random"].here)
+        return {"cells": flipped(after, random, self._flips), "random": random}
 
     def stored(self, state: State) -> State:
         """Cells as they are kept: whatever is not zero is alive."""

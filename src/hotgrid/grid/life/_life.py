@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._model import Field, Model, Planes, State
+from hotgrid.grid._model import Field, Model, Planes
 from hotgrid.grid._neighbours import Neighbours
 
 from ._cells import CellModel, Topology
@@ -32,12 +32,15 @@ class Life(CellModel):
             rule says.
         topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
         packed: Whether 32 cells share a word; by default wherever the rule is one of
-            eight neighbours, the columns are a multiple of 32 and no age is kept.
+            eight neighbours, the columns are a multiple of 32, and there is neither age
+            nor noise.
         pattern: What stands in the middle at the start, itself or by name; by default
             cells at random.
         density: The share of living cells of a random start.
         age: Whether to count, in the field `age` (int16), at the ends of how many steps
             in a row a cell has been alive.
+        noise: The probability with which a cell, after the rule, is turned over in a step.
+            Each cell then has a random number of its own, in the field `random` (int32).
 
     Example:
         >>> life = Life("B36/S23", topology="plane")
@@ -58,13 +61,14 @@ class Life(CellModel):
         pattern: str | Pattern | None = None,
         density: float = 0.3,
         age: bool = False,
+        noise: float = 0.0,
     ) -> None:
-        super().__init__(topology, density)
+        super().__init__(topology, density, noise)
         self.pattern = pattern_named(pattern) if isinstance(pattern, str) else pattern
         rule = rule or (self.pattern and self.pattern.rule) or "B3/S23"
         self.rule = checked_rule(rule, 2, neighbourhood)
         self.packed = packed
-        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
+        self.age = age
         if age:
             self.fields = (*self.fields, Field("age", dtype=torch.int16, outside=self.outside))
 
@@ -77,8 +81,10 @@ class Life(CellModel):
         obstacle = ""
         if self.rule.neighbourhood != "moore":
             obstacle = f"the rule {self.rule} is not one of eight neighbours"
-        elif len(self.fields) > 1:
+        elif self.age:
             obstacle = "ages do not fit into bits; leave out `age`"
+        elif len(self.fields) > 1:
+            obstacle = "random numbers do not fit into bits; leave out `noise`"
         elif size[-1] % CELLS_PER_WORD:
             obstacle = f"the {size[-1]} columns are not a multiple of {CELLS_PER_WORD}"
         if obstacle and self.packed:
@@ -87,12 +93,11 @@ class Life(CellModel):
             return self
         return PackedLife(self.rule, self.outside)
 
-    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """The pattern in the middle, or cells alive at random; every age is 0."""
-        if self.pattern is None:
-            return super().initial(size, generator)
-        state = Model.initial(self, size, generator)
-        return {**state, "cells": self.pattern.placed(size)}
+    def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        """The pattern in the middle, or cells alive at random, uint8 `[*size]`."""
+        if self.pattern is not None:
+            return self.pattern.placed(size)
+        return super().first_cells(size, generator)
 
     def step(
         self,
@@ -101,11 +106,11 @@ class Life(CellModel):
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
         """One generation."""
-        after = counted(state["cells"], self.rule)
-        if "age" not in state:
-            return {"cells": after}
+        after = self.with_noise(counted(state["cells"], self.rule), state)
+        if not self.age:
+            return {**after}
         older = state["age"][0, 0].clamp(max=_OLDEST - 1) + 1
-        return {"cells": after, "age": older * after}
+        return {**after, "age": older * after["cells"]}
 
 
 class Life3D(CellModel):
@@ -117,6 +122,7 @@ class Life3D(CellModel):
             rule says.
         topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
         density: The share of living cells at the start.
+        noise: The probability with which a cell, after the rule, is turned over in a step.
 
     Example:
         >>> str(Life3D("B6/S5..7").rule)
@@ -138,10 +144,10 @@ class Life3D(CellModel):
         neighbourhood: Neighbourhood | None = None,
         topology: Topology = "torus",
         density: float = 0.2,
+        noise: float = 0.0,
     ) -> None:
-        super().__init__(topology, density)
+        super().__init__(topology, density, noise)
         self.rule = checked_rule(rule, 3, neighbourhood)
-        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
 
     def step(
         self,
@@ -150,7 +156,7 @@ class Life3D(CellModel):
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
         """One generation."""
-        return {"cells": counted(state["cells"], self.rule)}
+        return {**self.with_noise(counted(state["cells"], self.rule), state)}
 
 
 def checked_rule(rule: str | Rule, rank: int, neighbourhood: Neighbourhood | None) -> Rule:

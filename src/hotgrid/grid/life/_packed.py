@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from hotgrid.grid._form import Form
 from hotgrid.grid._model import Field, Model, Planes, State
 from hotgrid.grid._neighbours import Neighbours
 
+from ._generations import NativeLifeForm, TritonLifeForm
 from ._rule import Rule
 
 CELLS_PER_WORD = 32
@@ -50,11 +52,20 @@ class PackedLife(Model):
     def __init__(self, rule: Rule, outside: int | None) -> None:
         super().__init__()
         self.fields = (Field("cells", dtype=torch.int32, outside=outside),)
+        self.rule = rule
         self._table = _table(rule)
+
+    def own_forms(self) -> Sequence[type[Form]]:
+        """Several generations in one pass."""
+        return (NativeLifeForm, TritonLifeForm)
 
     def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
         """The grid of words."""
         return (*size[:-1], size[-1] // CELLS_PER_WORD)
+
+    def reach(self, steps: int, rank: int) -> tuple[int, ...]:
+        """Along a row news travels a bit each step, and a word only after 32."""
+        return (*super().reach(steps, rank)[:-1], -(-steps // CELLS_PER_WORD))
 
     def stored(self, state: State) -> State:
         """Cells to words."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._model import Field, Planes
+from hotgrid.grid._model import Planes
 from hotgrid.grid._neighbours import Neighbours
 
 from ._cells import CellModel, Topology
@@ -47,7 +46,6 @@ class WindowRule(CellModel):
             raise ArgumentError(f"`radius` must be at least 1, got {radius}")
         self.rule = rule
         self.radius = radius
-        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
 
     def step(
         self,

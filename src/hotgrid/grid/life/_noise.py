@@ -1,0 +1,39 @@
+"""Noise: cells that flip by chance, and where the chance comes from.
+
+Every cell has a random number of its own, a part of the state, and every step makes the
+next one from it alone. So a step stays a pure function, and a run has the same bits in
+whatever form, on whatever device, and after it was saved.
+"""
+
+import torch
+from torch import Tensor
+
+_CHOICES = 1 << 32
+
+
+def random_numbers(size: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Random numbers to begin with, int32 `[*size]`, none of them 0."""
+    low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
+    drawn = torch.randint(low, high, size, generator=generator, dtype=torch.int32)
+    # The largest number was left out above: it makes room for leaving out 0.
+    return drawn + (drawn >= 0)
+
+
+def next_random(x: Tensor) -> Tensor:
+    """The next random numbers, int32: Marsaglia's xorshift, which goes through all but 0.
+
+    Without a product: that of two int32 overflows, which C++ does not define.
+    """
+    x = x ^ (x << 13)
+    x = x ^ ((x >> 17) & 0x7FFF)  # a shift to the right drags the sign along
+    return x ^ (x << 5)
+
+
+def numbers_that_flip(probability: float) -> int:
+    """How many of the 2^32 numbers flip a cell."""
+    return round(probability * _CHOICES)
+
+
+def flipped(cells: Tensor, random: Tensor, count: int) -> Tensor:
+    """The cells, uint8, with those turned over whose number is among the lowest `count`."""
+    return cells ^ (random <= count - 1 - _CHOICES // 2).to(torch.uint8)

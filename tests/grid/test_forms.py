@@ -1,0 +1,76 @@
+"""Which form runs what, and what the forms promise beside equal bits."""
+
+import pytest
+import torch
+
+from hotgrid import _native
+from hotgrid.errors import ArgumentError
+from hotgrid.grid import Simulation, lbm, pde
+from hotgrid.grid._padded import PaddedForm, _wrap
+from hotgrid.grid._strips import StripForm
+from hotgrid.grid._tape import taped
+
+
+def test_on_a_cpu_compiled_steps_are_padded_and_others_whole():
+    compiled, plain = (
+        Simulation(pde.Heat(), size=(16, 16), device="cpu", compiled=c) for c in (True, False)
+    )
+    assert (compiled.form, plain.form) == ("padded", "roll")
+
+
+def test_strips_need_rows_that_can_be_dealt_out():
+    with pytest.raises(
+        ArgumentError, match="`strips` cannot run here: it needs an even number"
+    ):
+        Simulation(pde.Heat(), size=(15, 16), device="cpu", form="strips")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 6])
+def test_strips_of_any_height_give_the_same_bits(rows: int):
+    sims = [Simulation(pde.Heat(), size=(12, 8), compiled=False, form="roll") for _ in range(2)]
+    sims[1]._form = StripForm(sims[1]._setting, rows)
+    sims[1].reset()
+    for sim in sims:
+        sim.run(9, progress=False)
+    assert torch.equal(sims[0].state["u"], sims[1].state["u"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bool, torch.int32])
+@pytest.mark.parametrize(
+    ("shape", "margin"), [((5,), (1,)), ((6, 9), (2, 3)), ((3, 4, 7), (1, 0, 2))]
+)
+def test_the_core_joins_ends_as_tensors_do(dtype, shape, margin):
+    size = [n + 2 * m for n, m in zip(shape, margin, strict=True)]
+    buffer = (torch.rand(2, *size) * 100).to(dtype)
+    twin = buffer.clone()
+    _wrap(twin, margin)
+    _native.core().join_ends(buffer, list(margin))
+    assert torch.equal(buffer, twin)
+
+
+def test_the_core_refuses_a_margin_wider_than_its_grid():
+    with pytest.raises(ValueError, match="wider than the grid"):
+        _native.core().join_ends(torch.zeros(4, 5), [1, 2])
+    with pytest.raises(ValueError, match="more dims"):
+        _native.core().join_ends(torch.zeros(4), [1, 1])
+
+
+def test_a_tape_that_shows_nothing_is_not_played():
+    given, out = torch.arange(4.0), torch.zeros(4)
+    assert taped(lambda: out.copy_(given + 1), [out]) == []
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_kernels_of_a_small_grid_are_launched_without_torch():
+    model = lbm.Flow(collision="bgk", viscosity=0.05)
+    sims = [Simulation(model, size=(24, 20), device="cpu", compiled=c) for c in (True, False)]
+    state = {"f": sims[0].state["f"] + 0.001 * torch.rand(9, 24, 20)}
+    for sim in sims:
+        sim.state = state
+        sim.run(3, progress=False)
+        sim.run(50, progress=False)
+    form = sims[0]._form
+    assert isinstance(form, PaddedForm)
+    assert [len(tape) for tape in form._tapes or []] == [1, 1]
+    assert torch.equal(sims[0].state["f"], sims[1].state["f"])
