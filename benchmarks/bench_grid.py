@@ -141,7 +141,7 @@ def largest() -> dict:
             torch.cuda.synchronize()
             seconds = (time.perf_counter() - begin) / 4
         except torch.OutOfMemoryError:
-            form = f = None
+            form = None  # lets go of its arrays
             torch.cuda.empty_cache()
             continue
         return {

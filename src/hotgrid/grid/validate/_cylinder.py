@@ -94,8 +94,8 @@ def _shedding(terms: Terms) -> Iterator[Row]:
     seen = shedding(sim, model)
     known = {
         "largest drag coefficient": (3.22, 3.24, max(seen.drag)),
-        # The flow is not quite even about the axis: fine solutions have a largest lift of
-        # 0.987 and a lowest of -1.021. The interval holds their mean size.
+        # The flow is not even about the axis: fine solutions have a largest lift of 0.987
+        # and a lowest of -1.021. The interval holds their mean size.
         "largest lift coefficient": (0.99, 1.01, (max(seen.lift) - min(seen.lift)) / 2),
         "Strouhal number": (0.295, 0.305, model.strouhal(seen.lift, seen.every, sim.size)),
     }
@@ -106,7 +106,7 @@ def _shedding(terms: Terms) -> Iterator[Row]:
             value,
             limit=(high - low) / 2,
             source=f"Schaefer and Turek 1996, 2D-2, from {low} to {high}",
-            setting=f"{_setting(model, sim)}, lift {min(seen.lift):.4f} to {max(seen.lift):.4f}",
+            setting=f"{_setting(model, sim)}, lift {min(seen.lift):.3f} to {max(seen.lift):.3f}",
         )
 
 
