@@ -188,7 +188,7 @@ def main() -> None:
         "GB/s": round(moved / 1e9, 1),
         "share of copy %": round(100 * moved / limit, 1),
     })  # fmt: skip
-    if gpu and len(sys.argv) == 1:
+    if gpu and (len(sys.argv) == 1 or "largest" in sys.argv):
         found.append(largest())
     where = torch.cuda.get_device_name() if gpu else "cpu"
     report(

@@ -1,30 +1,35 @@
-"""The full table of `hotgrid validate`, row by row as it is found, into a JSON file.
+"""The full table of `hotgrid validate`, kept row by row as it is found.
 
 PYTHONPATH=src python benchmarks/study_validate.py [CHECK ...]
 
 For machines that have torch and nothing else; elsewhere `hotgrid validate --json FILE`.
 """
 
+import json
 import sys
 
 import torch
-from report import report
+from report import RESULTS, machine
 
 from hotgrid.grid.validate import validate
 
 
 def main() -> None:
+    gpu = torch.cuda.is_available()
+    where = {
+        **machine(),
+        "torch": torch.__version__,
+        "device": torch.cuda.get_device_name() if gpu else "cpu",
+    }
+    path = RESULTS / f"validate-{'cuda' if gpu else 'cpu'}.json"
     rows = []
     for row in validate(only=sys.argv[1:]):
         rows.append(row.record())
-        print(rows[-1], flush=True)
-    gpu = torch.cuda.is_available()
-    report(
-        f"validate-{'cuda' if gpu else 'cpu'}",
-        rows,
-        torch=torch.__version__,
-        device=torch.cuda.get_device_name() if gpu else "cpu",
-    )
+        verdict = "pass" if row.passed else "FAIL"
+        print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "
+              f"{verdict}, {row.seconds:.1f} s, {row.setting}", flush=True)  # fmt: skip
+        text = json.dumps({"name": "validate", "machine": where, "rows": rows}, indent=2)
+        path.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -48,25 +48,22 @@ def _ruled(above, middle, below, BIRTH: tl.constexpr, SURVIVAL: tl.constexpr):
     cell = middle[4]
     twos = pairs ^ carry
     if BIRTH == 8 and SURVIVAL == 12:
-        return (twos ^ (twos & some)) & (low | cell)
-    more = pairs & carry
-    fours = some ^ more
-    eights = some & more
-    after = cell ^ cell
-    for n in tl.static_range(9):
-        born = (BIRTH >> n) & 1
-        stays = (SURVIVAL >> n) & 1
-        if born or stays:
-            is_low = low if n & 1 else low ^ 0xFFFFFFFF
-            is_two = twos if n & 2 else twos ^ 0xFFFFFFFF
-            is_four = fours if n & 4 else fours ^ 0xFFFFFFFF
-            is_eight = eights if n & 8 else eights ^ 0xFFFFFFFF
-            here = is_low & is_two & is_four & is_eight
-            if born and stays:
+        after = (twos ^ (twos & some)) & (low | cell)
+    else:
+        more = pairs & carry
+        fours = some ^ more
+        eights = some & more
+        after = cell ^ cell
+        for n in tl.static_range(9):
+            here = low if n & 1 else low ^ 0xFFFFFFFF
+            here &= twos if n & 2 else twos ^ 0xFFFFFFFF
+            here &= fours if n & 4 else fours ^ 0xFFFFFFFF
+            here &= eights if n & 8 else eights ^ 0xFFFFFFFF
+            if (BIRTH >> n) & (SURVIVAL >> n) & 1:
                 after |= here
-            elif born:
+            elif (BIRTH >> n) & 1:
                 after |= here ^ (here & cell)
-            else:
+            elif (SURVIVAL >> n) & 1:
                 after |= here & cell
     return after
 

@@ -106,7 +106,7 @@ def _shedding(terms: Terms) -> Iterator[Row]:
             value,
             limit=(high - low) / 2,
             source=f"Schaefer and Turek 1996, 2D-2, from {low} to {high}",
-            setting=f"{_setting(model, sim)}, lift {min(seen.lift):.3f} to {max(seen.lift):.3f}",
+            setting=f"{_setting(model, sim)}, lift {min(seen.lift):.3f}..{max(seen.lift):.3f}",
         )
 
 

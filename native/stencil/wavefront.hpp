@@ -1,0 +1,38 @@
+// Many steps over a flat grid, cache by cache: what a compiled kernel cannot do by itself.
+//
+// A kernel computes `piece` cells of one step from the cells around them. It was compiled
+// elsewhere and comes as an address; it takes nothing but pointers. Cells lie flat, one
+// after the other, in two buffers that are read and written in turn.
+//
+// Going over the whole grid for every step reads and writes all of it from memory each
+// time. Here every thread takes a stretch of the grid, and works on a few pieces of it for
+// several steps before it moves on: step t trails step t - 1 by `reach` cells, so that what
+// it needs has been made and what it overwrites is no longer needed. Where two stretches
+// meet, each step can be made only so far; when all threads are there, the gaps are filled.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace hotgrid::stencil {
+
+struct Sweep {
+    void* kernel;
+    // The arguments of a step out of the first buffer, and of one out of the second.
+    std::span<void* const> arguments[2];
+    // Bytes by which each argument moves from one cell to the next; 0 stays.
+    std::span<const std::size_t> strides;
+    std::size_t cells;   // a whole number of pieces
+    std::size_t piece;   // cells of one call
+    std::size_t reach;   // cells a step looks, to either side
+    std::size_t thread_limit;
+};
+
+// The most arguments a kernel may have.
+inline constexpr std::size_t most_arguments = 96;
+
+// Makes `steps` steps, the first out of buffer `from` (0 or 1). Runs on the pool.
+// Throws std::invalid_argument where the numbers do not fit each other.
+void sweep(const Sweep& work, std::size_t from, std::size_t steps);
+
+}  // namespace hotgrid::stencil
