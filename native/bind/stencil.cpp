@@ -3,10 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "stencil/life.hpp"
 #include "stencil/margin.hpp"
+#include "stencil/wavefront.hpp"
 
 namespace nb = nanobind;
 
@@ -37,26 +40,52 @@ std::size_t life_depth(const Words& grid) {
     return hotgrid::stencil::life_depth(described(grid, 0, 0, true));
 }
 
-using Buffer = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using Planes = nb::ndarray<nb::c_contig, nb::device::cpu>;
+using Sizes = std::vector<std::size_t>;
 
-void join_ends(const Buffer& buffer, const std::vector<std::size_t>& margin) {
-    const std::size_t rank = margin.size();
-    if (rank > buffer.ndim()) throw nb::value_error("`margin` has more dims than `buffer`");
-    std::vector<std::size_t> size;
-    std::size_t planes = 1;
-    for (std::size_t d = 0; d < buffer.ndim(); ++d) {
-        if (d + rank < buffer.ndim())
-            planes *= buffer.shape(d);
-        else
-            size.push_back(buffer.shape(d));
-    }
-    for (std::size_t d = 0; d < rank; ++d)
+void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
+    if (size.size() != margin.size() || planes.ndim() == 0)
+        throw nb::value_error("`size` and `margin` must have the same number of dims");
+    const std::size_t stride = planes.shape(planes.ndim() - 1);
+    std::size_t cells = 1;
+    for (std::size_t d = 0; d < size.size(); ++d) {
         if (3 * margin[d] > size[d])
             throw nb::value_error("a margin is wider than the grid inside it");
+        cells *= size[d];
+    }
+    if (cells > stride) throw nb::value_error("`size` has more cells than a plane");
+    const std::size_t count = stride ? planes.size() / stride : 0;
     const nb::gil_scoped_release unlocked;
-    hotgrid::stencil::join_ends(static_cast<std::byte*>(buffer.data()), planes, size, margin,
-                                buffer.itemsize());
+    hotgrid::stencil::join_ends(static_cast<std::byte*>(planes.data()), count, stride, size,
+                                margin, planes.itemsize());
 }
+
+// A sweep that owns its lists; the tensors behind the pointers are their owner's to keep.
+class Sweeping {
+public:
+    Sweeping(std::uintptr_t kernel, const Sizes& first, const Sizes& second, Sizes strides,
+             std::size_t cells, std::size_t piece, std::size_t reach, std::size_t ahead,
+             std::size_t threads)
+        : strides_(std::move(strides)) {
+        for (const std::size_t at : first) first_.push_back(reinterpret_cast<void*>(at));
+        for (const std::size_t at : second) second_.push_back(reinterpret_cast<void*>(at));
+        work_ = {reinterpret_cast<void*>(kernel), {first_, second_}, strides_, cells,
+                 piece,                            reach,             ahead,    threads};
+        hotgrid::stencil::check(work_);
+    }
+    Sweeping(const Sweeping&) = delete;
+    Sweeping& operator=(const Sweeping&) = delete;
+
+    void run(std::size_t from, std::size_t steps) const {
+        const nb::gil_scoped_release unlocked;
+        hotgrid::stencil::sweep(work_, from, steps);
+    }
+
+private:
+    std::vector<void*> first_, second_;
+    Sizes strides_;
+    hotgrid::stencil::Sweep work_{};
+};
 
 }  // namespace
 
@@ -66,8 +95,14 @@ void bind_stencil(nb::module_& module) {
                "Generations of a two-state rule of eight neighbours, 32 cells to a word.");
     module.def("life_depth", &life_depth, nb::arg("grid"),
                "How many generations a call to `life` should take.");
-    module.def("join_ends", &join_ends, nb::arg("buffer"), nb::arg("margin"),
-               "Copy the far ends of padded grids into their margins, in place.");
-    module.def("join_ends", &join_ends, nb::arg("buffer"), nb::arg("margin"),
-               "Copy the far ends of padded grids into their margins, in place.");
+    module.def("join_ends", &join_ends, nb::arg("planes"), nb::arg("size"), nb::arg("margin"),
+               "Copy the far ends of padded grids, each laid out flat, into their margins.");
+    nb::class_<Sweeping>(module, "Sweep", "Many steps of a compiled kernel, cache by cache.")
+        .def(nb::init<std::uintptr_t, const Sizes&, const Sizes&, Sizes, std::size_t,
+                      std::size_t, std::size_t, std::size_t, std::size_t>(),
+             nb::arg("kernel"), nb::arg("first"), nb::arg("second"), nb::arg("strides"),
+             nb::arg("cells"), nb::arg("piece"), nb::arg("reach"), nb::arg("ahead"),
+             nb::arg("threads"))
+        .def("run", &Sweeping::run, nb::arg("from_"), nb::arg("steps"),
+             "Make steps, the first out of buffer 0 or 1.");
 }

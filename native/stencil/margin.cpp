@@ -29,10 +29,9 @@ void join_plane(std::byte* plane, std::span<const std::size_t> size,
 
 }  // namespace
 
-void join_ends(std::byte* data, std::size_t planes, std::span<const std::size_t> size,
+void join_ends(std::byte* data, std::size_t planes, std::size_t stride, std::span<const std::size_t> size,
                std::span<const std::size_t> margin, std::size_t item) {
-    std::size_t bytes = item;
-    for (const std::size_t n : size) bytes *= n;
+    const std::size_t bytes = stride * item;
     const auto work = [&](std::size_t begin, std::size_t end) {
         for (std::size_t p = begin; p < end; ++p)
             join_plane(data + p * bytes, size, margin, item);

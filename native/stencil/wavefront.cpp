@@ -34,13 +34,6 @@ constexpr std::array<Call, sizeof...(N)> calls(std::index_sequence<N...>) {
 
 constexpr auto by_count = calls(std::make_index_sequence<most_arguments + 1>{});
 
-// How far a thread goes before it turns to the next step: wide enough that the pieces are
-// not all edge, narrow enough that all steps of a pass stay in the cache.
-std::size_t advance_of(const Sweep& work) {
-    const std::size_t wanted = std::max(work.reach * 4, std::size_t{4096});
-    return (wanted + work.piece - 1) / work.piece * work.piece;
-}
-
 class Runner {
 public:
     Runner(const Sweep& work, std::size_t from) : work_(work), from_(from) {}
@@ -65,15 +58,14 @@ public:
     void stretch(std::ptrdiff_t begin, std::ptrdiff_t end, std::size_t steps) const {
         const auto all = std::ptrdiff_t(work_.cells), reach = std::ptrdiff_t(work_.reach);
         const bool low_edge = begin > 0, high_edge = end < all;
-        const auto ahead = std::ptrdiff_t(advance_of(work_));
+        const auto ahead = std::ptrdiff_t(work_.ahead);
         for (std::ptrdiff_t front = begin; front < end + std::ptrdiff_t(steps) * reach;
              front += ahead) {
             for (std::size_t t = 0; t < steps; ++t) {
                 const auto back = std::ptrdiff_t(t) * reach;
                 const std::ptrdiff_t low = begin + (low_edge ? back : 0);
                 const std::ptrdiff_t high = end - (high_edge ? back : 0);
-                // The last slab of a step reaches to its end, however far that is.
-                make(std::clamp(front - back, low, high),
+                            make(std::clamp(front - back, low, high),
                      std::clamp(front - back + ahead, low, high), t);
             }
         }
@@ -93,16 +85,17 @@ private:
     std::size_t from_;
 };
 
+}  // namespace
+
 void check(const Sweep& work) {
     const std::size_t count = work.strides.size();
     if (!work.kernel || count > most_arguments || work.arguments[0].size() != count ||
         work.arguments[1].size() != count)
         throw std::invalid_argument("a sweep needs a kernel and as many arguments as strides");
-    if (work.piece == 0 || work.cells % work.piece || work.reach % work.piece)
-        throw std::invalid_argument("`cells` and `reach` must be whole numbers of pieces");
+    if (work.piece == 0 || work.cells % work.piece || work.reach % work.piece ||
+        work.ahead == 0 || work.ahead % work.piece)
+        throw std::invalid_argument("`cells`, `reach` and `ahead` must be whole pieces");
 }
-
-}  // namespace
 
 void sweep(const Sweep& work, std::size_t from, std::size_t steps) {
     check(work);
@@ -111,7 +104,7 @@ void sweep(const Sweep& work, std::size_t from, std::size_t steps) {
     // Two gaps may not meet, and a stretch that is mostly gap wins nothing.
     const std::size_t shortest = std::max<std::size_t>(1, 4 * steps * work.reach / work.piece);
     const std::size_t threads = std::max<std::size_t>(
-        1, std::min({cpu::threads(), work.thread_limit, pieces / shortest}));
+        1, std::min({cpu::threads(), work.threads, pieces / shortest}));
     const auto edge = [&](std::size_t i) {
         return std::ptrdiff_t(pieces * i / threads * work.piece);
     };

@@ -25,14 +25,17 @@ struct Sweep {
     std::size_t cells;   // a whole number of pieces
     std::size_t piece;   // cells of one call
     std::size_t reach;   // cells a step looks, to either side
-    std::size_t thread_limit;
+    std::size_t ahead;   // cells of a step that are made before the next is turned to
+    std::size_t threads; // at most
 };
 
 // The most arguments a kernel may have.
 inline constexpr std::size_t most_arguments = 96;
 
-// Makes `steps` steps, the first out of buffer `from` (0 or 1). Runs on the pool.
 // Throws std::invalid_argument where the numbers do not fit each other.
+void check(const Sweep& work);
+
+// Makes `steps` steps, the first out of buffer `from` (0 or 1). Runs on the pool.
 void sweep(const Sweep& work, std::size_t from, std::size_t steps);
 
 }  // namespace hotgrid::stencil

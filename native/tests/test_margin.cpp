@@ -19,8 +19,8 @@ void joins(std::size_t planes, std::size_t rows, std::size_t columns, std::size_
             for (std::size_t c = n; c < columns + n; ++c)
                 grid[(p * tall + r) * wide + c] = cell(p, r, c);
     const std::size_t size[] = {tall, wide}, margin[] = {m, n};
-    hotgrid::stencil::join_ends(reinterpret_cast<std::byte*>(grid.data()), planes, size, margin,
-                                sizeof(int));
+    hotgrid::stencil::join_ends(reinterpret_cast<std::byte*>(grid.data()), planes, tall * wide, size,
+                                margin, sizeof(int));
     for (std::size_t p = 0; p < planes; ++p)
         for (std::size_t r = 0; r < tall; ++r)
             for (std::size_t c = 0; c < wide; ++c)

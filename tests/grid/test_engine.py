@@ -82,7 +82,7 @@ SIZE = Spread.size
         ({"size": (0, 8)}, r"one positive whole number for each dim, got \(0, 8\)"),
         ({"size": (8.0, 8)}, r"one positive whole number for each dim, got \(8\.0, 8\)"),
         ({"form": "paded"}, r"`form` 'paded' is unknown; did you mean `padded`\?"),
-        ({"form": "graph"}, "the form `graph` cannot run here: it records CUDA graphs and needs a GPU"),
+        ({"form": "graph"}, "`graph` cannot run here: it records CUDA graphs and needs a GPU"),
         ({"device": "gpu"}, "the device 'gpu' cannot be used here"),
         ({"device": "cuda:99"}, "the device 'cuda:99' cannot be used here"),
         ({"batch": 0}, "`batch` must be at least 1, got 0"),
@@ -292,7 +292,9 @@ def test_beyond_the_ends_of_a_bounded_field_lies_its_constant(form: str, rank: i
 
 def test_a_grid_smaller_than_the_radius_runs_by_rolling_alone():
     model = stepping(lambda s: {"u": s["u"][3, 0] + s["u"][0, -3]}, reach=3)
-    with pytest.raises(ArgumentError, match="the form `padded` cannot run here: it needs at least 3 cells"):
+    with pytest.raises(
+        ArgumentError, match="`padded` cannot run here: it needs at least 3 cells"
+    ):
         simulation(model, size=(2, 8), form="padded")
     u = torch.rand(2, 8)
     sim = simulation(model, size=(2, 8), state={"u": u})

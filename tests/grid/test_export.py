@@ -17,7 +17,7 @@ from hotgrid.grid import Simulation, pde
 from hotgrid.grid._export import check_export, export
 from hotgrid.grid._observations import Observations
 from hotgrid.grid._recorder import Recorder
-from hotgrid.grid._whole_file import whole_file
+from hotgrid.store import whole_file
 
 from .picture_models import ramp
 

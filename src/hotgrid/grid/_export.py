@@ -8,12 +8,12 @@ import numpy as np
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.store import whole_file
 
 from ._checks import near
 from ._observations import Observations
 from ._picture import Picture, need_matplotlib, solid_cells, view_name
 from ._vti import write_vti
-from ._whole_file import whole_file
 
 if TYPE_CHECKING:
     from ._simulation import Simulation

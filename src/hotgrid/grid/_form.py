@@ -22,7 +22,7 @@ from ._model import Field, Input, Model, State
 from ._neighbours import Look, Neighbours
 
 # Fewer cells do not pay for waking a thread, least of all where others need it too.
-_CELLS_PER_THREAD = 4096
+CELLS_PER_THREAD = 4096
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,9 @@ def _components(setting: Setting, field: Field, result: Mapping[str, object]) ->
     return [plane.to(setting.kept_as(field)) for plane in planes]
 
 
-def compile_step(function: Callable[..., object], setting: Setting) -> Callable[..., object]:
+def compile_step(
+    function: Callable[..., object], setting: Setting, threads: int | None = None
+) -> Callable[..., object]:
     """The function compiled for one static shape, or itself where that cannot be.
 
     Every simulation gets a code object of its own: torch counts recompilations for
@@ -169,22 +171,27 @@ def compile_step(function: Callable[..., object], setting: Setting) -> Callable[
         function.__defaults__,
         function.__closure__,
     )
-    threads = max(1, min(torch.get_num_threads(), setting.cells // _CELLS_PER_THREAD))
+    threads = threads or max(1, min(torch.get_num_threads(), setting.cells // CELLS_PER_THREAD))
     options: dict[str, Any] = {
         "max_fusion_size": current().compile.max_fusion_size,
         "cpp.threads": threads,
     }
     compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
-    return _FirstCall(compiled, function)
+    return FirstCall(compiled, function)
 
 
-class _FirstCall:
+class FirstCall:
     """A compiled function that falls back to the plain one if it cannot be compiled here."""
 
     def __init__(self, compiled: Callable[..., object], plain: Callable[..., object]) -> None:
         self.call = compiled
         self.plain = plain
         self.tried = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it turned out that it cannot be compiled here."""
+        return self.call is self.plain
 
     def __call__(self, *args: object) -> object:
         if self.tried:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
+from hotgrid.store import whole_file
 
 from ._picture import need_matplotlib
-from ._whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,30 +3,35 @@
 A shift along the last dim of a whole array is not vectorised on a CPU, a slice of
 a padded one is. The slice is taken of the plane laid out flat, so that a step is one
 long loop without rows; at the ends of a row it reads the next one, inside the margin,
-where it does no harm. Steps spoil the margin from the outside, and it is refreshed,
-uncompiled, every `depth` steps.
+where it does no harm. Steps spoil the margin from the outside, and it is refreshed
+every `depth` steps. Compiled steps are launched by the native core where it is there.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from hotgrid import _native
 
-from ._form import Setting, planes_of
+from ._form import FirstCall, Setting, compile_step, planes_of
 from ._model import State
 from ._neighbours import Look
-from ._tape import Tape, taped
-from ._two_buffers import Looks, TwoBufferForm
+from ._sweep import sweep_of
+from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
-# Fewer refreshes against more redundant cells; 4 measured best at 1024 x 1024.
-_DEPTH = 4
-# Cells of a grid whose step is about as long as the call that makes it, and the steps
-# from which on it pays to go round that call.
-_SHORT = 1 << 17
-_WORTH_TAPING = 32
+_PIECE = 256
+_DEPTHS = (1, 2, 4, 8)
+# What a step costs when that many are made while the cells are in the cache; measured
+# with D2Q9 on 1024 x 1024.
+_GAIN = {1: 1.0, 2: 0.88, 4: 0.76, 8: 0.7}
+# Bytes that the steps of a sweep may hold in a core's own cache.
+_CACHE = 3 << 18
+# What a refresh costs beside its copies, in numbers computed.
+_REFRESH = 10_000
 
 
 class PaddedForm(TwoBufferForm):
@@ -36,16 +41,19 @@ class PaddedForm(TwoBufferForm):
 
     def __init__(self, setting: Setting, depth: int | None = None) -> None:
         model = setting.model
-        # A constant margin would come alive if steps were let into it.
-        constant = any(field.outside is not None for field in model.fields)
-        self.depth = 1 if constant else max(1, depth or _DEPTH)
-        # A periodic margin repeats cells of the grid, so it cannot be wider than that.
-        while self.depth > 1 and not _inside_of(setting, self.depth):
-            self.depth -= 1
-        self._clean = 0
-        self._tapes: list[Tape] | None = None
+        self.depth = _fitting(setting, depth) if depth else _best_depth(setting)
+        margin = _margin(setting, self.depth)
         self._by_hand = setting.device.type == "cpu" and _native.available()
-        super().__init__(setting, _margin(setting, self.depth))
+        swept = setting.compiled and self._by_hand
+        self._piece = _piece(setting, margin) if swept else 0
+        super().__init__(setting, margin, tail=self._piece)
+        self._fixed = [self._extended(setting.inputs[known.name]) for known in model.inputs]
+        self._clean = 0
+        self._sweep: Any = None
+        self._outs: list[Views] = []
+        self._step: Any = None
+        if not swept:
+            self._prepare(self._cells)
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -69,80 +77,135 @@ class PaddedForm(TwoBufferForm):
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps, refreshing the margin when it is used up."""
-        if self._tapes is None and steps >= _WORTH_TAPING and self._is_short():
-            self._tapes = self._recorded(super().run)
         while steps > 0:
             if self._clean == 0:
                 self._refresh()
                 self._clean = self.depth
             now = min(steps, self._clean)
-            if self._tapes:
-                self._play(now)
-            else:
-                super().run(now)
+            self._advance(now)
             self._clean -= now
             steps -= now
 
-    def _is_short(self) -> bool:
-        """Whether a step takes less than the call that makes it."""
-        setting = self.setting
-        return setting.compiled and setting.device.type == "cpu" and setting.cells < _SHORT
+    @property
+    def _cells(self) -> int:
+        """How many cells lie between the ends that a step leaves out."""
+        return _computed(self._padded_size, self.setting.model.radius)
 
-    def _recorded(self, call: Callable[[int], None]) -> list[Tape]:
-        """The kernels of a step out of either buffer; empty where they cannot be had."""
-        kept = [[buffer.clone() for buffer in buffers] for buffers in self._buffers]
-        now, tapes = self._now, []
-        call(1)  # compiles
-        for old in range(2):
-            self._now = old
-            outs = [x for part in self._outs[1 - old] for views in part for x in views]
-            tapes.append(taped(lambda: call(1), outs))
-        self._now = now
-        for buffers, saved in zip(self._buffers, kept, strict=True):
-            for buffer, x in zip(buffers, saved, strict=True):
-                buffer.copy_(x)
-        return tapes if all(tapes) else []
-
-    def _play(self, steps: int) -> None:
+    def _advance(self, steps: int) -> None:
+        if self._piece and self._step is None:
+            self._sweep = self._swept()
+            if self._sweep is None:
+                self._piece = 0
+                tried = isinstance(self._step, FirstCall) and self._step.is_plain
+                self._prepare(self._cells, again=not tried)
+        if self._sweep is not None:
+            self._sweep.run(self._now, steps)
+            self._now = (self._now + steps) % 2
+            return
         for _ in range(steps):
-            for kernel, args in self._tapes[self._now]:  # pyright: ignore[reportOptionalSubscript]
-                kernel(*args)
+            self._call(self._now)
             self._now = 1 - self._now
 
-    def _looks(self) -> list[Looks]:
-        model = self.setting.model
-        slicing = _slicing(model.radius)
-        return [{kind.name: slicing for kind in (*model.fields, *model.inputs)}]
+    def _call(self, old: int) -> None:
+        with torch.no_grad():
+            self._step(self._buffers[old], self._outs[1 - old], self._fixed, self._params)
 
-    def _views(self, buffers: Sequence[Tensor]) -> list[list[list[Tensor]]]:
-        """All but the ends of every plane."""
-        look, here = _slicing(self.setting.model.radius), (0,) * self.setting.rank
-        return [
-            [
-                [look(plane, here) for plane in planes_of(buffer, self.setting.rank)]
-                for buffer in buffers
-            ]
+    def _prepare(self, cells: int, again: bool = True) -> None:
+        """Make ready a step of the first so many cells, compiled unless that was in vain."""
+        setting = replace(self.setting, compiled=self.setting.compiled and again)
+        kinds = (*setting.model.fields, *setting.model.inputs)
+        look = _slicing(setting.model.radius, cells)
+        here, rank = (0,) * setting.rank, setting.rank
+        self._outs = [
+            [[[look(x, here) for x in planes_of(buffer, rank)] for buffer in buffers]]
+            for buffers in self._buffers
         ]
+        looks: list[Looks] = [{kind.name: look for kind in kinds}]
+        threads = 1 if self._piece else None
+        self._step = compile_step(writing_step(setting, looks), setting, threads)
+
+    def _swept(self) -> Any:
+        """The core's sweep over a step that is compiled for one piece."""
+        self._prepare(self._piece)
+        kept = [[flat.clone() for flat in flats] for flats in self._flats]
+        made = sweep_of(
+            self._call,
+            [[x for views in self._outs[1 - old][0] for x in views] for old in (0, 1)],
+            [*self._flats[0], *self._flats[1], *self._fixed],
+            cells=self._cells,
+            piece=self._piece,
+            reach=_ends(self._padded_size, self.setting.model.radius),
+        )
+        for flats, saved in zip(self._flats, kept, strict=True):
+            for flat, x in zip(flats, saved, strict=True):
+                flat.copy_(x)
+        return made
 
     def _extended(self, x: Tensor) -> Tensor:
         """An input with its periodic margin."""
-        padded = [n + 2 * m for n, m in zip(self.setting.size, self.margin, strict=True)]
-        out = torch.empty(
-            (*x.shape[: -self.setting.rank], *padded), dtype=x.dtype, device=x.device
-        )
+        out = self._shaped(self._room(x.shape[: -self.setting.rank], x.dtype))
         self._inside(out).copy_(x)
         _wrap(out, self.margin)
         return out
 
     def _refresh(self) -> None:
-        fields = self.setting.model.fields
-        for field, buffer in zip(fields, self._buffers[self._now], strict=True):
+        for k, field in enumerate(self.setting.model.fields):
+            buffer = self._buffers[self._now][k]
             if field.outside is not None:
                 _fill(buffer, self.margin, field.outside)
             elif self._by_hand:
-                _native.core().join_ends(buffer, self.margin)
+                flat = self._flats[self._now][k]
+                _native.core().join_ends(flat, self._padded_size, self.margin)
             else:
                 _wrap(buffer, self.margin)
+
+
+def _ends(size: Sequence[int], radius: int) -> int:
+    """Cells at either end of a flat plane from which a step would look beyond it."""
+    return radius * sum(math.prod(size[k + 1 :]) for k in range(len(size)))
+
+
+def _computed(size: Sequence[int], radius: int) -> int:
+    """How many cells of a flat plane a step computes."""
+    return math.prod(size) - 2 * _ends(size, radius)
+
+
+def _piece(setting: Setting, margin: Sequence[int]) -> int:
+    """Cells of one call: about a thousand numbers, so that the call itself is nothing."""
+    size = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
+    numbers = sum(field.components for field in setting.model.fields)
+    wanted = max(_PIECE, 1024 // numbers // 64 * 64)
+    return min(wanted, _computed(size, setting.model.radius))
+
+
+def _fitting(setting: Setting, depth: int) -> int:
+    """The depth, or the largest below it that the grid allows."""
+    # A constant margin would come alive if steps were let into it.
+    if any(field.outside is not None for field in setting.model.fields):
+        return 1
+    # A periodic margin repeats cells of the grid, so it cannot be wider than that.
+    return next((d for d in range(depth, 1, -1) if _inside_of(setting, d)), 1)
+
+
+def _best_depth(setting: Setting) -> int:
+    """The depth that costs least: cells computed twice against refreshes and the cache."""
+    model = setting.model
+    numbers = sum(field.components for field in model.fields)
+    cells = math.prod(setting.size)
+    width = 2 * sum(f.components * setting.kept_as(f).itemsize for f in model.fields)
+    width += sum(known.components * setting.kept_as(known).itemsize for known in model.inputs)
+
+    def cost(depth: int) -> float:
+        """Time of a step in units of a number computed; about a nanosecond."""
+        margin = _margin(setting, depth)
+        shares = [2 * m / n for n, m in zip(setting.size, margin, strict=True)]
+        padded = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
+        held = width * (depth + 1) * _ends(padded, model.radius)
+        gain = _GAIN[depth] if held <= _CACHE < width * cells else 1.0
+        work = numbers * cells * math.prod(1 + share for share in shares) * gain
+        return work + (_REFRESH + numbers * cells * sum(shares) / 2) / depth
+
+    return min((d for d in _DEPTHS if _fitting(setting, d) == d), key=cost)
 
 
 def _inside_of(setting: Setting, depth: int) -> bool:
@@ -159,16 +222,16 @@ def _margin(setting: Setting, depth: int) -> tuple[int, ...]:
     return (*before, min(depth * radius, last + radius))
 
 
-def _slicing(radius: int) -> Look:
+def _slicing(radius: int, cells: int) -> Look:
     """Look by slicing a plane laid out flat, `[..., *1, cells]`: it keeps its rank."""
 
     def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
         rank = len(offset)
         strides = [math.prod(plane.shape[plane.ndim - rank + k + 1 :]) for k in range(rank)]
-        ends = radius * sum(strides)
-        there = ends + sum(o * stride for o, stride in zip(offset, strides, strict=True))
-        flat = plane.flatten(-rank)
-        seen = flat.narrow(-1, there, flat.shape[-1] - 2 * ends)
+        there = radius * sum(strides) + sum(
+            o * stride for o, stride in zip(offset, strides, strict=True)
+        )
+        seen = plane.flatten(-rank).narrow(-1, there, cells)
         return seen.unflatten(-1, (*[1] * (rank - 1), -1))
 
     return look

@@ -8,10 +8,10 @@ import numpy as np
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.store import whole_file
 
 from ._checks import near
 from ._colours import Colours, colours_of
-from ._whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

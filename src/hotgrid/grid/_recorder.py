@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.store import whole_file
 
 from ._picture import Picture
-from ._whole_file import whole_file
 
 if TYPE_CHECKING:
     from ._simulation import Simulation

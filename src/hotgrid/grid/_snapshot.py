@@ -7,9 +7,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from hotgrid.errors import ArgumentError
+from hotgrid.store import whole_file
 
 from ._model import State
-from ._whole_file import whole_file
 
 _FORMAT = "hotgrid state 1"
 

@@ -7,13 +7,14 @@ that computes several rows reads them once, and shares what their results have i
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
-from ._form import Setting, planes_of
+from ._form import Setting, compile_step, planes_of
 from ._model import Field, Input
 from ._neighbours import Look
 from ._roll import shifting
-from ._two_buffers import Looks, TwoBufferForm
+from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 
 class StripForm(TwoBufferForm):
@@ -24,6 +25,9 @@ class StripForm(TwoBufferForm):
     def __init__(self, setting: Setting, rows: int | None = None) -> None:
         self.rows = rows or _rows_together(setting)
         super().__init__(setting, (0,) * setting.rank)
+        self._outs = [self._views(buffers) for buffers in self._buffers]
+        self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
+        self._step = compile_step(writing_step(setting, self._looks()), setting)
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -39,6 +43,14 @@ class StripForm(TwoBufferForm):
         light = numbers <= 2 and setting.model.radius > 0
         return setting.compiled and setting.device.type == "cuda" and light
 
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps."""
+        with torch.no_grad():
+            for _ in range(steps):
+                old, new = self._now, 1 - self._now
+                self._step(self._buffers[old], self._outs[new], self._fixed, self._params)
+                self._now = new
+
     def _looks(self) -> list[Looks]:
         kinds = (*self.setting.model.fields, *self.setting.model.inputs)
         return [
@@ -46,7 +58,7 @@ class StripForm(TwoBufferForm):
             for row in range(self.rows)
         ]
 
-    def _views(self, buffers: Sequence[Tensor]) -> list[list[list[Tensor]]]:
+    def _views(self, buffers: Sequence[Tensor]) -> Views:
         """One row of every strip."""
         rank = self.setting.rank
         return [

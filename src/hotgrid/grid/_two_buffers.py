@@ -4,18 +4,20 @@ Results go into views made once and passed in, because torch turns several write
 one tensor inside a graph into many masked copies.
 """
 
-from abc import abstractmethod
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from ._form import Form, Setting, compile_step, stepped
+from ._form import Form, Setting, stepped
 from ._model import State
 from ._neighbours import Look
 
 Looks = Mapping[str, Look]
 """How to look at every field and input, by name."""
+Views = list[list[list[Tensor]]]
+"""Where a step writes: for every part of the grid, every field, every component."""
 
 
 class TwoBufferForm(Form):
@@ -24,28 +26,22 @@ class TwoBufferForm(Form):
     Arguments:
         setting: What is run.
         margin: Cells beyond the grid along each axis, at both ends.
+        tail: Cells beyond the end of every plane that nobody owns.
     """
 
-    def __init__(self, setting: Setting, margin: Sequence[int]) -> None:
+    def __init__(self, setting: Setting, margin: Sequence[int], tail: int = 0) -> None:
         super().__init__(setting)
         self.margin = tuple(margin)
-        model = setting.model
-        kept = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
-        self._buffers = [
+        self._tail = tail
+        self._flats = [
             [
-                torch.zeros(
-                    (*setting.batch, field.components, *kept),
-                    dtype=setting.kept_as(field),
-                    device=setting.device,
-                )
-                for field in model.fields
+                self._room((*setting.batch, field.components), setting.kept_as(field))
+                for field in setting.model.fields
             ]
             for _ in range(2)
         ]
-        self._outs = [self._views(buffers) for buffers in self._buffers]
-        self._fixed = [self._extended(setting.inputs[known.name]) for known in model.inputs]
+        self._buffers = [[self._shaped(flat) for flat in flats] for flats in self._flats]
         self._params = list(setting.params.values())
-        self._step = compile_step(self._traced(), setting)
         self._now = 0
 
     def load(self, state: State) -> None:
@@ -62,51 +58,54 @@ class TwoBufferForm(Form):
             for field, buffer in zip(self.setting.model.fields, buffers, strict=True)
         }
 
-    def run(self, steps: int) -> None:
-        """Advance by a number of steps."""
-        with torch.no_grad():
-            for _ in range(steps):
-                old, new = self._now, 1 - self._now
-                self._step(self._buffers[old], self._outs[new], self._fixed, self._params)
-                self._now = new
+    @property
+    def _padded_size(self) -> list[int]:
+        return [n + 2 * m for n, m in zip(self.setting.size, self.margin, strict=True)]
 
-    @abstractmethod
-    def _views(self, buffers: Sequence[Tensor]) -> list[list[list[Tensor]]]:
-        """Where a step writes: for every part of the grid, every field, every component."""
+    def _room(self, leading: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """Zeros for planes laid out flat, `[*leading, cells and tail]`."""
+        cells = math.prod(self._padded_size) + self._tail
+        return torch.zeros((*leading, cells), dtype=dtype, device=self.setting.device)
 
-    @abstractmethod
-    def _looks(self) -> list[Looks]:
-        """How a step looks, for every part of the grid."""
-
-    def _extended(self, x: Tensor) -> Tensor:
-        """An input as the buffers are laid out."""
-        return x
+    def _shaped(self, flat: Tensor) -> Tensor:
+        """The cells of flat planes, `[*leading, *padded]`."""
+        size = self._padded_size
+        return flat.narrow(-1, 0, math.prod(size)).unflatten(-1, size)
 
     def _inside(self, buffer: Tensor) -> Tensor:
         for dim, m in enumerate(self.margin, start=-self.setting.rank):
             buffer = buffer.narrow(dim, m, buffer.shape[dim] - 2 * m)
         return buffer
 
-    def _traced(self) -> Callable[..., None]:
-        setting, parts = self.setting, self._looks()
-        model = setting.model
 
-        def step(
-            fields: Sequence[Tensor],
-            outs: Sequence[Sequence[Sequence[Tensor]]],
-            fixed: Sequence[Tensor],
-            params: Sequence[Tensor],
-        ) -> None:
-            for looks, part in zip(parts, outs, strict=True):
-                planes = stepped(
-                    setting,
-                    dict(zip([field.name for field in model.fields], fields, strict=True)),
-                    dict(zip([known.name for known in model.inputs], fixed, strict=True)),
-                    dict(zip(setting.params, params, strict=True)),
-                    looks,
-                )
-                for views, components in zip(part, planes, strict=True):
-                    for out, plane in zip(views, components, strict=True):
-                        out.copy_(plane)
+def writing_step(setting: Setting, parts: Sequence[Looks]) -> Callable[..., None]:
+    """A step from one buffer to the other, to be compiled.
 
-        return step
+    Arguments:
+        setting: What is run.
+        parts: How to look, for every part of the grid.
+
+    Returns:
+        A function of fields, `Views` of the other buffer, inputs and parameters.
+    """
+    model = setting.model
+
+    def step(
+        fields: Sequence[Tensor],
+        outs: Sequence[Sequence[Sequence[Tensor]]],
+        fixed: Sequence[Tensor],
+        params: Sequence[Tensor],
+    ) -> None:
+        for looks, part in zip(parts, outs, strict=True):
+            planes = stepped(
+                setting,
+                dict(zip([field.name for field in model.fields], fields, strict=True)),
+                dict(zip([known.name for known in model.inputs], fixed, strict=True)),
+                dict(zip(setting.params, params, strict=True)),
+                looks,
+            )
+            for views, components in zip(part, planes, strict=True):
+                for out, plane in zip(views, components, strict=True):
+                    out.copy_(plane)
+
+    return step

@@ -7,6 +7,7 @@ neither mass nor momentum), every collision is `equilibrium + relaxed(h)`.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid._checks import near
 
 from ._lattice import Lattice
-from ._moments import combined
+from ._moments import combined, equilibrium_parts
 
 
 class Collision(ABC):
@@ -40,6 +41,39 @@ class Collision(ABC):
             omega: The rate of relaxation, 1 / tau; 0-d or `[*space]`.
         """
 
+    def rates(self, omega: Tensor) -> tuple[Any, Any] | None:
+        """Where even and odd parts of all pairs relax at one rate each, those rates.
+
+        A collision that says them takes fewer operations; None for all others.
+        """
+        return None
+
+
+def relaxed_pairs(
+    lattice: Lattice,
+    g: Sequence[Tensor],
+    excess: Tensor,
+    momentum: Sequence[Tensor],
+    velocity: Sequence[Tensor],
+    rates: tuple[Any, Any],
+) -> list[Tensor]:
+    """A whole collision without force, of even and odd parts at a rate each.
+
+    It is `equilibrium + relaxed(h)` with the deviation never written out.
+    """
+    even_rate, odd_rate = rates
+    rest, parts = equilibrium_parts(lattice, excess, momentum, velocity, *rates)
+    found = [(1 - even_rate) * g[0] + rest] * lattice.count
+    for (i, o), (even, odd) in zip(lattice.pairs, parts, strict=True):
+        if even_rate is odd_rate:
+            found[i] = (1 - even_rate) * g[i] + (even + odd)
+            found[o] = (1 - even_rate) * g[o] + (even - odd)
+            continue
+        change = (0.5 * even_rate) * (g[i] + g[o]) - even
+        turn = (0.5 * odd_rate) * (g[i] - g[o]) - odd
+        found[i], found[o] = g[i] - (change + turn), g[o] - (change - turn)
+    return found
+
 
 @dataclass(frozen=True)
 class BGK(Collision):
@@ -56,6 +90,10 @@ class BGK(Collision):
         """The deviation times `1 - omega`."""
         keep = 1 - omega
         return [keep * plane for plane in h]
+
+    def rates(self, omega: Tensor) -> tuple[Any, Any]:
+        """One for both."""
+        return omega, omega
 
 
 @dataclass(frozen=True)
@@ -81,13 +119,17 @@ class TRT(Collision):
         self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
     ) -> list[Tensor]:
         """Even and odd parts of every pair, each at its rate."""
-        omega_odd = 1 / (self.magic / (1 / omega - 0.5) + 0.5)
+        _, omega_odd = self.rates(omega)
         half_even, half_odd = 0.5 * (1 - omega), 0.5 * (1 - omega_odd)
         found = [(1 - omega) * h[0]] * lattice.count
         for i, o in lattice.pairs:
             even, odd = half_even * (h[i] + h[o]), half_odd * (h[i] - h[o])
             found[i], found[o] = even + odd, even - odd
         return found
+
+    def rates(self, omega: Tensor) -> tuple[Any, Any]:
+        """That of the viscosity, and that which the magic number gives."""
+        return omega, 1 / (self.magic / (1 / omega - 0.5) + 0.5)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hotgrid.grid._model import Field, Input, Model, Planes, State
 from hotgrid.grid._neighbours import Neighbours
 
 from ._boundary import MARKS, Boundary, Face, Number, Shape, Site, own_name, spread
-from ._collision import Collision, find_collision
+from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
 from ._moments import at_equilibrium, equilibrium, half_source, is_zero, moments
 
@@ -137,8 +137,11 @@ class LatticeModel(Model):
                 m if is_zero(x) else m + 0.5 * x for m, x in zip(momentum, force, strict=True)
             ]
         density = 1 + excess
-        volume = 1 / density
+        volume = density.reciprocal()
         velocity = [m * volume for m in momentum]
+        rates = None if force else self.collision.rates(omega)
+        if rates is not None:
+            return relaxed_pairs(lattice, g, excess, momentum, velocity, rates)
         base = equilibrium(lattice, excess, momentum, velocity)
         h = [plane - eq for plane, eq in zip(g, base, strict=True)]
         if force:

@@ -75,19 +75,48 @@ def equilibrium(
         >>> len(equilibrium(D2Q9, zero, [zero, zero], [zero, zero]))
         9
     """
+    rest, parts = equilibrium_parts(lattice, excess, momentum, velocity)
+    found = [rest] * lattice.count
+    for (i, o), (even, odd) in zip(lattice.pairs, parts, strict=True):
+        found[i], found[o] = even + odd, even - odd
+    return found
+
+
+def equilibrium_parts(
+    lattice: Lattice,
+    excess: Tensor,
+    momentum: Sequence[Tensor],
+    velocity: Sequence[Tensor],
+    even_rate: Any = 1.0,
+    odd_rate: Any = 1.0,
+) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+    """Equilibrium as even and odd parts of opposite populations, times a rate each.
+
+    A rate goes into factors that are there anyway, so it costs nothing.
+
+    Arguments:
+        lattice: The lattice.
+        excess: Density minus one, `[*space]`.
+        momentum: Density times velocity along each axis, `[*space]` each.
+        velocity: Velocity along each axis, `[*space]` each.
+        even_rate: What the population at rest and the even parts are multiplied by.
+        odd_rate: What the odd parts are multiplied by.
+
+    Returns:
+        The population at rest, and an even and an odd part for each pair of the lattice.
+    """
     energy = momentum[0] * velocity[0]
     for m, u in zip(momentum[1:], velocity[1:], strict=True):
         energy = energy + m * u
     base = excess - 1.5 * energy
-    weighted = {w: w * base for w in lattice.weights}
-    found = [weighted[w] for w in lattice.weights]
-    for i, o in lattice.pairs:
+    weighted = {w: (w * even_rate) * base for w in lattice.weights}
+    parts = []
+    for i, _ in lattice.pairs:
         w, c = lattice.weights[i], lattice.velocities[i]
         along = combined(c, momentum)
-        even = weighted[w] + (4.5 * w) * (along * combined(c, velocity))
-        odd = (3 * w) * along
-        found[i], found[o] = even + odd, even - odd
-    return found
+        even = weighted[w] + (4.5 * w * even_rate) * (along * combined(c, velocity))
+        parts.append((even, (3 * w * odd_rate) * along))
+    return weighted[lattice.weights[0]], parts
 
 
 def half_source(

@@ -9,7 +9,7 @@ import torch
 
 from hotgrid._version import __version__
 from hotgrid.grid._checks import checked_device
-from hotgrid.grid._whole_file import whole_file
+from hotgrid.store import whole_file
 
 from ._row import Row
 
