@@ -80,15 +80,23 @@ def test_the_core_refuses_to_write_where_it_reads():
         _native.core().life(words, words, 8, 12, True, 1)
 
 
-def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step():
-    """In a process of its own: whether Triton interprets is decided when it is imported."""
-    script = Path(__file__).with_name("triton_twins.py")
+def run_apart(script: str, **environment: str) -> str:
+    """In a process of its own: how Triton works is decided when it is imported."""
     done = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
+        [sys.executable, str(Path(__file__).with_name(script))],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "16 cases, wrong: []" in done.stdout
+    return done.stdout
+
+
+def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step():
+    found = run_apart("triton_twins.py", TRITON_INTERPRET="1")
+    assert "16 cases, wrong: []" in found
+
+
+def test_kernels_for_the_gpu_compile(tmp_path: Path):
+    assert "8 kernels" in run_apart("triton_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
