@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 import hotgrid.grid
+from hotgrid.cluster import Communicator, Mesh, run_ranks
 from hotgrid.config import override
 from hotgrid.grid import Model, Neighbours, Simulation
 from hotgrid.grid._padded import PaddedForm
@@ -199,6 +200,33 @@ def test_every_form_that_can_run_it_has_the_bits_of_whole_arrays(subject: Subjec
         assert_same(twin.state, reference(subject, 20))
         sim.reset()
         assert_same(sim.state, reference(subject, 0))
+
+
+@every_model
+@pytest.mark.parametrize(("mesh", "depth"), [("2", 3), ("1x2", 1), ("2x2", 2), ("3x1", 2)])
+def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(
+    subject: Subject, mesh: str, depth: int
+):
+    if len(subject.size) < len(mesh.split("x")):
+        mesh, depth = mesh.replace("1x", "").replace("x1", "").replace("2x2", "4"), 1
+
+    def part(communicator: Communicator) -> tuple[Any, ...]:
+        form = "padded" if depth == 2 else None
+        sim = subject.simulation(
+            mesh=mesh, depth=depth, communicator=communicator, form=form, seed=0
+        )
+        sim.run(13)
+        twin = sim.fork()
+        sim.run(7)
+        twin.run(7)
+        return sim.state, twin.state, sim.observe()
+
+    alone = subject.simulation()
+    alone.run(20)
+    for state, forked, observed in run_ranks(Mesh(mesh).ranks, part):
+        assert_same(state, reference(subject, 20))
+        assert_same(forked, reference(subject, 20))
+        assert observed == alone.observe()
 
 
 @every_model

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 from hotgrid.config import override
-from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.errors import ArgumentError
 from hotgrid.grid import (
     Field,
     Input,
@@ -96,11 +96,6 @@ SIZE = Spread.size
 def test_what_does_not_fit_is_refused_in_clear_words(options: dict[str, Any], text: str):
     with pytest.raises(ArgumentError, match=text):
         simulation(**options)
-
-
-def test_a_mesh_needs_a_part_that_is_not_there():
-    with pytest.raises(MissingPartError, match=r"`mesh` needs hotgrid\.cluster"):
-        simulation(mesh=object())
 
 
 @pytest.mark.parametrize(

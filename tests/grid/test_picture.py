@@ -189,3 +189,16 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingPartError, match=r"pip install hotgrid\[plot\]"):
         draw(ramp())
+
+
+def test_the_lid_of_a_cavity_is_drawn_on_top():
+    from hotgrid.grid import lbm
+
+    sim = Simulation(lbm.Cavity(), size=(32, 32), compiled=False)
+    sim.run(40, progress=False)
+    lid, floor = sim.view("speed")[-1].mean(), sim.view("speed")[0].mean()
+    assert lid > 5 * floor
+    low, high = Picture(sim, "speed").figure.axes[0].get_ylim()
+    assert low < high
+    low, high = Picture(Simulation(pde.Heat(), size=(8, 8)), "u").figure.axes[0].get_ylim()
+    assert low > high

@@ -32,6 +32,8 @@ class Case:
     record: Path | None = None
     export: tuple[str, ...] = ()
     every: int | None = None
+    mesh: str | None = None
+    depth: int | None = None
 
 
 def case_of(model: str, options: Mapping[str, object]) -> Case:
@@ -186,4 +188,6 @@ _READERS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "record": ("a film, such as film.mp4", _path),
     "export": ("formats, such as npz,png", _words),
     "every": ("a whole number of at least 1", _whole(1)),
+    "mesh": ("ranks along each axis, such as 2x2", _text),
+    "depth": ("a whole number of at least 1", _whole(1)),
 }

@@ -70,6 +70,8 @@ def run(
     record: Path | None = None,
     export: str | None = None,
     every: int | None = None,
+    mesh: str | None = None,
+    depth: int | None = None,
     resume: bool = False,
     json: bool = False,
 ) -> None:
@@ -90,6 +92,8 @@ def run(
         record: Film the run into this .mp4 or .gif; a bare name lies in --out.
         export: Write at the end any of npz, csv, png, vti, separated by commas.
         every: Steps between frames, rows and saved states; by default 200 rows, one state.
+        mesh: Cut the grid over ranks, such as 2x2; they are started here unless torchrun did.
+        depth: With --mesh, steps between two exchanges; by default as many as pay.
         resume: Go on from the state that was last saved in --out.
         json: Print one JSON object instead of a table.
     """
@@ -107,12 +111,18 @@ def run(
         "record": record,
         "export": export,
         "every": every,
+        "mesh": mesh,
+        "depth": depth,
     }
     case = case_of(model, options)
     # Not before: a misspelled option need not wait for torch.
-    from ._run import perform
+    from ._run import perform, start_ranks
 
+    if start_ranks(case):
+        return
     outcome = perform(case, resume=resume)
+    if not outcome.spoken:
+        return
     console = Terminal(highlight=False)
     if json:
         console.out(dumps(outcome.plain(), indent=2, ensure_ascii=False), highlight=False)

@@ -1,7 +1,9 @@
 """One run from its case: everything is checked first, then it runs, then it writes."""
 
 import contextlib
-from dataclasses import dataclass
+import sys
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ class Outcome:
         observables: At the end.
         files: What was written.
         copy_bandwidth: Of the device, in bytes a second; None when no step was made.
+        spoken: Whether it is for this process to tell of it.
     """
 
     simulation: "grid.Simulation"
@@ -34,6 +37,7 @@ class Outcome:
     observables: dict[str, Any]
     files: list[Path]
     copy_bandwidth: float | None
+    spoken: bool = True
 
     @property
     def share(self) -> float:
@@ -67,6 +71,23 @@ class Outcome:
         }
 
 
+def start_ranks(case: Case) -> bool:
+    """Start the ranks of a mesh and wait for them, where nobody has done so yet.
+
+    Raises:
+        SystemExit: A rank failed; it has said why.
+    """
+    if case.mesh is None or hg.cluster.launched():
+        return False
+    ranks = hg.cluster.Mesh(case.mesh).ranks
+    if ranks == 1:
+        return False
+    code = hg.cluster.launch(ranks, sys.argv[1:])
+    if code:
+        raise SystemExit(code)
+    return True
+
+
 def perform(case: Case, *, resume: bool) -> Outcome:
     """Run a case to its end and write what it asks for.
 
@@ -74,6 +95,20 @@ def perform(case: Case, *, resume: bool) -> Outcome:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
     simulation = _prepared(case, resume)
+    with contextlib.ExitStack() as scratch:
+        spoken = hg.cluster.speaks()
+        if not spoken:
+            # All ranks take part in gathering; what the others would write is dropped.
+            folder = Path(scratch.enter_context(tempfile.TemporaryDirectory()))
+            case = replace(
+                case,
+                out=case.out and folder / "out",
+                record=case.record and folder / case.record.name,
+            )
+        return replace(_performed(case, simulation, resume), spoken=spoken)
+
+
+def _performed(case: Case, simulation: "grid.Simulation", resume: bool) -> Outcome:
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
     seen = _observing(case, simulation, every, resume)
@@ -108,6 +143,8 @@ def _prepared(case: Case, resume: bool) -> "grid.Simulation":
         device=case.device,
         dtype=getattr(torch, case.dtype),
         storage=getattr(torch, case.storage) if case.storage else None,
+        mesh=case.mesh,
+        depth=case.depth,
     )
     if case.view is not None:
         simulation.view(case.view)

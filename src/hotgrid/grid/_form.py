@@ -96,6 +96,35 @@ class Form(ABC):
     def run(self, steps: int) -> None:
         """Advance by a number of steps, without waiting for the device."""
 
+    def fresh(self) -> "Form":
+        """Another form of this kind, with buffers of its own."""
+        return type(self)(self.setting)
+
+    def touched(self) -> None:  # noqa: B027  most keep nothing beside the state
+        """Hear that what `read` gave was written into."""
+
+    def own(self) -> State:
+        """The part of the state that is kept here; not to be written to."""
+        return self.read()
+
+    def restore(self, own: State) -> None:
+        """Go back to what `own` gave."""
+        self.load(own)
+
+    def everywhere(self, here: bool) -> bool:
+        """Whether something is so here and wherever else the grid is kept."""
+        return here
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first cell that is kept here."""
+        return (0,) * self.setting.rank
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is for this process to show and to write things."""
+        return True
+
 
 def planes_of(x: Tensor, rank: int) -> list[Tensor]:
     """The components of `[..., components, *space]`, as views."""

@@ -179,6 +179,8 @@ class Model(ABC):
     """Whether a gradient through a step means something."""
     picture: str = ""
     """The view shown when none is asked for; by default the first."""
+    y_up: bool = False
+    """Whether pictures begin with the first row at the bottom, as a flow's do."""
 
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
 

@@ -106,7 +106,7 @@ class Pace:
         simulation = self._simulation
         more = made != self._goal
         if simulation.step_count % self._check_every == 0 or not more:
-            if finite(self._form.read()):
+            if self._form.everywhere(finite(self._form.own())):
                 self._remember()
             else:
                 self._unstable()
@@ -125,39 +125,40 @@ class Pace:
         return more
 
     def _remember(self) -> None:
-        self._good = {name: x.clone() for name, x in self._form.read().items()}
+        self._good = {name: x.clone() for name, x in self._form.own().items()}
         self._good_at = self._simulation.step_count
 
     def _unstable(self) -> NoReturn:
         """Walk again from the last good state to the first bad step, and stop before it."""
         simulation, form = self._simulation, self._form
         step, last = self._good_at, self._good
-        if not finite(last):
-            name, cell = first_bad_cell(last, len(simulation.size))
+        if not form.everywhere(finite(last)):
+            name, cell = self._bad_cell(last)
             raise UnstableError(
                 f"the field `{name}` of {type(simulation.model).__name__} was not finite when "
                 f"the run began, at step {step}, first at cell {cell}"
             )
-        form.load(last)
+        form.restore(last)
         while True:
             form.run(1)
             step += 1
-            state = {name: x.clone() for name, x in form.read().items()}
-            if not finite(state) or step > simulation.step_count:
+            state = {name: x.clone() for name, x in form.own().items()}
+            if not form.everywhere(finite(state)) or step > simulation.step_count:
                 break
             last = state
-        form.load(last)
+        form.restore(last)
         simulation.step_count = step - 1
-        name, cell = first_bad_cell(state, len(simulation.size))
-        seen = {
-            field.name: simulation._seen(field, last[field.name])
-            for field in simulation.model.fields
-        }
+        name, cell = self._bad_cell(state)
+        cause = simulation.model.cause(simulation.state)
         raise UnstableError(
             f"the field `{name}` of {type(simulation.model).__name__} is no longer finite "
             f"after step {step}, first at cell {cell}; the simulation holds the state of step "
-            f"{step - 1}. Likely cause: {simulation.model.cause(seen)}"
+            f"{step - 1}. Likely cause: {cause}"
         )
+
+    def _bad_cell(self, own: State) -> tuple[str, tuple[int, ...]]:
+        name, cell = first_bad_cell(own, len(self._simulation.size))
+        return name, tuple(c + o for c, o in zip(cell, self._form.offset, strict=False))
 
 
 def finite(state: State) -> bool:

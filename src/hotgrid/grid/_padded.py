@@ -75,6 +75,10 @@ class PaddedForm(TwoBufferForm):
         super().load(state)
         self._clean = 0
 
+    def touched(self) -> None:
+        """The margin no longer repeats the grid."""
+        self._clean = 0
+
     def run(self, steps: int) -> None:
         """Advance by a number of steps, refreshing the margin when it is used up."""
         while steps > 0:

@@ -63,6 +63,8 @@ class Picture:
             self._axes.set_ylabel(self.view)
         else:
             self._drawn = _image(self.figure, self._axes, numbers, self._colours)
+            if simulation.model.y_up:
+                self._axes.invert_yaxis()
         self._when.set_text(self._moment())
         self._still: Any = None
 

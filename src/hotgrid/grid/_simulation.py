@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.config import current
-from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.errors import ArgumentError
 
 from ._checks import check_memory, checked_device, checked_size, named_tensors, near
 from ._form import Form, Setting
@@ -18,11 +19,13 @@ from ._pace import CHECK_EVERY, Pace, goal_of
 from ._padded import PaddedForm
 from ._progress import Progress
 from ._roll import GraphForm, RollForm
-from ._snapshot import read_snapshot, write_snapshot
+from ._snapshot import read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
 from ._strips import StripForm
 
 if TYPE_CHECKING:
+    from hotgrid.cluster import Communicator, Mesh
+
     from ._picture import Picture
 
 # The first of these that can run a setting and wins there is taken.
@@ -39,7 +42,8 @@ class Simulation:
             those left out come from the model's initial state.
         seed: Seeds the initial state.
         device: Where it runs; by default the GPU if there is one.
-        mesh: Reserved for runs over several devices.
+        mesh: How the grid is cut over ranks, such as `"2x2"`; every rank makes the same
+            simulation. See `hotgrid.cluster`.
         dtype: The floating type of arithmetic.
         storage: The floating type fields are kept in; by default `dtype`.
         batch: How many independent runs go side by side in one kernel; None is one
@@ -48,6 +52,9 @@ class Simulation:
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
             model has of its own; by default what is fastest there.
         compiled: Whether steps are compiled; by default as the settings say.
+        depth: With a mesh, the steps between two exchanges of margins; by default as many
+            as pay.
+        communicator: With a mesh, the ranks; by default those that were started together.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -66,7 +73,7 @@ class Simulation:
         state: Mapping[str, Tensor] | None = None,
         seed: int = 0,
         device: str | torch.device | None = None,
-        mesh: None = None,
+        mesh: "Mesh | str | Sequence[int] | None" = None,
         *,
         dtype: torch.dtype = torch.float32,
         storage: torch.dtype | None = None,
@@ -74,11 +81,9 @@ class Simulation:
         inputs: Mapping[str, Tensor] | None = None,
         form: str | None = None,
         compiled: bool | None = None,
+        depth: int | None = None,
+        communicator: "Communicator | None" = None,
     ) -> None:
-        if mesh is not None:
-            raise MissingPartError(
-                "`mesh` needs hotgrid.cluster, which this version does not have; leave it out"
-            )
         self.model = model
         self.size = checked_size(model, size)
         self.seed = seed
@@ -114,7 +119,13 @@ class Simulation:
             },
             compiled=enabled,
         )
-        self._form = _chosen_form(self._setting, form)
+        inside = partial(_chosen_form, name=form)
+        if mesh is None:
+            self._form = inside(self._setting)
+        else:
+            from ._cut import cut_form
+
+            self._form = cut_form(self._setting, mesh, depth, communicator, inside)
         # Whoever gave the state may go on to write into it.
         self._given = {name: torch.as_tensor(x).clone() for name, x in (state or {}).items()}
         self.reset()
@@ -202,7 +213,7 @@ class Simulation:
         """
         goal = goal_of(steps, time, self.model.time_step, until is not None)
         pace = Pace(self, goal, check_every, until)
-        with Progress(self, goal, show=progress) as bar:
+        with Progress(self, goal, show=progress if self._form.speaks else False) as bar:
             self.speed = pace.go(bar.update)
         return self.speed
 
@@ -268,8 +279,8 @@ class Simulation:
         twin.__dict__.update(self.__dict__)
         twin._callbacks = []
         twin.speed = None
-        twin._form = type(self._form)(self._setting)
-        twin._form.load({name: x.clone() for name, x in self._form.read().items()})
+        twin._form = self._form.fresh()
+        twin._form.restore({name: x.clone() for name, x in self._form.own().items()})
         return twin
 
     def save(self, path: str | Path) -> Path:
@@ -279,6 +290,8 @@ class Simulation:
             The path of the file.
         """
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
+        if not self._form.speaks:
+            return snapshot_path(Path(path))
         return write_snapshot(Path(path), state, self._identity(), self.step_count)
 
     def load(self, path: str | Path) -> None:
@@ -294,7 +307,11 @@ class Simulation:
 
     def bytes_per_step(self) -> int:
         """Bytes that one step must read and write: fields twice, inputs once."""
-        fields = sum(2 * x.numel() * x.element_size() for x in self._form.read().values())
+        setting = self._setting
+        fields = sum(
+            2 * setting.cells * field.components * setting.kept_as(field).itemsize
+            for field in setting.model.fields
+        )
         fixed = sum(x.numel() * x.element_size() for x in self._setting.inputs.values())
         return fields + fixed
 

@@ -16,7 +16,7 @@ _FORMAT = "hotgrid state 1"
 
 def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps: int) -> Path:
     """Write a state; the name gets a suffix if it has none."""
-    path = _with_suffix(path)
+    path = snapshot_path(path)
     notes = {**identity, "format": _FORMAT, "steps": str(steps)}
     try:
         with whole_file(path) as aside:
@@ -28,7 +28,7 @@ def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps:
 
 def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     """The state and the step count of a file that belongs to this model and grid."""
-    path = _with_suffix(path)
+    path = snapshot_path(path)
     try:
         with safe_open(path, framework="pt") as file:
             notes = file.metadata() or {}
@@ -48,5 +48,5 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     return state, int(notes["steps"])
 
 
-def _with_suffix(path: Path) -> Path:
+def snapshot_path(path: Path) -> Path:
     return path if path.suffix else path.with_suffix(".safetensors")

@@ -41,6 +41,7 @@ class LatticeModel(Model):
     """
 
     picture = "speed"
+    y_up = True
     # What follows from the grid; None until the model is fitted to one.
     _of_grid: Mapping[str, float] | None = None
 

@@ -1,0 +1,139 @@
+"""A grid cut over ranks: what holds beside equal bits, with ranks in threads and processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from hotgrid.cluster import Alone, Communicator, run_ranks
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid import Field, Model, Simulation, lbm, pde
+
+
+def test_a_mesh_of_one_is_the_whole_grid():
+    whole = Simulation(pde.Heat(), size=(12, 16), compiled=False)
+    alone = Simulation(pde.Heat(), size=(12, 16), compiled=False, mesh="1x1")
+    for sim in (whole, alone):
+        sim.run(9, progress=False)
+    assert torch.equal(whole.state["u"], alone.state["u"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"mesh": "2x"}, "mesh `2x` must be whole numbers"),
+        ({"mesh": "2x2"}, "mesh `2x2` needs 4 ranks, but 1 were started"),
+        ({"mesh": "1x1x1"}, "mesh `1x1x1` has 3 axes, but the grid has 2"),
+        ({"mesh": "1", "depth": 0}, "`depth` must be at least 1, got 0"),
+    ],
+)
+def test_what_does_not_fit_is_said(options, said: str):
+    with pytest.raises(ArgumentError, match=said):
+        Simulation(pde.Heat(), size=(12, 16), compiled=False, communicator=Alone(), **options)
+
+
+def test_margins_that_do_not_fit_are_said_on_every_rank():
+    def part(communicator: Communicator) -> str:
+        with pytest.raises(ArgumentError, match="a margin of 5 does not fit") as caught:
+            Simulation(
+                pde.Heat(), size=(8, 8), compiled=False, mesh="2", depth=5,
+                communicator=communicator,
+            )  # fmt: skip
+        return str(caught.value)
+
+    assert len(set(run_ranks(2, part))) == 1
+
+
+class Mixed(Model):
+    fields = (Field("u"), Field("v", outside=0.0))
+
+    def step(self, state, inputs, params):
+        return {"u": state["u"][0, 1], "v": state["v"][0, 1]}
+
+
+def test_ends_that_are_joined_for_some_fields_only_cannot_be_cut():
+    with pytest.raises(ArgumentError, match="cannot be cut over a mesh"):
+        Simulation(Mixed(), size=(8, 8), compiled=False, mesh="1", communicator=Alone())
+
+
+def test_a_deeper_margin_sends_fewer_messages():
+    def sent(depth: int) -> list[int]:
+        def part(communicator: Communicator) -> int:
+            sim = Simulation(
+                pde.Heat(), size=(32, 32), compiled=False, mesh="2x2", depth=depth,
+                communicator=communicator,
+            )  # fmt: skip
+            sim.run(16, progress=False)
+            return sim._form.halo.traffic.messages
+
+        return run_ranks(4, part)
+
+    assert sent(1) == [64] * 4
+    assert sent(8) == [8] * 4
+
+
+def test_a_state_saved_by_many_is_taken_up_by_one(tmp_path: Path):
+    def part(communicator: Communicator) -> Path:
+        sim = Simulation(
+            lbm.Cavity(), size=(24, 24), compiled=False, mesh="2x1", communicator=communicator
+        )
+        sim.run(10, progress=False)
+        return sim.save(tmp_path / "state")
+
+    paths = run_ranks(2, part)
+    assert paths[0] == paths[1]
+    one, whole = (Simulation(lbm.Cavity(), size=(24, 24), compiled=False) for _ in range(2))
+    one.load(paths[0])
+    one.run(10, progress=False)
+    whole.run(20, progress=False)
+    assert torch.equal(one.state["f"], whole.state["f"])
+
+
+def test_what_blows_up_on_one_rank_stops_all_of_them_and_names_the_cell():
+    def part(communicator: Communicator) -> tuple[str, int]:
+        start = torch.zeros(16, 16)
+        start[12, 5] = 1e38
+        sim = Simulation(
+            pde.Wave(), size=(16, 16), state={"u": start}, compiled=False, mesh="2",
+            communicator=communicator,
+        )  # fmt: skip
+        sim.state = {"v": start * 3}
+        with pytest.raises(UnstableError) as caught:
+            sim.run(2000, progress=False, check_every=10)
+        return str(caught.value), sim.step_count
+
+    (first, steps), (_, others) = run_ranks(2, part)
+    assert steps == others
+    assert "no longer finite" in first
+
+
+SCRIPT = """
+import sys, torch, hotgrid as hg
+sim = hg.Simulation(hg.lbm.Karman(), size=(48, 64), mesh="2x1", compiled=False, device="cpu")
+sim.run(12, progress=False)
+sim.save(sys.argv[1])
+"""
+
+
+def test_processes_that_torchrun_started_find_each_other(tmp_path: Path):
+    script = tmp_path / "street.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*command, "--nproc-per-node=2", str(script), str(tmp_path / "cut")],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    whole, cut = (
+        Simulation(lbm.Karman(), size=(48, 64), compiled=False, device="cpu") for _ in range(2)
+    )
+    whole.run(12, progress=False)
+    cut.load(tmp_path / "cut")
+    assert torch.equal(whole.state["f"], cut.state["f"])
