@@ -1,0 +1,29 @@
+"""`hotgrid run --mesh`: real ranks from one command."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_a_mesh_starts_its_ranks_and_writes_the_same_files(tmp_path: Path):
+    """Two real processes; only the first talks and writes."""
+    command = [sys.executable, "-m", "hotgrid", "-c", "compile.enabled=off", "run", "heat"]
+    command += ["--size", "24x16", "--steps", "30", "--export", "npz,csv"]
+    outs = [tmp_path / "cut", tmp_path / "whole"]
+    said = []
+    for out, more in zip(outs, (["--mesh", "2x1"], []), strict=True):
+        done = subprocess.run(
+            [*command, "--out", str(out), *more], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        said.append(done.stdout)
+    assert said[0].count("Heat on 24x16") == 1
+    for name in ("fields.npz", "observables.csv"):
+        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
+
+
+def test_a_mesh_that_does_not_fit_is_said(tmp_path: Path):
+    command = [sys.executable, "-m", "hotgrid", "run", "heat", "--mesh", "2y2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "mesh `2y2` must be whole numbers" in done.stderr
