@@ -13,16 +13,28 @@ from ._version import __version__ as __version__
 if TYPE_CHECKING:
     from . import (
         cli as cli,
+        cluster as cluster,
         config as config,
         contracts as contracts,
         errors as errors,
         grid as grid,
         kernels as kernels,
+        store as store,
         tensors as tensors,
     )
     from .grid import Simulation as Simulation, lbm as lbm, life as life, pde as pde
 
-_ROOMS = ("cli", "config", "contracts", "errors", "grid", "kernels", "tensors")
+_ROOMS = (
+    "cli",
+    "cluster",
+    "config",
+    "contracts",
+    "errors",
+    "grid",
+    "kernels",
+    "store",
+    "tensors",
+)
 _SHORT = {"Simulation": "grid", "lbm": "grid", "life": "grid", "pde": "grid"}
 
 

@@ -14,6 +14,8 @@ EXPECTED_BASES = {
     "ArgumentError": ValueError,
     "DimensionError": IndexError,
     "UnstableError": ArithmeticError,
+    "StoreError": OSError,
+    "DamagedError": OSError,
     "MissingPartError": ImportError,
 }
 

@@ -75,6 +75,20 @@ Examples:
   hotgrid validate --device cuda --html truth.html
 """
 
+_PLAN_EPILOGUE = """\
+Nothing of the size that is planned is made here. Devices are named (H200, B200,
+H100, A100, MI300X, ...), described by memory and copy bandwidth, or `local`:
+this machine as --calibrate measured it. A plan chooses the mesh and the steps
+between two exchanges; `hotgrid run --mesh --depth` takes them.
+
+Examples:
+  hotgrid plan karman --size 131072x131072 --devices 64xH200 --link 450GB/s,3us
+  hotgrid plan heat --size 8192x8192 --devices "16x(80GB,3TB/s)" --link 400Gb/s,5us
+  hotgrid plan karman --devices 512xH100 --link 50GB/s,5us --plot scaling.png
+  hotgrid plan karman --calibrate --check
+  hotgrid plan karman --size 4096x4096 --devices 4xlocal --json
+"""
+
 _COMPLETION_EPILOGUE = """\
 Examples:
   hotgrid completion bash --install
@@ -118,6 +132,12 @@ def build() -> App:
         name="run",
         help="Run a model; write pictures, films, fields and observables.",
         help_epilogue=_RUN_EPILOGUE,
+    )
+    app.command(
+        "hotgrid.cli._plan:plan",
+        name="plan",
+        help="Say what a model needs and how fast it is on many devices.",
+        help_epilogue=_PLAN_EPILOGUE,
     )
     app.command(
         "hotgrid.cli._validate:validate",

@@ -7,6 +7,8 @@
     ├── ArgumentError (ValueError)          an argument of a public function is wrong
     │   └── DimensionError (IndexError)     a dimension or index does not exist
     ├── UnstableError (ArithmeticError)     a simulation is no longer finite
+    ├── StoreError (OSError)                files could not be written or read back
+    │   └── DamagedError                    a file is not what was written
     └── MissingPartError (ImportError)      a part that is not installed was needed
 
 Catch `HotgridError` to catch them all. Each also derives from the built-in
@@ -18,9 +20,11 @@ from ._tree import (
     ConfigError as ConfigError,
     ContractError as ContractError,
     ContractSyntaxError as ContractSyntaxError,
+    DamagedError as DamagedError,
     DimensionError as DimensionError,
     HotgridError as HotgridError,
     MissingPartError as MissingPartError,
     ShapeMismatch as ShapeMismatch,
+    StoreError as StoreError,
     UnstableError as UnstableError,
 )

@@ -52,6 +52,14 @@ class UnstableError(HotgridError, ArithmeticError):
     """A simulation is no longer finite; the text says when, where and the likely cause."""
 
 
+class StoreError(HotgridError, OSError):
+    """Files could not be written or read back; what was there before is as it was."""
+
+
+class DamagedError(StoreError):
+    """A file is not what was written: cut short, changed, or a part of it is missing."""
+
+
 class MissingPartError(HotgridError, ImportError):
     """Something that is not installed was needed; the text says how to get it."""
 
