@@ -22,7 +22,7 @@ def test_a_mesh_starts_its_ranks_and_writes_the_same_files(tmp_path: Path):
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
 
 
-def test_a_mesh_that_is_none_is_said:
+def test_a_mesh_that_is_none_is_said():
     command = [sys.executable, "-m", "hotgrid", "run", "heat", "--mesh", "2y2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
