@@ -83,7 +83,7 @@ between two exchanges; `hotgrid run --mesh --depth` takes them.
 
 Examples:
   hotgrid plan karman --size 131072x131072 --devices 64xH200 --link 450GB/s,3us
-  hotgrid plan heat --size 8192x8192 --devices "16x(80GB,3TB/s)" --link 400Gb/s,5us
+  hotgrid plan heat --devices "16x(80GB,3TB/s)" --link 400Gb/s,5us
   hotgrid plan karman --devices 512xH100 --link 50GB/s,5us --plot scaling.png
   hotgrid plan karman --calibrate --check
   hotgrid plan karman --size 4096x4096 --devices 4xlocal --json

@@ -1,0 +1,217 @@
+"""`hotgrid plan`: memory, step time and scaling on devices that need not be here."""
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+import hotgrid as hg
+from hotgrid.errors import ArgumentError
+
+from ._case import Case, Dtype, case_of
+from ._grid import _pairs
+from ._plan_text import (
+    JITTER,
+    Report,
+    calibration_lines,
+    check_lines,
+    plain_report,
+    report_lines,
+)
+from ._terminal import Terminal
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import (
+        Calibration,
+        Device,
+        Link,
+        Plan,
+        Schedule,
+    )
+
+    from ._plan_model import Checked
+
+_MOST_SIMULATED = 1 << 16
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def plan(
+    model: str | None = None,
+    /,
+    *,
+    size: str | None = None,
+    devices: str | None = None,
+    link: str | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
+    dtype: Dtype | None = None,
+    storage: Dtype | None = None,
+    mesh: str | None = None,
+    depth: int | None = None,
+    json: bool = False,
+    plot: Path | None = None,
+    calibrate: bool = False,
+    check: bool = False,
+) -> None:
+    """Say what a model would need and how fast it would be on many devices.
+
+    Args:
+        model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
+        size: The grid, such as 131072x131072; by default the model's own.
+        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for this machine.
+        link: Bandwidth out of a device and latency, such as 450GB/s,3us.
+        set_: One option of the model; repeatable.
+        dtype: The type of arithmetic; by default float32.
+        storage: The type in which fields are kept; by default that of arithmetic.
+        mesh: The only mesh to weigh, such as 8x8; by default all of them.
+        depth: The only depth to weigh: steps between two exchanges.
+        json: Print one JSON object instead of tables.
+        plot: Draw the scaling curves into this .png, .svg or .pdf.
+        calibrate: Measure this machine first, and the model on it, and remember it.
+        check: Compare predictions for 1, 2 and 4 ranks on this machine with short runs.
+    """
+    options = {"size": size, "set": _pairs(set_) or None, "dtype": dtype}
+    options |= {"storage": storage, "mesh": mesh, "depth": depth}
+    case = case_of(model, options) if model is not None else None
+    _expect_sense(case, devices, plot, calibrate, check)
+    from ._plan_model import checks, model_key, model_of
+
+    found = hg.cluster.load_calibration()
+    saved: Path | None = None
+    if calibrate:
+        found = _calibrated(case, found)
+        saved = found.save()
+    report = None
+    if devices is not None and case is not None:
+        report = _report(case, devices, link, found)
+    compared: list[Checked] = []
+    if check and case is not None:
+        if found is None:
+            raise ArgumentError("`--check` needs a measured machine: add `--calibrate`")
+        compared = list(checks(case, found, case.size or tuple(model_of(case).size)))
+    console = Terminal(highlight=False, soft_wrap=True)
+    if json:
+        plain: dict[str, Any] = plain_report(report) if report else {}
+        if calibrate and found is not None:
+            plain["calibration"] = found.plain()
+        if check:
+            plain["check"] = [each.plain() for each in compared]
+        console.out(dumps(plain, indent=2, ensure_ascii=False), highlight=False)
+    else:
+        lines: list[str] = []
+        if calibrate and found is not None:
+            lines += calibration_lines(found, model_key(case) if case else None, saved)
+        if report is not None and case is not None:
+            lines += report_lines(case, report)
+        lines += check_lines(compared)
+        console.out("\n".join(lines), highlight=False)
+    if plot is not None and report is not None and case is not None:
+        from ._plan_plot import draw_scaling
+
+        draw_scaling(plot, f"{case.model} on {report.plan.device.name}", report)
+
+
+def _expect_sense(
+    case: Case | None, devices: str | None, plot: Path | None, calibrate: bool, check: bool
+) -> None:
+    """Refuse what cannot be meant before torch is loaded."""
+    if case is None and (not calibrate or devices is not None or check):
+        raise ArgumentError(
+            "say which model, such as `hotgrid plan karman --devices 64xH200 "
+            "--link 450GB/s,3us`; only `--calibrate` goes without"
+        )
+    if devices is None and not calibrate and not check:
+        raise ArgumentError(
+            "say on what, such as `--devices 64xH200 --link 450GB/s,3us`, `--devices "
+            "64x(80GB,3TB/s)`, or `--devices 4xlocal` for machines like this one"
+        )
+    if plot is not None and (plot.suffix.lower() not in _SUFFIXES or devices is None):
+        raise ArgumentError(
+            f"`--plot {plot}` must end in {', '.join(_SUFFIXES)} and needs `--devices`"
+        )
+
+
+def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration":
+    from ._plan_model import measured_speed, model_key
+
+    found = hg.cluster.calibrate()
+    if before is not None and before.machine == found.machine:
+        for name, speed in before.models.items():
+            found = found.with_model(name, speed)
+    return found.with_model(model_key(case), measured_speed(case, found)) if case else found
+
+
+def _report(case: Case, devices: str, link: str | None, found: "Calibration | None") -> Report:
+    from ._plan_model import job_of, model_key, model_of
+
+    room = hg.cluster
+    key = model_key(case)
+    known = room.known_devices()
+    if found is not None:
+        known["local"] = found.device(key)
+    elif devices.strip().lower().endswith("local"):
+        raise ArgumentError(
+            f"`--devices {devices}` needs measured figures of this machine: add `--calibrate`"
+        )
+    count, device = room.parse_devices(devices, known)
+    share, source = _share(found, key, device)
+    size = case.size or tuple(model_of(case).size)
+    job = job_of(case, size, share)
+    joined = _joined(link, device, count, found)
+    weighed = {"mesh": case.mesh, "depth": case.depth}
+    best = room.best_plan(job, device, joined, count, **weighed)
+    counts = sorted({2**k for k in range(count.bit_length())} | {count})
+    return Report(
+        size=size,
+        plan=best,
+        overlapped=room.best_plan(job, device, joined, count, **weighed, overlap=True),
+        share_source=source,
+        strong=room.strong_scaling(job, device, joined, counts, depth=case.depth),
+        weak=room.weak_scaling(job, device, joined, counts, best.best.block, depth=case.depth),
+        simulated=_simulated(best) if 1 < count <= _MOST_SIMULATED else None,
+    )
+
+
+def _share(found: "Calibration | None", key: str, device: "Device") -> tuple[float, str]:
+    """The part of a copy's bandwidth to count with, and where it is from."""
+    from ._plan_model import ASSUMED_SHARE
+
+    speed = found.models.get(key) if found is not None else None
+    # What a processor reaches says nothing about a GPU.
+    if found is not None and speed and (device.name == "local" or found.kind == "cuda"):
+        return speed.share, f"measured on {found.date}, {found.machine}"
+    return ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
+
+
+def _joined(
+    link: str | None, device: "Device", count: int, found: "Calibration | None"
+) -> "Link":
+    if link is not None:
+        return hg.cluster.parse_link(link)
+    if device.name == "local" and found is not None and found.link is not None:
+        return found.link
+    if count == 1:
+        return hg.cluster.Link(device.bandwidth, 0.0)
+    raise ArgumentError(
+        "say what joins the devices: `--link 450GB/s,3us` (NVLink of an H200) or "
+        "`--link 400Gb/s,5us` (a network card for each)"
+    )
+
+
+def _simulated(plan: "Plan") -> "tuple[Schedule, Schedule]":
+    best = plan.best
+    cycles = max(10, 200 // best.depth)
+    plain, overlapped = (
+        hg.cluster.simulate_schedule(
+            best.mesh,
+            hg.cluster.rounds_of(best, plan.job, plan.link),
+            (best.compute + best.packing) * best.depth,
+            interior=best.interior * best.depth,
+            overlap=overlap,
+            jitter=JITTER,
+            cycles=cycles,
+            periodic=plan.job.periodic,
+        )
+        for overlap in (False, True)
+    )
+    return plain, overlapped

@@ -1,0 +1,221 @@
+"""What the planner has to know of a model, and short runs that measure it."""
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import hotgrid as hg
+from hotgrid.errors import ArgumentError, HotgridError, UnstableError
+
+from ._case import Case
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
+    from hotgrid.grid import Model
+
+# What compiled steps of most models reach of a copy on a GPU, where nobody has measured.
+ASSUMED_SHARE = 0.9
+_SMALL_CELLS = (2**12, 2**14, 2**16)
+_LARGE_CELLS = {"cpu": 2**20, "cuda": 2**24}
+_MEASURE_SECONDS = 1.0
+# A flow on a grid too coarse for it does not live long.
+_MOST_STEPS = 500
+_BATCHES = 4
+_CHECK_SECONDS = 3.0
+_CHECK_LIMIT = 600.0
+
+
+def model_of(case: Case) -> "Model":
+    """The model of a case, with its options."""
+    return hg.grid.build_model(hg.grid.find_model(case.model), case.set)
+
+
+def model_key(case: Case) -> str:
+    """Under which name the speed of a model is remembered."""
+    options = [f"{name}={value}" for name, value in sorted(case.set.items())]
+    types = case.dtype if case.storage in (None, case.dtype) else f"{case.dtype}/{case.storage}"
+    return " ".join([case.model, types, *options])
+
+
+def job_of(case: Case, size: tuple[int, ...], share: float) -> "Job":
+    """What a model costs on a grid of any size; nothing of that size is made.
+
+    Raises:
+        ArgumentError: The model does not run on such a grid, or cannot be cut.
+    """
+    import torch
+
+    model = model_of(case)
+    if len(size) not in model.ranks:
+        ranks = " or ".join(map(str, model.ranks))
+        shown = "x".join(map(str, size))
+        raise ArgumentError(
+            f"{case.model} runs in {ranks} dims, but `--size {shown}` has {len(size)}"
+        )
+    model.check(size)
+    running = model.fitted(size)
+    stored = running.stored_size(size)
+    kept = getattr(torch, case.storage or case.dtype)
+
+    def width(kinds: Any) -> int:
+        return sum(kind.components * (kind.dtype or kept).itemsize for kind in kinds)
+
+    fields, inputs = width(running.fields), width(running.inputs)
+    joined = {field.outside is None for field in running.fields}
+    if len(joined) > 1:
+        raise ArgumentError(
+            f"{case.model} joins the ends for some fields and not for others; it cannot be cut"
+        )
+    return hg.cluster.Job(
+        size=tuple(stored),
+        bytes_moved_per_cell=2 * fields + inputs,
+        # Two buffers, and the last state that is known to be good.
+        bytes_stored_per_cell=3 * fields + inputs,
+        bytes_sent_per_cell=fields,
+        reach=lambda depth: running.reach(depth, len(stored)),
+        periodic=joined.pop(),
+        share=share,
+        updates_per_cell=math.prod(size) / math.prod(stored),
+    )
+
+
+def scaled_size(size: tuple[int, ...], cells: int) -> tuple[int, ...]:
+    """A grid of the same shape with at most so many cells, halved or doubled in every axis."""
+    while math.prod(size) > cells and min(size) >= 16:
+        size = tuple(n // 2 for n in size)
+    while math.prod(size) * 2 ** len(size) <= cells:
+        size = tuple(n * 2 for n in size)
+    return size
+
+
+def measured_speed(case: Case, found: "Calibration") -> "ModelSpeed":
+    """Run a model for a second on a large grid and on the smallest that it takes."""
+    size = case.size or tuple(model_of(case).size)
+    most = _LARGE_CELLS[found.kind]
+    large, large_bytes = _seconds_per_step(case, scaled_size(size, most), found.kind)
+    small, small_bytes = _smallest(case, size, found.kind)
+    # Two points of a line: what is left of a step when its bytes are taken away.
+    rate = (large_bytes - small_bytes) / max(large - small, 1e-9)
+    return hg.cluster.ModelSpeed(
+        share=rate / found.copy_bandwidth,
+        step_overhead=max(0.0, small - small_bytes / rate),
+    )
+
+
+def _smallest(case: Case, size: tuple[int, ...], kind: str) -> tuple[float, int]:
+    """A step on a grid so small that its bytes do not count; some models need more room."""
+    for cells in _SMALL_CELLS[:-1]:
+        with contextlib.suppress(ArgumentError, UnstableError):
+            return _seconds_per_step(case, scaled_size(size, cells), kind)
+    return _seconds_per_step(case, scaled_size(size, _SMALL_CELLS[-1]), kind)
+
+
+def _seconds_per_step(case: Case, size: tuple[int, ...], kind: str) -> tuple[float, int]:
+    import torch
+
+    simulation = hg.grid.Simulation(
+        model_of(case),
+        size,
+        device=kind,
+        dtype=getattr(torch, case.dtype),
+        storage=getattr(torch, case.storage) if case.storage else None,
+    )
+    trial = simulation.run(20, progress=False)
+    steps = int(_MEASURE_SECONDS * trial.steps_per_second)
+    steps = max(20, min(_MOST_STEPS, steps)) // _BATCHES
+    speeds = [simulation.run(steps, progress=False) for _ in range(_BATCHES)]
+    # The best, as for the bandwidth of a copy that it is held against.
+    best = max(speed.steps_per_second for speed in speeds)
+    return 1 / best, trial.bytes_per_step
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A prediction beside what was measured.
+
+    Attributes:
+        predicted: By the planner.
+        size: The grid.
+        measured: Seconds for one step.
+        crowded: Whether there were more ranks than cores.
+    """
+
+    predicted: "Estimate"
+    size: tuple[int, ...]
+    measured: float
+    crowded: bool
+
+    @property
+    def error(self) -> float:
+        """How far the prediction is off, as a part of what was measured."""
+        return self.predicted.step_time / self.measured - 1
+
+    def plain(self) -> dict[str, Any]:
+        """The object of `plan --json`."""
+        return {
+            "ranks": self.predicted.mesh.ranks,
+            "mesh": str(self.predicted.mesh),
+            "depth": self.predicted.depth,
+            "size": list(self.size),
+            "predicted_seconds_per_step": self.predicted.step_time,
+            "measured_seconds_per_step": self.measured,
+            "error": self.error,
+            "more_ranks_than_cores": self.crowded,
+        }
+
+
+def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator[Checked]":
+    """Predict runs of 1, 2 and 4 ranks on this machine, run them, and compare.
+
+    The single rank tells how much the machine has changed since it was measured. Ranks on
+    one machine share its memory. Where there are more of them than cores, a message waits
+    until its ranks have their turn.
+
+    Raises:
+        HotgridError: The ranks could not be run.
+    """
+    speed = found.models.get(model_key(case))
+    if found.link is None or speed is None:
+        raise ArgumentError(
+            "`--check` needs measured speeds of this model and of a link between two ranks "
+            "here: add `--calibrate`"
+        )
+    for ranks in (1, 2, 4):
+        if ranks > 2 * found.cores:
+            return
+        grid = scaled_size(size, _LARGE_CELLS[found.kind])
+        job = job_of(case, grid, speed.share)
+        crowd = max(1.0, ranks / found.cores) if found.kind == "cpu" else 1.0
+        link = hg.cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
+        device = found.device(model_key(case))
+        plan = hg.cluster.best_plan(
+            job,
+            device.shared(ranks) if found.kind == "cpu" else device,
+            link,
+            ranks,
+            depth=case.depth,
+        )
+        measured = _measured_run(case, grid, plan.best, found.kind)
+        yield Checked(plan.best, grid, measured, crowd > 1)
+
+
+def _measured_run(case: Case, size: tuple[int, ...], best: "Estimate", kind: str) -> float:
+    steps = max(4 * best.depth, min(5000, int(_CHECK_SECONDS / best.step_time)))
+    arguments = ["run", case.model, "--size", "x".join(map(str, size)), "--device", kind]
+    arguments += ["--mesh", str(best.mesh), "--depth", str(best.depth)]
+    arguments += ["--steps", str(steps - steps % best.depth + 1), "--dtype", case.dtype]
+    arguments += ["--storage", case.storage] if case.storage else []
+    arguments += [part for k, v in case.set.items() for part in ("--set", f"{k}={v}")]
+    said = hg.cluster.run_module(
+        best.mesh.ranks, "hotgrid", [*arguments, "--json"], _CHECK_LIMIT
+    )
+    try:
+        speed = json.loads(said[said.index("{") :])["speed"]
+    except (ValueError, KeyError):
+        sys.stderr.write(said)
+        raise HotgridError("the ranks printed something else than a result") from None
+    return 1 / speed["steps_per_second"]

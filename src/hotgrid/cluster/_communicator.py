@@ -1,0 +1,199 @@
+"""`Communicator`: what a rank needs to talk to the others, and `Alone`, which has none."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+from ._handles import named
+
+Reduction = Literal["sum", "max"]
+
+
+class Message(NamedTuple):
+    """A tensor on its way to another rank or from it.
+
+    Attributes:
+        tensor: What leaves, or where to put what arrives; contiguous, of any dtype.
+        peer: The other rank.
+        tag: Tells messages between the same two ranks apart.
+    """
+
+    tensor: Tensor
+    peer: int
+    tag: int = 0
+
+
+class Pending(ABC):
+    """Messages under way; their tensors must be left alone until `wait` returns."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when all have left and all have arrived."""
+
+
+class Communicator(ABC):
+    """One rank's end of a group of ranks.
+
+    Every rank of the group holds its own, and all call the same methods in the same
+    order. Methods change tensors in place and know no gradients; the functions of the room
+    (`all_reduce`, `all_gather`, ...) are the differentiable ones.
+
+    Attributes:
+        rank: Which of the ranks this is, from 0.
+        size: How many there are.
+        device: Where small tensors of its own live.
+        checking: Whether ranks compare shapes before each differentiable collective. It
+            costs one more message round each, and turns a hang into an error.
+        name: How compiled code finds it.
+    """
+
+    def __init__(self, rank: int, size: int, device: torch.device, checking: bool) -> None:
+        self.rank = rank
+        self.size = size
+        self.device = device
+        self.checking = checking
+        self.name = named(self)
+
+    @abstractmethod
+    def post(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending:
+        """Begin to send and to receive, without waiting."""
+
+    @abstractmethod
+    def all_reduce(self, x: Tensor, op: Reduction = "sum") -> None:
+        """Put the sum or the largest over all ranks into `x`, on every rank."""
+
+    @abstractmethod
+    def reduce(self, x: Tensor, target: int) -> None:
+        """Put the sum over all ranks into `x` on rank `target`, and anything elsewhere."""
+
+    @abstractmethod
+    def broadcast(self, x: Tensor, source: int) -> None:
+        """Put what rank `source` has in `x` into it on every rank."""
+
+    @abstractmethod
+    def all_gather(self, x: Tensor) -> Tensor:
+        """Return the `x` of all ranks, `[size, *x.shape]`."""
+
+    @abstractmethod
+    def reduce_scatter(self, x: Tensor) -> Tensor:
+        """Return the sum over all ranks of the own part of `x`, `[size, *part]`."""
+
+    @abstractmethod
+    def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
+        """Return parts of a flat `x` from every rank: so many elements each way."""
+
+    @abstractmethod
+    def barrier(self) -> None:
+        """Return when every rank has come here."""
+
+    def send(self, x: Tensor, target: int, tag: int = 0) -> None:
+        """Send a tensor, and wait until it has left."""
+        self.post([Message(x, target, tag)], []).wait()
+
+    def receive(self, x: Tensor, source: int, tag: int = 0) -> None:
+        """Wait until a tensor has arrived in `x`."""
+        self.post([], [Message(x, source, tag)]).wait()
+
+    def gather_json(self, value: Any) -> list[Any]:
+        """Return small values of all ranks, on every rank.
+
+        Args:
+            value: Anything that JSON holds; it comes back as JSON has it.
+
+        Example:
+            >>> Alone().gather_json({"rank": 0, "size": (2, 3)})
+            [{'rank': 0, 'size': [2, 3]}]
+        """
+        text = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        length = torch.tensor([len(text)], device=self.device)
+        lengths = self.all_gather(length).flatten().tolist()
+        padded = torch.zeros(max(lengths), dtype=torch.uint8, device=self.device)
+        padded[: len(text)] = text
+        rows = self.all_gather(padded).cpu()
+        return [
+            json.loads(bytes(row[:n].tolist())) for row, n in zip(rows, lengths, strict=True)
+        ]
+
+    def agree(self, call: str, *facts: Any) -> None:
+        """Do nothing if all ranks make the same call, or if nobody checks.
+
+        Args:
+            call: Its name.
+            facts: What must be equal on all ranks, such as the dtype and the shape.
+
+        Raises:
+            ArgumentError: They differ; the text shows every rank. All ranks raise it.
+
+        Example:
+            >>> Alone(checking=True).agree("all_reduce", torch.float32, (3, 4))
+        """
+        if not self.checking:
+            return
+        calls = self.gather_json(", ".join([call, *map(str, facts)]))
+        if len(set(calls)) > 1:
+            lines = [f"  rank {rank}: {text}" for rank, text in enumerate(calls)]
+            raise ArgumentError(
+                "ranks make different calls, and would wait for each other:\n"
+                + "\n".join(lines)
+            )
+
+
+class Alone(Communicator):
+    """The communicator of a single rank: everything is already where it should be.
+
+    Example:
+        >>> alone = Alone()
+        >>> alone.rank, alone.size
+        (0, 1)
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> alone.all_reduce(x)
+        >>> x
+        tensor([1., 2.])
+    """
+
+    def __init__(self, device: torch.device | str = "cpu", *, checking: bool = False) -> None:
+        super().__init__(0, 1, torch.device(device), checking)
+
+    def post(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending:
+        """Refuse: there is nobody to send to."""
+        if sends or receives:
+            raise ArgumentError(
+                f"there is no rank {(*sends, *receives)[0].peer} here: a single rank has "
+                "nobody to send to or to receive from"
+            )
+        return _Done()
+
+    def all_reduce(self, x: Tensor, op: Reduction = "sum") -> None:
+        """Leave `x` as it is."""
+
+    def reduce(self, x: Tensor, target: int) -> None:
+        """Leave `x` as it is."""
+
+    def broadcast(self, x: Tensor, source: int) -> None:
+        """Leave `x` as it is."""
+
+    def all_gather(self, x: Tensor) -> Tensor:
+        """Return a copy of `x`, `[1, *x.shape]`."""
+        return x.clone()[None]
+
+    def reduce_scatter(self, x: Tensor) -> Tensor:
+        """Return a copy of the only part."""
+        return x[0].clone()
+
+    def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
+        """Return a copy of `x`."""
+        return x.clone()
+
+    def barrier(self) -> None:
+        """Return at once."""
+
+
+class _Done(Pending):
+    def wait(self) -> None:
+        """Return at once."""

@@ -1,0 +1,362 @@
+"""How long a step takes on a cluster that need not be here: a small model of `CutForm`.
+
+Every rank computes its block with margins `depth` times, then exchanges margins axis by
+axis. So a step costs the bytes of the padded block at memory bandwidth, a fixed overhead,
+and a share of one exchange. Plain numbers, no tensors.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hotgrid.config import current
+from hotgrid.errors import ArgumentError
+
+from ._mesh import Mesh
+from ._plan_machine import Device, Link
+
+DEPTHS = (1, 2, 4, 8, 16, 32, 64)
+# Two buffers, the message and the copy of it, are read and written once at each end.
+_PACKING_PASSES = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be computed: a grid, and what one cell of it costs.
+
+    Attributes:
+        size: Stored cells along each axis.
+        bytes_moved_per_cell: What a step reads and writes for a cell.
+        bytes_stored_per_cell: What a device keeps for a cell, all buffers together.
+        bytes_sent_per_cell: What an exchange carries for a cell of a margin.
+        reach: How far news travels along each axis in so many steps.
+        periodic: Whether the ends of the grid meet.
+        share: The part of a copy's bandwidth that the steps reach.
+        updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
+
+    Raises:
+        ArgumentError: A number is not above 0.
+
+    Example:
+        >>> Job.of_radius((4096, 4096), bytes_per_cell=36).bytes_moved_per_cell
+        72
+    """
+
+    size: tuple[int, ...]
+    bytes_moved_per_cell: float
+    bytes_stored_per_cell: float
+    bytes_sent_per_cell: float
+    reach: Callable[[int], Sequence[int]]
+    periodic: bool = True
+    share: float = 1.0
+    updates_per_cell: float = 1.0
+
+    def __post_init__(self) -> None:
+        costs = (self.bytes_moved_per_cell, self.bytes_stored_per_cell, self.share)
+        if not self.size or min(*self.size, *costs, self.updates_per_cell) <= 0:
+            raise ArgumentError(f"sizes and bytes of a job must be above 0, got {self}")
+
+    @staticmethod
+    def of_radius(size: Sequence[int], bytes_per_cell: int, radius: int = 1) -> "Job":
+        """A periodic job whose fields take so many bytes a cell, without other inputs."""
+        axes = len(size)
+        return Job(
+            tuple(size),
+            2 * bytes_per_cell,
+            3 * bytes_per_cell,
+            bytes_per_cell,
+            lambda depth: (depth * radius,) * axes,
+        )
+
+    @property
+    def cells(self) -> int:
+        """Stored cells of the whole grid."""
+        return math.prod(self.size)
+
+    def step_time(self, device: Device, cells: float) -> float:
+        """Seconds that a device takes to step so many cells."""
+        busy = cells * self.bytes_moved_per_cell / (device.bandwidth * self.share)
+        return max(busy + device.step_overhead, device.host_time)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one layout of a job costs. Times are seconds for one step.
+
+    Attributes:
+        mesh: Devices along each axis.
+        depth: Steps between two exchanges.
+        overlap: Whether messages travel while the interior is computed.
+        size: Stored cells of the whole grid.
+        block: Cells of the largest block.
+        padded: The same with margins: what is computed.
+        memory_bytes: What a device keeps, staging for messages included.
+        fits: Whether that is at most the share of its memory that `memory.limit` allows.
+        compute: Stepping the padded block.
+        packing: Copying margins into messages and out of them.
+        travel: Messages on their way: latencies and bytes.
+        interior: The part of `compute` that needs no margin of the same cycle.
+        messages: Messages that a device sends, for one step.
+        bytes: Their bytes, for one step.
+        alone: What a single device would take, had it the memory.
+        updates: Cells that a step of the whole grid updates.
+
+    Example:
+        >>> job = Job.of_radius((4096, 4096), bytes_per_cell=4)
+        >>> found = estimate(job, known_devices()["A100"], Link(5e10, 5e-6), "2", 1)
+        >>> found.with_overlap(True).communication < found.communication
+        True
+    """
+
+    mesh: Mesh
+    depth: int
+    overlap: bool
+    size: tuple[int, ...]
+    block: tuple[int, ...]
+    padded: tuple[int, ...]
+    memory_bytes: float
+    fits: bool
+    compute: float
+    packing: float
+    travel: float
+    interior: float
+    messages: float
+    bytes: float
+    alone: float
+    updates: float
+
+    @property
+    def hidden(self) -> float:
+        """The part of `travel` that goes on behind the interior; 0 without overlap."""
+        return min(self.travel, self.interior) if self.overlap else 0.0
+
+    @property
+    def communication(self) -> float:
+        """Time for messages that can be seen."""
+        return self.packing + self.travel - self.hidden
+
+    @property
+    def step_time(self) -> float:
+        """Seconds for one step."""
+        return self.compute + self.communication
+
+    @property
+    def communication_share(self) -> float:
+        """The part of a step that is spent on messages."""
+        return self.communication / self.step_time
+
+    @property
+    def redundancy(self) -> float:
+        """Cells computed twice, as a part of those owned."""
+        return math.prod(self.padded) / math.prod(self.block) - 1
+
+    @property
+    def efficiency(self) -> float:
+        """A single device's time divided by that of all devices together."""
+        return self.alone / (self.mesh.ranks * self.step_time)
+
+    @property
+    def mlups(self) -> float:
+        """Million cells updated a second, by all devices together."""
+        return self.updates / self.step_time / 1e6
+
+    def with_overlap(self, overlap: bool) -> "Estimate":
+        """The same layout with messages hidden behind the interior, or without."""
+        return replace(self, overlap=overlap)
+
+
+def estimate(
+    job: Job,
+    device: Device,
+    link: Link,
+    mesh: Mesh | str | int | Sequence[int],
+    depth: int,
+    *,
+    overlap: bool = False,
+) -> Estimate:
+    """Return what a job costs on one layout.
+
+    It is the time of the device with the largest block and neighbours on all sides. A
+    round of messages along an axis takes one latency and the bytes of both messages one
+    after the other.
+
+    Args:
+        job: What is computed.
+        device: Each of the devices.
+        link: What joins each to the others.
+        mesh: How the grid is cut.
+        depth: Steps between two exchanges.
+        overlap: Hide travelling messages behind the interior.
+
+    Raises:
+        ArgumentError: Mesh, size and depth do not fit; the text says what would.
+
+    Example:
+        >>> job = Job.of_radius((8192, 8192), bytes_per_cell=36)
+        >>> link = Link(450e9, 3e-6)
+        >>> found = estimate(job, known_devices()["H200"], link, "2x2", 4)
+        >>> found.padded, found.messages, found.fits
+        ((4104, 4104), 1.0, True)
+    """
+    if depth < 1:
+        raise ArgumentError(f"`depth` must be at least 1, got {depth}")
+    layout = Mesh(mesh).over(len(job.size))
+    layout.block(0, job.size)
+    sides = [_sides(parts, job.periodic) for parts in layout.shape]
+    margin = [m * (n > 0) for m, n in zip(job.reach(depth), sides, strict=True)]
+    layout.check_margin(job.size, margin)
+    block = tuple(-(-n // parts) for n, parts in zip(job.size, layout.shape, strict=True))
+    padded = tuple(n + s * m for n, s, m in zip(block, sides, margin, strict=True))
+    sent = [
+        m * math.prod(padded[:axis]) * math.prod(block[axis + 1 :]) * job.bytes_sent_per_cell
+        for axis, m in enumerate(margin)
+    ]
+    leaving = sum(s * each for s, each in zip(sides, sent, strict=True))
+    rounds = sum(s > 0 for s in sides)
+    memory = job.bytes_stored_per_cell * math.prod(padded) + 2 * leaving
+    compute = job.step_time(device, math.prod(padded))
+    return Estimate(
+        mesh=layout,
+        depth=depth,
+        overlap=overlap,
+        size=job.size,
+        block=block,
+        padded=padded,
+        memory_bytes=memory,
+        fits=memory <= current().memory.limit * device.memory_bytes,
+        compute=compute,
+        packing=_PACKING_PASSES * leaving / device.bandwidth / depth,
+        travel=(rounds * link.latency + leaving / link.bandwidth) / depth,
+        interior=compute * _interior(job, block, sides, depth) / math.prod(padded),
+        messages=sum(sides) / depth,
+        bytes=leaving / depth,
+        alone=job.step_time(device, job.cells),
+        updates=job.cells * job.updates_per_cell,
+    )
+
+
+def _sides(parts: int, periodic: bool) -> int:
+    """Sides with a neighbour, of the rank that has most of them."""
+    return 0 if parts == 1 else 2 if periodic or parts > 2 else 1
+
+
+def _interior(job: Job, block: Sequence[int], sides: Sequence[int], depth: int) -> float:
+    """Cells of a step, on average over a cycle, that do not depend on its margins."""
+    total = 0
+    for steps in range(1, depth + 1):
+        reach = job.reach(steps)
+        total += math.prod(
+            max(0, n - s * m) for n, s, m in zip(block, sides, reach, strict=True)
+        )
+    return total / depth
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every layout that was weighed, best first: what fits, then what is fastest.
+
+    Attributes:
+        job: What is computed.
+        device: Each of the devices.
+        link: What joins each to the others.
+        estimates: All layouts.
+
+    Example:
+        >>> job = Job.of_radius((4096, 4096), bytes_per_cell=4)
+        >>> plan = best_plan(job, known_devices()["A100"], Link(5e10, 5e-6), 4)
+        >>> [str(each.mesh) for each in plan.alternatives(3)]
+        ['4x1', '1x4', '2x2']
+    """
+
+    job: Job
+    device: Device
+    link: Link
+    estimates: tuple[Estimate, ...]
+
+    @property
+    def best(self) -> Estimate:
+        """The layout to take."""
+        return self.estimates[0]
+
+    def alternatives(self, count: int = 6) -> list[Estimate]:
+        """The best depth of each mesh, best mesh first, so many at most."""
+        found: dict[Mesh, Estimate] = {}
+        for each in self.estimates:
+            found.setdefault(each.mesh, each)
+        return list(found.values())[:count]
+
+    @property
+    def fewest_devices(self) -> int:
+        """Devices below which the job cannot fit, margins not counted."""
+        needed = self.job.bytes_stored_per_cell * self.job.cells
+        return math.ceil(needed / (current().memory.limit * self.device.memory_bytes))
+
+
+def best_plan(
+    job: Job,
+    device: Device,
+    link: Link,
+    devices: int,
+    *,
+    mesh: Mesh | str | Sequence[int] | None = None,
+    depth: int | None = None,
+    overlap: bool = False,
+) -> Plan:
+    """Weigh every mesh of so many devices and depths 1, 2, 4, ..., 64.
+
+    Args:
+        job: What is computed.
+        device: Each of the devices.
+        link: What joins each to the others.
+        devices: How many.
+        mesh: The only mesh to weigh.
+        depth: The only depth to weigh.
+        overlap: Hide travelling messages behind the interior.
+
+    Raises:
+        ArgumentError: No layout is possible; the text says why.
+
+    Example:
+        >>> job = Job.of_radius((131072, 131072), bytes_per_cell=36)
+        >>> plan = best_plan(job, known_devices()["H200"], Link(450e9, 3e-6), 64)
+        >>> plan.best.mesh.ranks, plan.best.efficiency > 0.9
+        (64, True)
+    """
+    if devices < 1:
+        raise ArgumentError(f"cannot plan for {devices} devices; use 1 or more")
+    if mesh is None:
+        meshes = [Mesh(shape) for shape in factorizations(devices, len(job.size))]
+    else:
+        meshes = [Mesh(mesh)]
+        meshes[0].check_ranks(devices)
+    depths = DEPTHS if depth is None else (depth,)
+    found: list[Estimate] = []
+    problem: ArgumentError | None = None
+    for layout in meshes:
+        for steps in depths if layout.ranks > 1 else depths[:1]:
+            try:
+                found.append(estimate(job, device, link, layout, steps, overlap=overlap))
+            except ArgumentError as refusal:
+                problem = problem or refusal
+                break
+    if not found:
+        size = "x".join(map(str, job.size))
+        raise ArgumentError(
+            f"the grid {size} cannot be cut over {devices} devices: {problem}"
+        ) from problem
+    # Of equals the one with fewer messages, then the one with rows left whole.
+    found.sort(
+        key=lambda each: (not each.fits, each.step_time, each.messages, each.mesh.shape[::-1])
+    )
+    return Plan(job, device, link, tuple(found))
+
+
+def factorizations(count: int, axes: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to write a count as a product of one factor for each axis."""
+    if axes == 1:
+        yield (count,)
+        return
+    small = [n for n in range(1, math.isqrt(count) + 1) if count % n == 0]
+    for first in sorted({*small, *(count // n for n in small)}):
+        for rest in factorizations(count // first, axes - 1):
+            yield (first, *rest)

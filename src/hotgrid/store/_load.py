@@ -1,0 +1,184 @@
+"""Reading a checkpoint: everything is checked before the first tensor is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from safetensors import safe_open
+
+from hotgrid.errors import DamagedError, HotgridError
+
+from ._blocks import blocks_of, check_blocks
+from ._dtypes import dtype_of
+from ._manifest import FileRecord, Manifest, read_manifest
+from ._places import step_folder
+from ._region import Region
+from ._shard import Spec
+from ._shard_file import checked_places
+from ._wanted import Target, targets
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ._wanted import Wanted
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was loaded.
+
+    Attributes:
+        step: The step it was saved under.
+        tensors: The tensors by name; those that were given to be filled are the given ones.
+        extra: What was saved beside them.
+
+    Example:
+        >>> Checkpoint(step=7, tensors={"u": torch.zeros(2)}, extra={"seed": 1}).step
+        7
+    """
+
+    step: int
+    tensors: dict[str, Tensor]
+    extra: dict[str, Any]
+
+
+class _Copy(NamedTuple):
+    """The part that is wanted of a piece in a file."""
+
+    name: str
+    piece: Region
+    part: Region
+
+
+class Reading:
+    """A checkpoint that was found sound, as far as it is wanted. Nothing is loaded yet.
+
+    Raises:
+        DamagedError: Something is not what was written.
+        StoreError: The version of the format is unknown.
+        ArgumentError: A name is unknown, or a part or a tensor does not fit.
+    """
+
+    def __init__(self, folder: Path, step: int, wanted: Wanted | None, verify: bool) -> None:
+        self._folder = step_folder(folder, step)
+        self._manifest = read_manifest(self._folder, step)
+        self._targets = targets(self._manifest.tensors, wanted)
+        self._copies: dict[Path, list[_Copy]] = {}
+        for file in self._manifest.files:
+            copies = _wanted_of(file, self._targets)
+            if copies:
+                path = self._folder / file.name
+                self._copies[path] = copies
+                places = _check_file(path, file, self._manifest.tensors)
+                if verify:
+                    self._verify(path, file, places, copies)
+
+    def _verify(
+        self, path: Path, file: FileRecord, places: Mapping[str, range], copies: Sequence[_Copy]
+    ) -> None:
+        block = self._manifest.block
+        header = min(place.start for place in places.values())
+        blocks = {*blocks_of(0, header, block)}
+        for name, piece, part in copies:
+            first, last = _span(piece, part)
+            width = len(places[name]) // piece.cells
+            start = places[name].start
+            blocks |= {*blocks_of(start + first * width, start + (last + 1) * width, block)}
+        with _readable(path):
+            check_blocks(path, file.sums, block, blocks)
+
+    def load(self) -> Checkpoint:
+        """Fill the tensors."""
+        import torch
+
+        tensors: dict[str, Tensor] = {}
+        for name, (region, into) in self._targets.items():
+            dtype = dtype_of(self._manifest.tensors[name].dtype)
+            fresh = into is None
+            tensors[name] = (
+                torch.empty(region.shape, dtype=dtype, device="cpu") if fresh else into
+            )
+        for path, copies in self._copies.items():
+            with torch.no_grad(), _readable(path), safe_open(path, framework="pt") as file:
+                for name, piece, part in copies:
+                    there = tensors[name][part.within(self._targets[name].region)]
+                    saved = file.get_slice(name)
+                    there.copy_(saved[part.within(piece)] if piece.shape else saved[...])
+        return Checkpoint(self._manifest.step, tensors, dict(self._manifest.extra))
+
+
+def check_step(folder: Path, step: int, *, contents: bool) -> Manifest:
+    """Check the manifest and that every file is there; with `contents`, every byte.
+
+    Raises:
+        DamagedError: Something is not what was written.
+        StoreError: The version of the format is unknown.
+    """
+    place = step_folder(folder, step)
+    manifest = read_manifest(place, step)
+    for file in manifest.files:
+        path = place / file.name
+        _check_size(path, file)
+        if contents:
+            _check_file(path, file, manifest.tensors)
+            with _readable(path):
+                check_blocks(path, file.sums, manifest.block, range(len(file.sums)))
+    return manifest
+
+
+def _wanted_of(file: FileRecord, wanted: Mapping[str, Target]) -> list[_Copy]:
+    copies: list[_Copy] = []
+    for name, piece in file.pieces.items():
+        part = piece.overlap(wanted[name].region) if name in wanted else None
+        if part:
+            copies.append(_Copy(name, piece, part))
+    return copies
+
+
+def _span(piece: Region, part: Region) -> tuple[int, int]:
+    """The first and the last element of a part, counted through its piece row by row."""
+    first = last = 0
+    for dim, size in enumerate(piece.shape):
+        start = part.offset[dim] - piece.offset[dim]
+        first = first * size + start
+        last = last * size + start + part.shape[dim] - 1
+    return first, last
+
+
+def _check_file(path: Path, file: FileRecord, tensors: Mapping[str, Spec]) -> dict[str, range]:
+    """Check size and header; give the place of each tensor in the file."""
+    _check_size(path, file)
+    expected = {name: Spec(tensors[name].dtype, r.shape) for name, r in file.pieces.items()}
+    with _readable(path):
+        return checked_places(path, expected)
+
+
+def _check_size(path: Path, file: FileRecord) -> None:
+    with _readable(path):
+        found = path.lstat()
+    # A link could lead anywhere, and a pipe would wait for ever.
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedError(f"`{path}` is damaged: it is no plain file")
+    if found.st_size != file.size:
+        raise DamagedError(
+            f"`{path}` is damaged: it has {found.st_size} bytes, and {file.size} were written"
+        )
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except HotgridError:
+        raise
+    except FileNotFoundError:
+        raise DamagedError(f"`{path}` is missing: the checkpoint is not whole") from None
+    except OSError as problem:
+        raise DamagedError(
+            f"`{path}` cannot be read: {problem.strerror or problem}"
+        ) from problem

@@ -1,0 +1,93 @@
+"""What a caller wants of a checkpoint: which tensors, which part of them, and where to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from hotgrid.errors import ArgumentError
+
+from ._dtypes import dtype_of
+from ._region import Region, whole
+from ._shard import Shard, Spec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from hotgrid.tensors import Slices
+
+    Part: TypeAlias = Tensor | Shard | Slices | str | slice | tuple[slice, ...] | None
+    Wanted: TypeAlias = Iterable[str] | Mapping[str, Part]
+
+
+class Target(NamedTuple):
+    """A region that is wanted of a tensor, and the tensor to fill with it, if one is given."""
+
+    region: Region
+    into: Tensor | None = None
+
+
+def targets(saved: Mapping[str, Spec], wanted: Wanted | None) -> dict[str, Target]:
+    """Compare what is wanted with what was saved.
+
+    Raises:
+        ArgumentError: A name is unknown, or a part or a tensor does not fit.
+    """
+    if wanted is None:
+        wanted = list(saved)
+    if isinstance(wanted, str):
+        raise ArgumentError(
+            f"`wanted` is the text {wanted!r}; for one tensor write [{wanted!r}]"
+        )
+    parts: Mapping[str, Part] = wanted if isinstance(wanted, Mapping) else dict.fromkeys(wanted)
+    found: dict[str, Target] = {}
+    for name, part in parts.items():
+        if name not in saved:
+            near = difflib.get_close_matches(str(name), saved, 1)
+            hint = (
+                f"did you mean `{near[0]}`?" if near else f"it has {', '.join(saved) or 'none'}"
+            )
+            raise ArgumentError(f"the checkpoint has no tensor {name!r}; {hint}")
+        found[name] = _target(name, part, saved[name])
+    return found
+
+
+def _target(name: str, part: Part, spec: Spec) -> Target:
+    import torch
+
+    if part is None:
+        return Target(whole(spec.shape))
+    if isinstance(part, torch.Tensor):
+        part = Shard(part, (0,) * part.ndim, tuple(part.shape))
+    if isinstance(part, Shard):
+        if part.global_shape != spec.shape:
+            raise ArgumentError(
+                f"`{name}` was saved with the shape {spec.shape}, and is wanted with "
+                f"{part.global_shape}"
+            )
+        if part.tensor.dtype != dtype_of(spec.dtype):
+            raise ArgumentError(
+                f"`{name}` was saved as {dtype_of(spec.dtype)}, and the tensor to fill is "
+                f"{part.tensor.dtype}"
+            )
+        return Target(Region(part.offset, tuple(part.tensor.shape)), part.tensor)
+    return Target(_sliced(name, part, spec.shape))
+
+
+def _sliced(
+    name: str, part: Slices | str | slice | tuple[slice, ...], shape: tuple[int, ...]
+) -> Region:
+    from hotgrid.tensors import Slices
+
+    starts: list[int] = []
+    sizes: list[int] = []
+    for item in Slices(part).bound_to(shape).index:
+        if not isinstance(item, slice) or item.step is not None:
+            raise ArgumentError(
+                f"`{Slices(part)}` of `{name}` takes single cells or every so many: only "
+                "slices like 3:4 can be loaded, cut the rest out afterwards"
+            )
+        starts.append(item.start)
+        sizes.append(item.stop - item.start)
+    return Region(tuple(starts), tuple(sizes))

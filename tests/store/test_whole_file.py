@@ -1,0 +1,67 @@
+"""A file is there whole or not at all, and on the disk before the block is left."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hotgrid.errors import ArgumentError
+from hotgrid.store import whole_file
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_replaces_the_old_one(tmp_path: Path):
+    path = tmp_path / "deep" / "notes.txt"
+    for text in ("first", "second"):
+        with whole_file(path) as aside:
+            assert (aside.parent, aside.suffix, aside.name[0]) == (path.parent, ".txt", ".")
+            aside.write_text(text)
+        assert path.read_text() == text
+        assert names(path.parent) == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    "problem", [OSError(28, "No space left on device"), KeyboardInterrupt()]
+)
+def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, problem):
+    path = tmp_path / "notes.txt"
+    path.write_text("old")
+    with pytest.raises((ArgumentError, KeyboardInterrupt)) as caught, whole_file(path) as aside:
+        aside.write_text("half")
+        raise problem
+    if isinstance(problem, OSError):
+        assert str(caught.value) == f"cannot write `{path}`: No space left on device"
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["notes.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / "file" / "notes.txt"
+    with pytest.raises(ArgumentError, match=r"cannot write `.*notes\.txt`"), whole_file(path):
+        pass
+
+
+def test_the_file_is_on_the_disk_before_its_name_and_the_name_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    order: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        place = Path(f"/proc/self/fd/{descriptor}").readlink()
+        order.append("folder" if place == tmp_path else "file")
+        sync(descriptor)
+
+    def renamed(self: Path, target: Path) -> Path:
+        order.append("rename")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", renamed)
+    with whole_file(tmp_path / "notes.txt") as aside:
+        aside.write_text("text")
+    assert order == ["file", "rename", "folder"]
