@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hotgrid as hg
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, UnstableError
 
 from ._case import Case
 
@@ -112,8 +112,14 @@ def _performed(case: Case, simulation: "grid.Simulation", resume: bool) -> Outco
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
     seen = _observing(case, simulation, every, resume)
-    with film or contextlib.nullcontext():
-        speed = _go(case, simulation)
+    try:
+        with film or contextlib.nullcontext():
+            speed = _go(case, simulation)
+    except UnstableError:
+        # What it holds now is the last good state: the way back is not lost.
+        if case.out is not None:
+            simulation.save(case.out / _STATE)
+        raise
     files = [film.path] if film else []
     if case.out is not None:
         files.append(simulation.save(case.out / _STATE))
@@ -151,7 +157,21 @@ def _prepared(case: Case, resume: bool) -> "grid.Simulation":
     hg.grid.check_export(simulation, case.export, case.view)
     if resume and case.out is not None:
         simulation.load(case.out / _STATE)
+    if case.out is not None and hg.cluster.speaks():
+        _expect_writable(case.out)
     return simulation
+
+
+def _expect_writable(folder: Path) -> None:
+    """Make the folder and write into it now, not after the run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as problem:
+        raise ArgumentError(
+            f"cannot write into `--out {folder}`: {problem.strerror}; name another folder"
+        ) from None
 
 
 def _steps(case: Case, simulation: "grid.Simulation") -> int:

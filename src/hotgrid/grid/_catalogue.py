@@ -109,6 +109,10 @@ def _imported(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and torch.compile look a class up in its module by name.
     sys.modules[name] = module
+    # As `python file.py` does, so that it can import the files beside it.
+    beside = str(path.resolve().parent)
+    if beside not in sys.path:
+        sys.path.insert(0, beside)
     try:
         spec.loader.exec_module(module)
     except Exception as problem:

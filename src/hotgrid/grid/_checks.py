@@ -4,6 +4,7 @@ import difflib
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import torch
@@ -19,8 +20,10 @@ from ._model import Field, Input, Model, State
 def checked_size(model: Model, size: Sequence[int] | None) -> tuple[int, ...]:
     found = model.size if size is None else size
     found = tuple(found) if isinstance(found, Sequence) else (found,)
-    if not all(isinstance(n, int) and n >= 1 for n in found):
+    # NumPy's whole numbers count as such, True and 2.0 do not.
+    if not all(isinstance(n, Integral) and not isinstance(n, bool) and n >= 1 for n in found):
         raise ArgumentError(f"`size` is one positive whole number for each dim, got {size!r}")
+    found = tuple(int(n) for n in found)
     if len(found) not in model.ranks:
         ranks = " or ".join(map(str, model.ranks))
         raise ArgumentError(

@@ -5,7 +5,9 @@ and gives the state back. Which one is used is decided by device and tuner; ever
 form gives the same numbers.
 """
 
+import contextlib
 import math
+import os
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.config import current, logger
+from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError
 
 from ._model import Field, Input, Model, State
@@ -23,6 +25,7 @@ from ._neighbours import Look, Neighbours
 
 # Fewer cells do not pay for waking a thread, least of all where others need it too.
 CELLS_PER_THREAD = 4096
+_CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,7 @@ def compile_step(
     """
     if not setting.compiled:
         return function
+    _keep_compiled_code()
     own = types.FunctionType(
         function.__code__.replace(),
         function.__globals__,
@@ -207,6 +211,19 @@ def compile_step(
     }
     compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
     return FirstCall(compiled, function)
+
+
+def _keep_compiled_code() -> None:
+    """Tell torch where compiled code is kept for the next process, as the settings say."""
+    place = current().compile.cache
+    if place == "none" or _CACHE_VARIABLE in os.environ:
+        return
+    folder = cache_folder(place, "compiled")
+    # Where nothing can be written torch finds a place of its own.
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            os.environ[_CACHE_VARIABLE] = str(folder)
 
 
 class FirstCall:

@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
@@ -95,8 +96,9 @@ class Parameter:
 
     def checked(self, name: str, value: object) -> float:
         """Return the value as a float, or raise `ArgumentError`."""
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise ArgumentError(f"`{name}` must be a number, got {value!r}")
+        value = float(value)
         if not (self.low <= value <= self.high and value > self.above):
             bounds = f"from {self.low:g} to {self.high:g}"
             if self.above > -math.inf:
@@ -105,7 +107,7 @@ class Parameter:
                 )
             meaning = f" ({self.meaning})" if self.meaning else ""
             raise ArgumentError(f"`{name}` must be {bounds}, got {value:g}{meaning}")
-        return float(value)
+        return value
 
 
 def view(method: F) -> F:

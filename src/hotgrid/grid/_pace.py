@@ -79,8 +79,7 @@ class Pace:
             # The very first step compiles; it is timed apart.
             first = not made and simulation.speed is None
             steps = 1 if first else self._until_next_event(made)
-            self._form.run(steps)
-            simulation.step_count += steps
+            self._advance(steps)
             made += steps
             if first:
                 wait_for(simulation.device)
@@ -92,6 +91,16 @@ class Pace:
         seconds = time.perf_counter() - begin - startup - self._elsewhere
         cells = math.prod(simulation.size) * math.prod(simulation._setting.batch)
         return Speed(made, seconds, startup, cells, simulation.bytes_per_step(), apart)
+
+    def _advance(self, steps: int) -> None:
+        try:
+            self._form.run(steps)
+        except BaseException:
+            # Cut off in the middle, nobody knows how many steps were made.
+            self._form.restore(self._good)
+            self._simulation.step_count = self._good_at
+            raise
+        self._simulation.step_count += steps
 
     def _until_next_event(self, made: int) -> int:
         now = self._simulation.step_count
@@ -105,14 +114,16 @@ class Pace:
         """Look, ask and call what is due; whether the run goes on."""
         simulation = self._simulation
         more = made != self._goal
-        if simulation.step_count % self._check_every == 0 or not more:
-            if self._form.everywhere(finite(self._form.own())):
-                self._remember()
-            else:
-                self._unstable()
-            more = more and not (self._until is not None and self._until(simulation))
         edits, now = simulation._edits, simulation.step_count
         due = [callback for period, callback in simulation._callbacks if now % period == 0]
+        looking = now % self._check_every == 0 or not more
+        # Callbacks save and draw: they are not shown what is no longer finite.
+        if looking or due:
+            if not self._form.everywhere(finite(self._form.own())):
+                self._unstable()
+            self._remember()
+        if looking:
+            more = more and not (self._until is not None and self._until(simulation))
         if due:
             # What callbacks do is not the speed of the steps.
             wait_for(simulation.device)

@@ -19,7 +19,7 @@ from ._pace import CHECK_EVERY, Pace, goal_of
 from ._padded import PaddedForm
 from ._progress import Progress
 from ._roll import GraphForm, RollForm
-from ._snapshot import read_snapshot, snapshot_path, write_snapshot
+from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
 from ._strips import StripForm
 
@@ -89,6 +89,11 @@ class Simulation:
         self.seed = seed
         self.step_count = 0
         self.device = checked_device(device)
+        for name, kind in (("dtype", dtype), ("storage", storage or dtype)):
+            if not (isinstance(kind, torch.dtype) and kind.is_floating_point):
+                raise ArgumentError(
+                    f"`{name}` must be a floating type, such as torch.float32, got {kind!r}"
+                )
         if batch is not None and batch < 1:
             raise ArgumentError(f"`batch` must be at least 1, got {batch}")
         running = model.fitted(self.size)
@@ -321,6 +326,8 @@ class Simulation:
             "size": "x".join(map(str, self.size)),
             "batch": str(self._setting.batch[0] if self._setting.batch else "none"),
             "storage": str(self._setting.storage),
+            "dtype": str(self._setting.dtype),
+            "inputs": digest(self._setting.inputs),
             "parameters": repr(sorted(self.model.parameters.items())),
             "choices": self.model.choices(),
         }

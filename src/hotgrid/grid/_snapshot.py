@@ -1,10 +1,13 @@
 """One file for a state: safetensors, written whole or not at all."""
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.store import whole_file
@@ -12,6 +15,15 @@ from hotgrid.store import whole_file
 from ._model import State
 
 _FORMAT = "hotgrid state 1"
+
+
+def digest(inputs: Mapping[str, Tensor]) -> str:
+    """A few letters that differ where the inputs of two simulations do."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, x in sorted(inputs.items()):
+        found.update(f"{name} {x.dtype} {tuple(x.shape)} ".encode())
+        found.update(x.cpu().contiguous().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps: int) -> Path:
@@ -42,8 +54,8 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     for key, value in identity.items():
         if notes.get(key) != value:
             raise ArgumentError(
-                f"`{path}` holds another {key}: {notes.get(key)}, and this simulation has "
-                f"{value}"
+                f"`{path}` was saved with other {key}: {notes.get(key)}, and this simulation "
+                f"has {value}"
             )
     return state, int(notes["steps"])
 

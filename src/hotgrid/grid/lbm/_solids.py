@@ -115,8 +115,11 @@ def from_image(image: str | Path | Any, threshold: float = 0.5, dark: bool = Tru
         )
     bright = pixels.double() / (255 if pixels.dtype == torch.uint8 else 1)
     if bright.ndim == 3:
-        # A fourth channel is opacity, which says nothing about brightness.
-        bright = bright[..., :3].mean(-1)
+        opacity = bright[..., -1] if bright.shape[-1] in (2, 4) else None
+        bright = bright[..., :3].mean(-1) if bright.shape[-1] > 2 else bright[..., 0]
+        if opacity is not None:
+            # Where a picture is transparent nothing is drawn.
+            bright = opacity * bright + (1 - opacity) * (1.0 if dark else 0.0)
     drawn = bright < threshold if dark else bright >= threshold
 
     def solid(size: tuple[int, ...]) -> Tensor:

@@ -1,4 +1,4 @@
-"""`hotgrid run --mesh`: real ranks from one command."""
+"""`hotgrid run` as real processes: ranks of a mesh, and what is said before a run."""
 
 import subprocess
 import sys
@@ -27,3 +27,17 @@ def test_a_mesh_that_is_none_is_said():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "mesh `2y2` must be whole numbers" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    command = [sys.executable, "-m", "hotgrid", "run", "heat", "--steps", "100000000"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "file" / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "cannot write into `--out" in done.stderr
