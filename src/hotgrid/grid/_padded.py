@@ -47,6 +47,7 @@ class PaddedForm(TwoBufferForm):
         swept = setting.compiled and self._by_hand
         self._piece = _piece(setting, margin) if swept else 0
         super().__init__(setting, margin, tail=self._piece)
+        self._lines = [[self._line(flat) for flat in flats] for flats in self._flats]
         self._fixed = [self._extended(setting.inputs[known.name]) for known in model.inputs]
         self._clean = 0
         self._sweep: Any = None
@@ -112,17 +113,17 @@ class PaddedForm(TwoBufferForm):
 
     def _call(self, old: int) -> None:
         with torch.no_grad():
-            self._step(self._buffers[old], self._outs[1 - old], self._fixed, self._params)
+            self._step(self._lines[old], self._outs[1 - old], self._fixed, self._params)
 
     def _prepare(self, cells: int, again: bool = True) -> None:
         """Make ready a step of the first so many cells, compiled unless that was in vain."""
         setting = replace(self.setting, compiled=self.setting.compiled and again)
         kinds = (*setting.model.fields, *setting.model.inputs)
-        look = _slicing(setting.model.radius, cells)
+        look = _slicing(self._padded_size, setting.model.radius, cells)
         here, rank = (0,) * setting.rank, setting.rank
         self._outs = [
             [[[look(x, here) for x in planes_of(buffer, rank)] for buffer in buffers]]
-            for buffers in self._buffers
+            for buffers in self._lines
         ]
         looks: list[Looks] = [{kind.name: look for kind in kinds}]
         threads = 1 if self._piece else None
@@ -146,11 +147,16 @@ class PaddedForm(TwoBufferForm):
         return made
 
     def _extended(self, x: Tensor) -> Tensor:
-        """An input with its periodic margin."""
-        out = self._shaped(self._room(x.shape[: -self.setting.rank], x.dtype))
+        """An input with its periodic margin, laid out flat."""
+        flat = self._room(x.shape[: -self.setting.rank], x.dtype)
+        out = self._shaped(flat)
         self._inside(out).copy_(x)
         _wrap(out, self.margin)
-        return out
+        return self._line(flat)
+
+    def _line(self, flat: Tensor) -> Tensor:
+        """Flat planes as `[*leading, *1, cells]`: they keep the rank of the grid."""
+        return flat.unflatten(-1, (*[1] * (self.setting.rank - 1), -1))
 
     def _refresh(self) -> None:
         for k, field in enumerate(self.setting.model.fields):
@@ -226,17 +232,16 @@ def _margin(setting: Setting, depth: int) -> tuple[int, ...]:
     return (*before, min(depth * radius, last + radius))
 
 
-def _slicing(radius: int, cells: int) -> Look:
-    """Look by slicing a plane laid out flat, `[..., *1, cells]`: it keeps its rank."""
+def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
+    """Look by slicing planes of that padded size, laid out flat."""
+    strides = [math.prod(size[k + 1 :]) for k in range(len(size))]
+    ends = _ends(size, radius)
 
     def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
-        rank = len(offset)
-        strides = [math.prod(plane.shape[plane.ndim - rank + k + 1 :]) for k in range(rank)]
-        there = radius * sum(strides) + sum(
-            o * stride for o, stride in zip(offset, strides, strict=True)
-        )
-        seen = plane.flatten(-rank).narrow(-1, there, cells)
-        return seen.unflatten(-1, (*[1] * (rank - 1), -1))
+        there = ends
+        for o, stride in zip(offset, strides, strict=True):
+            there += o * stride
+        return plane.narrow(-1, there, cells)
 
     return look
 
