@@ -19,15 +19,25 @@ using Word = std::uint32_t;
 constexpr std::size_t kept_words = std::size_t{192} << 8;
 constexpr std::size_t deepest = 16;
 
-// Sums over three cells of a row, bit by bit, and over the two outer ones of them.
+// Sums over three cells of a row, bit by bit.
 struct Sums {
-    Word* three_low;
-    Word* three_high;
-    Word* two_low;
-    Word* two_high;
+    Word* low;
+    Word* high;
 };
 
-HOTGRID_INLINE Word majority(Word a, Word b, Word c) { return (a & b) | (c & (a | b)); }
+// The bits of `a` where `choice` is 0 and those of `b` where it is 1; written so that
+// compilers know the one instruction that processors have for it.
+HOTGRID_INLINE Word chosen_bits(Word choice, Word a, Word b) { return a ^ (choice & (a ^ b)); }
+
+// The sum of three bits: where two of them differ the third is carried, else either.
+struct Added {
+    Word low, high;
+};
+
+HOTGRID_INLINE Added added(Word a, Word b, Word c) {
+    const Word differ = a ^ b;
+    return {differ ^ c, chosen_bits(differ, a, c)};
+}
 
 struct Conway {
     HOTGRID_INLINE Word operator()(Word low, Word pairs, Word some, Word carry, Word cell) const {
@@ -60,49 +70,91 @@ struct AnyRule {
     }
 };
 
-// Takes the sums of a new row and, from them and those of the two rows before,
-// the next generation of the row between. Rows have a word of margin at both ends.
+// The sums of a word with its neighbours along the row, and over the outer two alone.
+struct Across {
+    Word cell, low, high, outer, both;
+};
+
+HOTGRID_INLINE Across across(const Word* row, std::size_t w) {
+    const Word cell = row[w];
+    // A sum of bits that never meet: shifting and adding is one instruction on ARM.
+    const Word left = (cell << 1) + (row[w - 1] >> 31);
+    const Word right = (row[w + 1] << 31) + (cell >> 1);
+    const Word outer = left ^ right;
+    return {cell, outer ^ cell, chosen_bits(outer, left, cell), outer, left & right};
+}
+
 template <class Rule>
-HOTGRID_INLINE void advance(const Word* __restrict row, Word* __restrict before,
-                            const Sums& above, const Sums& middle, const Sums& made,
-                            std::size_t words, const Rule& rule) {
-    const Word* __restrict above_low = above.three_low;
-    const Word* __restrict above_high = above.three_high;
-    const Word* __restrict sides_low = middle.two_low;
-    const Word* __restrict sides_high = middle.two_high;
-    Word* __restrict three_low = made.three_low;
-    Word* __restrict three_high = made.three_high;
-    Word* __restrict two_low = made.two_low;
-    Word* __restrict two_high = made.two_high;
-    // Once inlined, the promises above are forgotten.
+HOTGRID_INLINE Word ruled(Word above_low, Word above_high, Word outer, Word both, Word below_low,
+                          Word below_high, Word cell, const Rule& rule) {
+    const Added ones = added(above_low, below_low, outer);
+    const Added pairs = added(above_high, below_high, both);
+    return rule(ones.low, pairs.low, pairs.high, ones.high, cell);
+}
+
+HOTGRID_INLINE void sum(const Word* row, const Sums& sums, std::size_t words) {
+    Word* low = sums.low;
+    Word* high = sums.high;
 #pragma GCC ivdep
     for (std::size_t w = 1; w <= words; ++w) {
-        const Word cell = row[w];
-        const Word left = (cell << 1) | (row[w - 1] >> 31);
-        const Word right = (cell >> 1) | (row[w + 1] << 31);
-        const Word outer = left ^ right, both = left & right;
-        const Word low = outer ^ cell, high = both | (cell & outer);
-        const Word a = above_low[w], b = sides_low[w], c = above_high[w], d = sides_high[w];
-        const Word next = rule(a ^ b ^ low, c ^ d ^ high, majority(c, d, high),
-                               majority(a, b, low), before[w]);
-        three_low[w] = low;
-        three_high[w] = high;
-        two_low[w] = outer;
-        two_high[w] = both;
-        before[w] = next;
+        const Across made = across(row, w);
+        low[w] = made.low;
+        high[w] = made.high;
+    }
+}
+
+// From the sums of two rows and the next two rows to the next generation of the two in
+// the middle, and to the sums of the latter two. Results go one row up, where nobody reads
+// any more: `first` is the row that the older sums are of, `second` that of the newer.
+template <class Rule>
+HOTGRID_INLINE void advance_two(const Word* row, const Word* next, Word* first, Word* second,
+                                const Sums& older, const Sums& newer, std::size_t words,
+                                const Rule& rule) {
+    Word *older_low = older.low, *older_high = older.high;
+    Word *newer_low = newer.low, *newer_high = newer.high;
+    // The compiler cannot see that no two of them overlap.
+#pragma GCC ivdep
+    for (std::size_t w = 1; w <= words; ++w) {
+        const Across one = across(row, w), two = across(next, w);
+        const Word cell = second[w], low = newer_low[w], high = newer_high[w];
+        const Word outer = low ^ cell, both = high & ~outer;
+        first[w] = ruled(older_low[w], older_high[w], outer, both, one.low, one.high, cell, rule);
+        second[w] = ruled(low, high, one.outer, one.both, two.low, two.high, one.cell, rule);
+        older_low[w] = one.low;
+        older_high[w] = one.high;
+        newer_low[w] = two.low;
+        newer_high[w] = two.high;
+    }
+}
+
+// The same for one row more.
+template <class Rule>
+HOTGRID_INLINE void advance_one(const Word* row, Word* first, const Word* second,
+                                const Sums& older, const Sums& newer, std::size_t words,
+                                const Rule& rule) {
+    const Word *older_low = older.low, *older_high = older.high;
+    const Word *newer_low = newer.low, *newer_high = newer.high;
+#pragma GCC ivdep
+    for (std::size_t w = 1; w <= words; ++w) {
+        const Across one = across(row, w);
+        const Word cell = second[w], outer = newer_low[w] ^ cell, both = newer_high[w] & ~outer;
+        first[w] = ruled(older_low[w], older_high[w], outer, both, one.low, one.high, cell, rule);
     }
 }
 
 // A piece of the grid with the rows around it, and what a pass over it needs.
 struct Piece {
     Word* cells;
-    Sums sums[3];
+    Sums older, newer;
     std::size_t rows;
     std::size_t words;
     std::size_t stride;
     bool torus;
 
-    Word* row(std::size_t r) const { return cells + r * stride; }
+    // Every generation lies one line further up than the one before it.
+    Word* row(std::size_t r, std::size_t generation) const {
+        return cells + (r - generation) * stride;
+    }
 
     void close(Word* line) const {
         line[0] = torus ? line[words] : 0;
@@ -110,24 +162,29 @@ struct Piece {
     }
 };
 
-// One generation in place: rows [first, last) are right afterwards if the rows around
-// them were. `dead` says which rows lie outside of a plane and stay dead.
+// Generation g from the one before it: rows [g, rows - g) are right afterwards. `dead` says
+// which rows lie outside of a plane and stay dead.
 template <class Rule, class Dead>
-HOTGRID_INLINE void generation(Piece& piece, std::size_t first, std::size_t last,
-                               const Rule& rule, const Dead& dead) {
-    Sums* above = &piece.sums[0];
-    Sums* middle = &piece.sums[1];
-    Sums* made = &piece.sums[2];
-    for (std::size_t r = first - 1; r <= last; ++r) {
-        // The first two rows have no row before them: what is made of it is not kept.
-        Word* before = r > first ? piece.row(r - 1) : piece.row(piece.rows);
-        advance(piece.row(r), before, *above, *middle, *made, piece.words, rule);
-        if (r > first) {
-            if (dead(r - 1)) std::fill_n(before, piece.stride, Word{0});
-            piece.close(before);
-        }
-        std::swap(above, middle);
-        std::swap(middle, made);
+HOTGRID_INLINE void generation(Piece& piece, std::size_t g, const Rule& rule, const Dead& dead) {
+    const std::size_t last = piece.rows - g;
+    const auto old = [&](std::size_t r) { return piece.row(r, g - 1); };
+    const auto finish = [&](std::size_t r) {
+        Word* line = piece.row(r, g);
+        if (dead(r)) std::fill_n(line, piece.stride, Word{0});
+        piece.close(line);
+    };
+    sum(old(g - 1), piece.older, piece.words);
+    sum(old(g), piece.newer, piece.words);
+    std::size_t r = g + 1;
+    for (; r + 1 <= last; r += 2) {
+        advance_two(old(r), old(r + 1), old(r - 2), old(r - 1), piece.older, piece.newer,
+                    piece.words, rule);
+        finish(r - 1);
+        finish(r);
+    }
+    if (r <= last) {
+        advance_one(old(r), old(r - 2), old(r - 1), piece.older, piece.newer, piece.words, rule);
+        finish(r - 1);
     }
 }
 
@@ -140,8 +197,7 @@ HOTGRID_INLINE void pass_by(Piece& piece, const Life& life, std::ptrdiff_t top,
         const std::ptrdiff_t at = top + std::ptrdiff_t(r);
         return !life.torus && (at < 0 || at >= std::ptrdiff_t(life.rows));
     };
-    for (std::size_t g = 1; g <= generations; ++g)
-        generation(piece, g, piece.rows - g, rule, dead);
+    for (std::size_t g = 1; g <= generations; ++g) generation(piece, g, rule, dead);
 }
 
 HOTGRID_INLINE void pass(Piece& piece, const Life& life, std::ptrdiff_t top,
@@ -197,14 +253,15 @@ void life(std::uint32_t* to, const std::uint32_t* from, const Life& life,
     const std::size_t stride = life.words + 2;
     cpu::parallel_for(life.rows, rows_of_a_piece(life), [&](std::size_t begin, std::size_t end) {
         const std::size_t rows = end - begin + 2 * generations;
-        // One line more than rows takes results that nobody needs; twelve hold sums.
-        const std::unique_ptr<Word[]> room(new Word[(rows + 13) * stride]());
-        Piece piece{room.get(), {}, rows, life.words, stride, life.torus};
-        Word* line = piece.row(rows + 1);
-        for (Sums& sums : piece.sums) {
-            sums = {line, line + stride, line + 2 * stride, line + 3 * stride};
-            line += 4 * stride;
-        }
+        const std::unique_ptr<Word[]> room(new Word[(rows + 4) * stride]());
+        Word* const line = room.get() + rows * stride;
+        Piece piece{room.get(),
+                    {line, line + stride},
+                    {line + 2 * stride, line + 3 * stride},
+                    rows,
+                    life.words,
+                    stride,
+                    life.torus};
         const auto top = std::ptrdiff_t(begin) - std::ptrdiff_t(generations);
         const auto all = std::ptrdiff_t(life.rows);
         for (std::size_t r = 0; r < rows; ++r) {
@@ -213,13 +270,13 @@ void life(std::uint32_t* to, const std::uint32_t* from, const Life& life,
                 at = ((at % all) + all) % all;
             else if (at < 0 || at >= all)
                 continue;
-            std::memcpy(piece.row(r) + 1, from + std::size_t(at) * life.words,
+            std::memcpy(piece.row(r, 0) + 1, from + std::size_t(at) * life.words,
                         life.words * sizeof(Word));
-            piece.close(piece.row(r));
+            piece.close(piece.row(r, 0));
         }
         run(piece, life, top, generations);
         for (std::size_t r = begin; r < end; ++r)
-            std::memcpy(to + r * life.words, piece.row(r - begin + generations) + 1,
+            std::memcpy(to + r * life.words, piece.row(r - begin + generations, generations) + 1,
                         life.words * sizeof(Word));
     });
 }

@@ -25,13 +25,14 @@ class Neighbours:
         radius: The largest offset the model declared.
     """
 
-    __slots__ = ("_look", "_planes", "_radius", "_rank")
+    __slots__ = ("_look", "_parts", "_planes", "_radius", "_rank")
 
     def __init__(self, planes: Sequence[Tensor], look: Look, rank: int, radius: int) -> None:
         self._planes = planes
         self._look = look
         self._rank = rank
         self._radius = radius
+        self._parts: list[Neighbours] | None = None
 
     def __getitem__(self, offset: int | tuple[int, ...]) -> Tensor:
         where = (offset,) if isinstance(offset, int) else tuple(offset)
@@ -40,14 +41,16 @@ class Neighbours:
                 f"the offset {where} has {len(where)} numbers, but the grid has "
                 f"{self._rank} dims"
             )
-        for o in where:
-            if abs(o) > self._radius:
-                raise ArgumentError(
-                    f"the offset {where} looks further than the model's radius of "
-                    f"{self._radius}; set `radius = {abs(o)}` in the model"
-                )
+        # Plain and short, because it is traced for every neighbour of a model.
+        if max(where) > self._radius or min(where) < -self._radius:
+            raise ArgumentError(
+                f"the offset {where} looks further than the model's radius of "
+                f"{self._radius}; set `radius = {max(map(abs, where))}` in the model"
+            )
+        if len(self._planes) == 1:
+            return self._look(self._planes[0], where)
         seen = [self._look(plane, where) for plane in self._planes]
-        return seen[0] if len(seen) == 1 else torch.stack(seen, -self._rank - 1)
+        return torch.stack(seen, -self._rank - 1)
 
     @property
     def rank(self) -> int:
@@ -61,7 +64,10 @@ class Neighbours:
 
     def part(self, component: int) -> "Neighbours":
         """The handle of one component."""
-        return Neighbours([self._planes[component]], self._look, self._rank, self._radius)
+        if self._parts is None:
+            look, rank, radius = self._look, self._rank, self._radius
+            self._parts = [Neighbours([plane], look, rank, radius) for plane in self._planes]
+        return self._parts[component]
 
     def __len__(self) -> int:
         return len(self._planes)
