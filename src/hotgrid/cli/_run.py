@@ -111,6 +111,8 @@ def perform(case: Case, *, resume: bool) -> Outcome:
 def _performed(case: Case, simulation: "grid.Simulation", resume: bool) -> Outcome:
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
+    if case.out is not None:
+        _expect_writable(case.out)
     seen = _observing(case, simulation, every, resume)
     try:
         with film or contextlib.nullcontext():
@@ -157,8 +159,6 @@ def _prepared(case: Case, resume: bool) -> "grid.Simulation":
     hg.grid.check_export(simulation, case.export, case.view)
     if resume and case.out is not None:
         simulation.load(case.out / _STATE)
-    if case.out is not None and hg.cluster.speaks():
-        _expect_writable(case.out)
     return simulation
 
 

@@ -54,8 +54,8 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     for key, value in identity.items():
         if notes.get(key) != value:
             raise ArgumentError(
-                f"`{path}` was saved with other {key}: {notes.get(key)}, and this simulation "
-                f"has {value}"
+                f"`{path}` holds another {key}: {notes.get(key)}, and this simulation has "
+                f"{value}"
             )
     return state, int(notes["steps"])
 
