@@ -1,7 +1,8 @@
 """Claim: a checkpoint is written at 70 % of what the disk takes, or more.
 
-In the background, the caller stalls for less than 5 % of the time of writing. The rival is
-a plain file of the same size, written in blocks and synced by the same script, once the
+In the background, the caller stalls for one copy in memory; the aim is less than 5 % of the
+time of writing, which a disk faster than a twentieth of the memory does not allow. The rival
+is a plain file of the same size, written in blocks and synced by the same script, once the
 usual way and once with `O_DIRECT`; the faster one is what the disk takes. Rounds take turns,
 since a shared disk changes its mind, and the best of each counts. Reading comes from the
 disk (the system is told to forget the files) and once more from memory.
