@@ -7,12 +7,9 @@ from torch import Tensor
 
 from hotgrid.tensors import shift
 
-from ._form import Form, Setting, compile_step, stepped
+from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
 from ._model import Field, Input, State
 from ._neighbours import Look
-
-# Below this many cells a GPU waits for the host between steps.
-_SMALL_GRID = 1 << 21
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -111,7 +108,7 @@ class GraphForm(RollForm):
     @staticmethod
     def wins(setting: Setting) -> bool:
         """Where a step is shorter than its launch."""
-        return setting.compiled and setting.cells < _SMALL_GRID
+        return setting.compiled and setting.cells < CELLS_OF_A_BUSY_GPU
 
     def load(self, state: State) -> None:
         """Take over a state by copying it into the recorded buffers."""

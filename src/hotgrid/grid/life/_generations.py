@@ -16,7 +16,7 @@ from hotgrid.grid._form import Form, Setting
 from hotgrid.grid._model import State
 
 # More would need more registers than a thread has; measured on an H200.
-_DEPTH_ON_GPU = 8
+_DEPTH_ON_GPU = 6
 
 
 class GenerationsForm(Form):

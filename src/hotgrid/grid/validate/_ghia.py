@@ -54,5 +54,9 @@ V: Mapping[int, tuple[float, ...]] = {
 }
 """Table II by Reynolds number; the walls are left out."""
 
-MISPRINTS = {("v", 400): (0.9063,)}
-"""Points that other solutions agree are wrong in print."""
+DOUBTED = {
+    ("v", 400): (0.9063,),
+    # At all of them the table is 0.011 to 0.019 off the spectral solution.
+    ("v", 1000): (0.9063, 0.9453, 0.9531, 0.9609, 0.9688),
+}
+"""Points that other solutions agree are wrong in print, by more than 0.01."""
