@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 
 import hotgrid as hg
 from hotgrid.cli import _case
@@ -16,6 +15,7 @@ from hotgrid.cli._case import Case, case_of, read_case
 from hotgrid.cli._main import run
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import Bandwidth
+from hotgrid.store import Checkpoints
 
 HEAT = ["run", "heat", "--size", "8x12", "--device", "cpu"]
 OWN_MODEL = """
@@ -49,6 +49,10 @@ def hotgrid(*arguments: str) -> int:
 def outcome(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert hotgrid(*arguments, "--json") == 0, capsys.readouterr().err
     return json.loads(capsys.readouterr().out)
+
+
+def saved_steps(out: str) -> list[int]:
+    return Checkpoints(Path(out) / "checkpoints").steps()
 
 
 def test_models_are_listed_with_a_line_each(capsys: pytest.CaptureFixture[str]):
@@ -131,10 +135,10 @@ def test_export_writes_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixtu
     )  # fmt: skip
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
-        "film.gif", "state.safetensors", "fields.npz", "observables.csv", "u.png",
+        "film.gif", "checkpoints", "fields.npz", "observables.csv", "u.png",
         "observables.png", "views.vti",
     }  # fmt: skip
-    assert {Path(path).name for path in found["files"]} == names
+    assert {Path(path).parts[1] for path in found["files"]} == names
     with np.load("out/fields.npz") as fields:
         assert fields["u"].shape == (8, 12)
         assert fields["u"].sum() == pytest.approx(found["observables"]["heat"], rel=1e-5)
@@ -175,8 +179,7 @@ def test_resume_after_a_crash_goes_on_from_the_last_saved_state(
     with monkeypatch.context() as patched:
         patched.setattr(hg.grid.Simulation, "observe", fails_at_40)
         assert hotgrid(*HEAT, "--steps", "50", *options) == 130
-    with safe_open("parts/state.safetensors", framework="np") as saved:
-        assert saved.metadata()["steps"] == "30"
+    assert saved_steps("parts") == [10, 20, 30]
     assert hotgrid(*HEAT, "--steps", "50", *options, "--resume") == 0
     options[1] = "whole"
     assert hotgrid(*HEAT, "--steps", "50", *options) == 0
@@ -210,7 +213,7 @@ def test_a_case_file_is_the_options(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = outcome(capsys, "run", "cases/a.toml")
     assert found["observables"] == {"largest": 3.0}
     assert {path.name for path in (cases / "out").iterdir()} == {
-        "fields.npz", "state.safetensors", "u.gif",
+        "fields.npz", "checkpoints", "u.gif",
     }  # fmt: skip
     found = outcome(capsys, "run", "cases/a.toml", "--set", "factor=2", "--time", "0.5")
     assert (found["step"], found["observables"]) == (2, {"largest": 3.0})
@@ -270,11 +273,14 @@ def test_options_and_case_files_have_the_same_names():
         (["heat", "--steps", "1", "--time", "1"], 1, "not both"),
         (["heat", "--every", "0"], 1, "`--every` must be a whole number of at least 1"),
         (["heat", "--export", "npz"], 1, "`--export` needs `--out DIR`"),
+        (["heat", "--keep-every", "9"], 1, "`--keep-every` needs `--out DIR`"),
+        (["heat", "--checkpoint-every", "0", "--out", "o"], 1, "`--checkpoint-every` must be"),
+        (["heat", "--mesh", "2", "--restarts", "-1"], 1, "`--restarts` must be a whole number"),
         (["heat", "--export", "nzp", "--out", "o"], 1, "did you mean `npz`?"),
         (["heat", "--view", "w", "--out", "o"], 1, "Heat has no view `w`"),
         (["heat", "--record", "u.avi", "--out", "o"], 1, "must end in .mp4 or .gif"),
         (["heat", "--resume"], 1, "`--resume` needs `--out DIR`"),
-        (["heat", "--resume", "--out", "o"], 1, "there is no file `o/state.safetensors`"),
+        (["heat", "--resume", "--out", "o"], 1, "there is no checkpoint in `o/checkpoints`"),
         (["heat", "--out", "taken"], 1, "`--out taken` is a file; name a folder"),
         (["heat", "--dtype", "flot32"], 2, 'Did you mean "float32"?'),
         (["heat", "--stpes", "3"], 2, "Did you mean --steps?"),
@@ -299,7 +305,6 @@ def test_bad_input_is_one_message_and_writes_nothing(
 
 def test_a_state_of_another_run_is_refused(capsys: pytest.CaptureFixture[str]):
     assert hotgrid(*HEAT, "--steps", "2", "--out", "out") == 0
-    before = Path("out/state.safetensors").read_bytes()
     assert hotgrid(*HEAT, "--out", "out", "--resume", "--set", "rate=0.05") == 1
     assert "holds another parameters" in capsys.readouterr().err
-    assert Path("out/state.safetensors").read_bytes() == before
+    assert saved_steps("out") == [2]

@@ -1,11 +1,13 @@
 """Communicators: what they do with real ranks, and how they fail."""
 
+import threading
+
 import pytest
 import torch
 import torch.distributed as dist
 
-from hotgrid.cluster import Alone, GroupCommunicator, Message, run_ranks
-from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.cluster import Alone, GroupCommunicator, Message, run_ranks, together
+from hotgrid.errors import ArgumentError, CommunicationError, StoreError
 
 DTYPES = [
     torch.bool,
@@ -131,7 +133,7 @@ def test_a_lost_rank_ends_the_others_at_once():
             raise KeyError("gone")
         try:
             c.all_reduce(torch.ones(1))
-        except HotgridError as error:
+        except CommunicationError as error:
             texts.append(str(error))
             raise
 
@@ -140,7 +142,7 @@ def test_a_lost_rank_ends_the_others_at_once():
         run_ranks(3, rank, timeout=20)
     assert found.value.__notes__ == ["raised by rank 1 of 3"]
     assert len(texts) == 2
-    assert all("could not finish all_reduce" in text for text in texts)
+    assert all("lost another rank: all_reduce" in text for text in texts)
 
 
 def test_a_message_that_never_comes_is_an_error():
@@ -151,12 +153,46 @@ def test_a_message_that_never_comes_is_an_error():
             held.append(c)
 
     held = []
-    with pytest.raises(
-        HotgridError, match=r"rank 0 of 2 could not finish a message.*Timed out"
-    ):
+    said = (
+        r"rank 0 of 2 lost rank 1: a message did not end after [\d.]+ s \(Timed out .*look at "
+    )
+    said += r"its output first.* `--resume`.*raise `cluster\.timeout`"
+    with pytest.raises(CommunicationError, match=said):
         run_ranks(2, rank, timeout=1.5)
 
 
 def test_there_must_be_a_rank():
     with pytest.raises(ArgumentError, match="cannot run 0 ranks"):
         run_ranks(0, lambda c: None)
+
+
+def test_a_second_communicator_is_not_in_the_way_of_the_first():
+    def rank(c):
+        other = c.beside()
+        x, y = torch.tensor([c.rank]), torch.tensor([10 * c.rank])
+        # In the other order on the other rank: one group alone would mix them up.
+        calls = [lambda: c.all_reduce(x), lambda: other.all_reduce(y)]
+        threads = [threading.Thread(target=call) for call in calls[:: 1 - 2 * c.rank]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return x.item(), y.item(), c.beside().gather_json(c.rank)
+
+    assert run_ranks(2, rank) == [(1, 10, [0, 1])] * 2
+    assert Alone().beside().size == 1
+
+
+def test_together_all_raise_what_one_raises():
+    def rank(c):
+        def work():
+            if c.rank == 1:
+                raise StoreError("the disk is full")
+            return c.rank
+
+        with pytest.raises(StoreError) as found:
+            together(c, work)
+        return str(found.value), together(c, lambda: 10 * c.rank)
+
+    words = ["rank 1: the disk is full", "the disk is full", "rank 1: the disk is full"]
+    assert run_ranks(3, rank) == [(text, 10 * r) for r, text in enumerate(words)]

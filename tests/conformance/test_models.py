@@ -30,6 +30,16 @@ from hotgrid.grid._simulation import FORMS
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
 GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
+CUT_GRIDS = {1: (64,), 2: (48, 128), 3: (24, 16, 32)}
+# Every depth and every way of exchanging on some mesh; KEY_MODELS have them all.
+CUTS = {
+    "1x1": {"depth": 8},
+    "2x1": {"depth": 4, "form": "padded"},
+    "1x2": {"depth": 1},
+    "2x2": {"depth": 1, "overlap": True, "form": "padded"},
+    "3x1": {"depth": 8},
+}
+KEY_MODELS = ("pde.Heat", "lbm.Karman", "lbm.Cavity", "lbm.TaylorGreen", "life.Life")
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 
@@ -202,31 +212,42 @@ def test_every_form_that_can_run_it_has_the_bits_of_whole_arrays(subject: Subjec
         assert_same(sim.state, reference(subject, 0))
 
 
-@every_model
-@pytest.mark.parametrize(("mesh", "depth"), [("2", 3), ("1x2", 1), ("2x2", 2), ("3x1", 2)])
-def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(
-    subject: Subject, mesh: str, depth: int
-):
-    if len(subject.size) < len(mesh.split("x")):
-        mesh, depth = mesh.replace("1x", "").replace("x1", "").replace("2x2", "4"), 1
+def assert_cut(subject: Subject, mesh: str, steps: int, **options: Any) -> None:
+    """A cut grid has the bits of a whole one, and shows the same."""
+    subject = replace(subject, size=CUT_GRIDS[len(subject.size)])
+    if len(subject.size) == 1:
+        mesh = str(Mesh(mesh).ranks)
 
     def part(communicator: Communicator) -> tuple[Any, ...]:
-        form = "padded" if depth == 2 else None
-        sim = subject.simulation(
-            mesh=mesh, depth=depth, communicator=communicator, form=form, seed=0
-        )
-        sim.run(13)
+        sim = subject.simulation(mesh=mesh, communicator=communicator, **options)
+        sim.run(steps // 3)
         twin = sim.fork()
-        sim.run(7)
-        twin.run(7)
+        sim.run(steps - steps // 3)
         return sim.state, twin.state, sim.observe()
 
-    alone = subject.simulation()
-    alone.run(20)
+    seen = reference(subject, steps), reference(subject, steps // 3)
+    alone = subject.simulation(state=seen[0]).observe()
     for state, forked, observed in run_ranks(Mesh(mesh).ranks, part):
-        assert_same(state, reference(subject, 20))
-        assert_same(forked, reference(subject, 20))
-        assert observed == alone.observe()
+        assert_same(state, seen[0])
+        assert_same(forked, seen[1])
+        assert observed == alone
+
+
+@every_model
+@pytest.mark.parametrize("mesh", CUTS)
+def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
+    assert_cut(subject, mesh, 100, **CUTS[mesh])
+
+
+@pytest.mark.parametrize(
+    "subject", [s for s in SUBJECTS if s.name in KEY_MODELS and len(s.size) == 2], ids=str
+)
+@pytest.mark.parametrize("depth", [1, 4, 8])
+@pytest.mark.parametrize("mesh", CUTS)
+def test_every_mesh_and_depth_give_the_same_bits(subject: Subject, mesh: str, depth: int):
+    # Messages behind the interior on every second of them.
+    overlap = (Mesh(mesh).ranks + depth) % 2 == 1
+    assert_cut(subject, mesh, 100, depth=depth, overlap=overlap)
 
 
 @every_model

@@ -16,6 +16,7 @@ EXPECTED_BASES = {
     "UnstableError": ArithmeticError,
     "StoreError": OSError,
     "DamagedError": OSError,
+    "CommunicationError": ConnectionError,
     "MissingPartError": ImportError,
 }
 
@@ -64,3 +65,13 @@ def test_tracebacks_name_the_door_and_pickles_find_it(name):
     assert f"{kind.__module__}.{kind.__qualname__}" == f"hotgrid.errors.{name}"
     copy = pickle.loads(pickle.dumps(kind("what is wrong")))
     assert type(copy) is kind
+
+
+def test_what_became_unstable_can_be_read_by_programs_also_from_another_process():
+    error = errors.UnstableError("it blew up", step=7, cell=(1, 2), cause="too fast")
+    other = pickle.loads(pickle.dumps(error))
+    assert (str(other), other.step, other.cell, other.cause) == (
+        "it blew up", 7, (1, 2), "too fast",
+    )  # fmt: skip
+    bare = errors.UnstableError("it blew up")
+    assert (bare.step, bare.cell, bare.cause) == (None, None, "")

@@ -69,3 +69,28 @@ def test_compiled_code_is_kept_where_the_settings_say(tmp_path: Path, monkeypatc
     kept = Path(os.environ.pop("TORCHINDUCTOR_CACHE_DIR"))
     assert kept.is_dir()
     assert tmp_path in kept.parents
+
+
+@pytest.mark.parametrize("folder", ["file/below", ""])
+def test_a_cache_that_cannot_be_written_is_passed_over_with_one_warning(
+    folder: str, tmp_path: Path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with override({"compile.cache": "global"}):
+        _keep_compiled_code()
+        _keep_compiled_code()
+    assert tmp_path / "cache" in Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parents
+    [warning] = capsys.readouterr().err.splitlines()
+    assert f"the `{folder}` of TORCHINDUCTOR_CACHE_DIR, which cannot be written" in warning
+
+
+def test_a_cache_of_ones_own_that_can_be_written_is_left_alone(
+    tmp_path: Path, monkeypatch, capsys
+):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "mine"))
+    _keep_compiled_code()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "mine")
+    assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 from hotgrid.config import override
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.grid import (
     Field,
     Input,
@@ -18,11 +18,14 @@ from hotgrid.grid import (
     Parameter,
     Simulation,
     Speed,
+    lbm,
+    life,
     observable,
+    pde,
     total,
     view,
 )
-from hotgrid.grid._checks import _free_memory
+from hotgrid.grid._memory import free_memory, needed
 from hotgrid.grid._padded import PaddedForm
 
 
@@ -64,6 +67,7 @@ def simulation(model: Model | None = None, **options: Any) -> Simulation:
 
 
 SIZE = Spread.size
+CPU = torch.device("cpu")
 
 
 # What it accepts.
@@ -89,7 +93,11 @@ SIZE = Spread.size
         ({"batch": 3, "state": {"heat": torch.zeros(2, 8, 10)}}, "`heat` in `state` does not"),
         (
             {"size": (1_000_000, 1_000_000)},
-            r"1000000x1000000 needs about 28000\.0 GB on cpu .* take a smaller `size`",
+            r"1000000x1000000 needs about 48000\.0 GB on cpu .* a smaller `size` or a narr",
+        ),
+        (
+            {"size": (1_000_000, 1_000_000), "batch": 3, "storage": torch.float16},
+            r"1000000x1000000 with `batch` 3 needs about 76000\.0 GB .* `size` or `batch`$",
         ),
     ],
 )
@@ -120,16 +128,40 @@ def test_a_parameter_that_does_not_fit_is_refused(parameters: dict[str, Any], te
 
 
 def test_the_share_of_memory_that_a_plan_may_use_can_be_set():
-    # A field of four bytes and one of four, three times each, and the weight.
-    rows = int(0.02 * _free_memory() / 28) // 1000
+    rows = int(0.02 * free_memory(CPU) / 48) // 1000
     with override({"memory.limit": 0.01}), pytest.raises(ArgumentError, match="1% of the free"):
         simulation(size=(rows, 1000))
 
 
+def test_what_is_planned_is_what_was_measured():
+    """Bytes a cell: how much a process grew at most, compiled, on a CPU; measured by hand."""
+    for model, size, measured in (
+        (life.Life(), (16384, 32768), 1.58),
+        (life.Life(packed=False), (16384, 16384), 5.2),
+        (pde.Heat(), (6144, 6144), 17.1),
+        (pde.GrayScott(), (4096, 4096), 42.9),
+        (lbm.Karman(), (1024, 4096), 212),
+        (lbm.TaylorGreen("D3Q19"), (128, 128, 128), 438),
+    ):
+        planned = needed(model, size, torch.float32, 1, on_cpu=True).device / np.prod(size)
+        assert planned == pytest.approx(measured, rel=0.3)
+
+
+def test_on_another_device_the_state_to_begin_from_takes_main_memory():
+    need = needed(pde.Heat(), (100, 100), torch.float32, 5, on_cpu=False)
+    # Three states and one to look at, of five runs; made one run after the other.
+    assert (need.device, need.main) == (4 * 5 * 40_000, 2 * 40_000 + 40_000)
+
+
+def test_the_size_that_does_not_fit_is_told_in_cells():
+    with pytest.raises(ArgumentError, match=r"grid of 4194304x4194304 needs about .* `size`$"):
+        simulation(life.Life(), size=(1 << 22, 1 << 22))
+
+
 def test_free_memory_counts_the_disk_cache_and_works_without_proc(monkeypatch: Any):
-    with_cache = _free_memory()
-    monkeypatch.setattr("hotgrid.grid._checks.Path", lambda path: _Unreadable())
-    assert 0 < _free_memory() <= 1.1 * with_cache
+    with_cache = free_memory(CPU)
+    monkeypatch.setattr("hotgrid.grid._memory.Path", lambda path: _Unreadable())
+    assert 0 < free_memory(CPU) <= 1.1 * with_cache
 
 
 class _Unreadable:
@@ -461,8 +493,36 @@ def test_a_run_tells_its_cells_and_the_bytes_it_must_move():
     assert (speed.steps, speed.startup_steps, speed.cells) == (5, 1, 240)
     # Heat in two bytes and age in four, read and written, for three runs; one weight.
     assert speed.bytes_per_step == 3 * 80 * 2 * (2 + 4) + 80 * 2
-    assert speed.seconds > 0
-    assert speed.startup_seconds > 0
+
+
+class Clock:
+    """A clock on which a step takes three seconds, and the very first ten more."""
+
+    def __init__(self, sim: Simulation) -> None:
+        self.now, self.sim = 100.0, sim
+        self.run = sim._form.run
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def steps(self, steps: int) -> None:
+        self.now += 3.0 * steps + (10.0 if self.sim.step_count == 0 else 0.0)
+        self.run(steps)
+
+
+def test_the_first_step_and_callbacks_are_not_counted_as_the_time_of_the_steps(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    sim = simulation()
+    clock = Clock(sim)
+    monkeypatch.setattr("hotgrid.grid._pace.time", clock)
+    monkeypatch.setattr(sim._form, "run", clock.steps)
+    speed = sim.run(5)
+    assert (speed.seconds, speed.startup_seconds, speed.startup_steps) == (12.0, 13.0, 1)
+    assert speed.steps_per_second == 4 / 12
+    sim.every(2, lambda sim: setattr(clock, "now", clock.now + 50))
+    speed = sim.run(4)
+    assert (speed.seconds, speed.startup_seconds) == (12.0, 0.0)
 
 
 def test_only_what_compiles_has_a_start_up():
@@ -519,7 +579,8 @@ def test_a_setting_can_insist_on_compiling(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "compile", no_compiler)
     with override({"compile.enabled": "on"}):
         sim = simulation(compiled=None)
-        with pytest.raises(RuntimeError, match="no C\\+\\+ compiler found"):
+        said = r"`compile.enabled` is `on`, but .*no C\+\+ compiler found; `hotgrid doctor`"
+        with pytest.raises(MissingPartError, match=said):
             sim.run(1)
 
 

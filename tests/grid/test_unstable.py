@@ -68,8 +68,11 @@ def test_it_stops_at_the_step_and_the_cell_and_keeps_the_state_before(
         f"{cell}; the simulation holds the state of step {step - 1}. Likely cause: the rate "
         f"is too high; the largest number was {np.abs(before).max():.2g}"
     )
-    with pytest.raises(UnstableError, match=re.escape(text)):
+    with pytest.raises(UnstableError, match=re.escape(text)) as caught:
         sim.run(200, check_every=check_every)
+    found = caught.value
+    assert (found.step, found.cell) == (step, cell)
+    assert found.cause.startswith("the rate is too high; the largest number was")
     assert sim.step_count == step - 1
     np.testing.assert_array_equal(sim.state["u"].numpy(), before)
     assert sim.state["count"].eq(step - 1).all()
@@ -111,8 +114,10 @@ def test_a_state_that_was_bad_to_begin_with_is_told_apart():
     u[4, 1] = torch.nan
     with pytest.raises(
         UnstableError, match=r"was not finite .* step 0, first at cell \(4, 1\)"
-    ):
+    ) as caught:
         simulation(state={"u": u}).run(5)
+    assert (caught.value.step, caught.value.cell) == (0, (4, 1))
+    assert "began with" in caught.value.cause
 
 
 def test_a_quiet_run_is_left_alone():

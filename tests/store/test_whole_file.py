@@ -65,3 +65,15 @@ def test_the_file_is_on_the_disk_before_its_name_and_the_name_before_the_end(
     with whole_file(tmp_path / "notes.txt") as aside:
         aside.write_text("text")
     assert order == ["file", "rename", "folder"]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_the_umask_says_who_may_read_it_whoever_wrote_it(tmp_path: Path, umask: int):
+    before = os.umask(umask)
+    try:
+        with whole_file(tmp_path / "notes.txt") as aside:
+            aside.unlink()
+            os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "notes.txt").stat().st_mode & 0o777 == 0o666 & ~umask

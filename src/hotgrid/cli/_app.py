@@ -23,6 +23,7 @@ Exit codes:
   0    fine
   1    something is wrong, and the text says what
   2    the command line was not understood
+  75   another rank was lost; a run with checkpoints goes on with --resume
   130  interrupted
   141  the reader of the output went away
 """
@@ -49,8 +50,8 @@ before anything is run or written.
 Examples:
   hotgrid run heat --size 512x512 --steps 2000 --set rate=0.1
   hotgrid run gray-scott --out out --export png,csv --record film.mp4
-  hotgrid run heat --steps 100000 --out out --every 10000
-  hotgrid run heat --steps 200000 --out out --every 10000 --resume
+  hotgrid run heat --steps 100000 --out out --checkpoint-every 10000
+  hotgrid run heat --steps 200000 --out out --mesh 2x2 --resume
   hotgrid run my_model.py:MyModel --time 2.5 --out out --export vti,npz
   hotgrid run case.toml
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from hotgrid.errors import ArgumentError
 
+_PATTERNS = (".rle", ".cells")
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 
 
@@ -34,6 +35,17 @@ class Case:
     every: int | None = None
     mesh: str | None = None
     depth: int | None = None
+    overlap: bool | None = None
+    trace: Path | None = None
+    checkpoint_every: int | None = None
+    keep: int | None = None
+    keep_every: int | None = None
+    restarts: int | None = None
+
+    @property
+    def checkpoint_period(self) -> int | None:
+        """Steps between two checkpoints; None for one at the end."""
+        return self.checkpoint_every or self.every
 
 
 def case_of(model: str, options: Mapping[str, object]) -> Case:
@@ -43,7 +55,7 @@ def case_of(model: str, options: Mapping[str, object]) -> Case:
         ArgumentError: A name is unknown or a value is not of its kind.
     """
     told = {name: value for name, value in options.items() if value is not None}
-    values = _checked(told, lambda name: f"`--{name}`")
+    values = _checked(told, lambda name: f"`{_option(name)}`")
     if not model.endswith(".toml"):
         return _agreed({"model": model, **values})
     base = read_case(Path(model))
@@ -82,9 +94,20 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     # A film without a folder lies in `out`.
     if "record" in values and not ("out" in values and values["record"].parent == Path()):
         found["record"] = folder / values["record"]
+    if "trace" in values:
+        found["trace"] = folder / values["trace"]
+    if "set" in values:
+        found["set"] = {name: _beside(folder, value) for name, value in values["set"].items()}
     if ":" in values["model"] or values["model"].endswith(".py"):
         found["model"] = str(folder / values["model"])
     return found
+
+
+def _beside(folder: Path, value: object) -> object:
+    """An option of a model; where it names a file of cells, from the folder on."""
+    if isinstance(value, str) and Path(value).suffix in _PATTERNS:
+        return str(folder / value)
+    return value
 
 
 def _checked(values: Mapping[str, object], where: Callable[[str], str]) -> dict[str, Any]:
@@ -108,9 +131,18 @@ def _agreed(values: dict[str, Any]) -> Case:
     case = Case(**values)
     if case.steps is not None and case.time is not None:
         raise ArgumentError("give `--steps` or `--time`, not both")
-    if case.export and case.out is None:
-        raise ArgumentError("`--export` needs `--out DIR` to know where to write")
+    if case.mesh is None:
+        for name in ("overlap", "trace"):
+            if getattr(case, name) is not None:
+                raise ArgumentError(f"`{_option(name)}` needs `--mesh`, such as `--mesh 2x2`")
+    for name in ("export", "checkpoint_every", "keep", "keep_every"):
+        if getattr(case, name) and case.out is None:
+            raise ArgumentError(f"`{_option(name)}` needs `--out DIR` to know where to write")
     return case
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _line_of(text: str, name: str) -> int:
@@ -132,6 +164,12 @@ def _whole(low: int) -> Callable[[object], int]:
         raise ValueError
 
     return read
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError
 
 
 def _duration(value: object) -> float:
@@ -190,4 +228,10 @@ _READERS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "every": ("a whole number of at least 1", _whole(1)),
     "mesh": ("ranks along each axis, such as 2x2", _text),
     "depth": ("a whole number of at least 1", _whole(1)),
+    "overlap": ("true or false", _flag),
+    "trace": ("a file, such as trace.json", _path),
+    "checkpoint_every": ("a whole number of at least 1", _whole(1)),
+    "keep": ("a whole number of at least 1", _whole(1)),
+    "keep_every": ("a whole number of at least 1", _whole(1)),
+    "restarts": ("a whole number of at least 0", _whole(0)),
 }

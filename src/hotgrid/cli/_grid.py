@@ -13,11 +13,12 @@ from rich.text import Text
 
 from ._case import Case, Dtype, case_of
 from ._terminal import Terminal
+from ._whole_number import WholeNumber
 
 if TYPE_CHECKING:
-    from hotgrid.grid import Model, Option
+    from hotgrid.grid import Model, Option, Simulation
 
-    from ._run import Outcome
+    from ._outcome import Outcome
 
 
 def models(*, json: bool = False) -> None:
@@ -58,20 +59,26 @@ def run(
     /,
     *,
     size: str | None = None,
-    steps: int | None = None,
+    steps: WholeNumber = None,
     time: float | None = None,
     device: str | None = None,
     dtype: Dtype | None = None,
     storage: Dtype | None = None,
     set_: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
-    seed: int | None = None,
+    seed: WholeNumber = None,
     out: Path | None = None,
     view: str | None = None,
     record: Path | None = None,
     export: str | None = None,
-    every: int | None = None,
+    every: WholeNumber = None,
     mesh: str | None = None,
-    depth: int | None = None,
+    depth: WholeNumber = None,
+    overlap: bool | None = None,
+    trace: Path | None = None,
+    checkpoint_every: WholeNumber = None,
+    keep: WholeNumber = None,
+    keep_every: WholeNumber = None,
+    restarts: WholeNumber = None,
     resume: bool = False,
     json: bool = False,
 ) -> None:
@@ -87,14 +94,23 @@ def run(
         storage: The type in which fields are kept; by default that of arithmetic.
         set_: One option of the model; repeatable.
         seed: Seeds the initial state; by default 0.
-        out: The folder for the state and for what --export names.
+        out: The folder for checkpoints and for what --export names.
         view: What to draw; by default the model's own choice.
         record: Film the run into this .mp4 or .gif; a bare name lies in --out.
         export: Write at the end any of npz, csv, png, vti, separated by commas.
-        every: Steps between frames, rows and saved states; by default 200 rows, one state.
+        every: Steps between frames, rows and checkpoints; by default 200 rows, and one
+            checkpoint at the end.
         mesh: Cut the grid over ranks, such as 2x2; they are started here unless torchrun did.
-        depth: With --mesh, steps between two exchanges; by default as many as pay.
-        resume: Go on from the state that was last saved in --out.
+        depth: With --mesh, steps between two exchanges; by default what the planner advises.
+        overlap: With --mesh, let messages travel while the interior is computed; by default
+            on GPUs.
+        trace: With --mesh, write what every rank did when, for chrome://tracing.
+        checkpoint_every: Steps between checkpoints, if other than --every.
+        keep: How many of the newest checkpoints stay; by default 3.
+        keep_every: Checkpoints of steps that are a multiple of this stay as well.
+        restarts: How often the ranks of --mesh are started again after one was lost; by
+            default 3 where checkpoints are made on the way.
+        resume: Go on from the newest checkpoint in --out, on any mesh.
         json: Print one JSON object instead of a table.
     """
     options = {
@@ -113,12 +129,18 @@ def run(
         "every": every,
         "mesh": mesh,
         "depth": depth,
+        "overlap": overlap,
+        "trace": trace,
+        "checkpoint_every": checkpoint_every,
+        "keep": keep,
+        "keep_every": keep_every,
+        "restarts": restarts,
     }
     case = case_of(model, options)
     # Not before: a misspelled option need not wait for torch.
     from ._run import perform, start_ranks
 
-    if start_ranks(case):
+    if start_ranks(case, resume=resume):
         return
     outcome = perform(case, resume=resume)
     if not outcome.spoken:
@@ -190,13 +212,20 @@ def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
                 f"{speed.bytes_per_second / 1e9:,.2f} GB/s, {outcome.share:.1%} of the "
                 f"{outcome.copy_bandwidth / 1e9:,.1f} GB/s of a copy",
             ),
-            ("start-up", f"{speed.startup_seconds:.1f} s, compiling and the first step"),
+            ("start-up", f"{speed.startup_seconds:.1f} s, {_startup(simulation)}"),
         ]
     rows += [("wrote", str(path)) for path in outcome.files]
+    if outcome.stopped:
+        rows.append(("stopped", "as SIGTERM asked; the same command with --resume goes on"))
     size = "x".join(map(str, simulation.size))
     title = f"{type(simulation.model).__name__} on {size}, {case.dtype} on {simulation.device}"
     console.print(Text(title, "bold"))
     _print_rows(console, [(name, Text(text)) for name, text in rows])
+
+
+def _startup(simulation: "Simulation") -> str:
+    """What the time before the first step was spent on."""
+    return f"{'compiling and ' if simulation.compiled else ''}the first step"
 
 
 def _print_rows(console: Terminal, rows: Iterable[tuple[str, Text]]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
 
-from hotgrid.errors import HotgridError
+from hotgrid.errors import CommunicationError, HotgridError
 
 FINE, WRONG, NOT_UNDERSTOOD, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -23,10 +23,14 @@ def main() -> NoReturn:
 
     Raises:
         SystemExit: Always. 0 fine, 1 something is wrong and the text says what,
-            2 the command line was not understood, 130 interrupted, 141 the reader
-            of the output went away.
+            2 the command line was not understood, 75 another rank was lost, 130
+            interrupted, 141 the reader of the output went away.
     """
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == CommunicationError.exit_code:
+        # Threads and connections that wait for the lost rank would hold this one back.
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -40,8 +44,11 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except HotgridError as error:
         _complain(str(error))
-        return WRONG
-    except KeyboardInterrupt:
+        return error.exit_code
+    except KeyboardInterrupt as interrupt:
+        # Of several ranks the first speaks.
+        if str(interrupt) or os.environ.get("RANK", "0") == "0":
+            _complain(str(interrupt) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _drop_unwritten_output()
@@ -107,5 +114,8 @@ def _unknown_option(token: str) -> str:
 
 
 def _complain(message: str) -> None:
+    rank = os.environ.get("RANK", "0")
+    if rank != "0" and not message.startswith("rank "):
+        message = f"rank {rank}: {message}"
     with suppress(OSError):  # nothing is left to complain on
-        print(f"hotgrid: {message}", file=sys.stderr)  # noqa: T201
+        print(f"hotgrid: {message}", file=sys.stderr, flush=True)  # noqa: T201

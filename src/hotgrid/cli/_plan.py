@@ -20,6 +20,7 @@ from ._plan_text import (
     report_lines,
 )
 from ._terminal import Terminal
+from ._whole_number import WholeNumber
 
 if TYPE_CHECKING:
     from hotgrid.cluster import (
@@ -47,7 +48,7 @@ def plan(
     dtype: Dtype | None = None,
     storage: Dtype | None = None,
     mesh: str | None = None,
-    depth: int | None = None,
+    depth: WholeNumber = None,
     json: bool = False,
     plot: Path | None = None,
     calibrate: bool = False,
@@ -174,13 +175,11 @@ def _report(case: Case, devices: str, link: str | None, found: "Calibration | No
 
 def _share(found: "Calibration | None", key: str, device: "Device") -> tuple[float, str]:
     """The part of a copy's bandwidth to count with, and where it is from."""
-    from ._plan_model import ASSUMED_SHARE
-
     speed = found.models.get(key) if found is not None else None
     # What a processor reaches says nothing about a GPU.
     if found is not None and speed and (device.name == "local" or found.kind == "cuda"):
         return speed.share, f"measured on {found.date}, {found.machine}"
-    return ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
+    return hg.grid.ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
 
 
 def _joined(

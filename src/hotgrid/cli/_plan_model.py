@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
     from hotgrid.grid import Model
 
-# What compiled steps of most models reach of a copy on a GPU, where nobody has measured.
-ASSUMED_SHARE = 0.9
 _SMALL_CELLS = (2**12, 2**14, 2**16)
 _LARGE_CELLS = {"cpu": 2**20, "cuda": 2**24}
 _MEASURE_SECONDS = 1.0
@@ -57,30 +55,7 @@ def job_of(case: Case, size: tuple[int, ...], share: float) -> "Job":
             f"{case.model} runs in {ranks} dims, but `--size {shown}` has {len(size)}"
         )
     model.check(size)
-    running = model.fitted(size)
-    stored = running.stored_size(size)
-    kept = getattr(torch, case.storage or case.dtype)
-
-    def width(kinds: Any) -> int:
-        return sum(kind.components * (kind.dtype or kept).itemsize for kind in kinds)
-
-    fields, inputs = width(running.fields), width(running.inputs)
-    joined = {field.outside is None for field in running.fields}
-    if len(joined) > 1:
-        raise ArgumentError(
-            f"{case.model} joins the ends for some fields and not for others; it cannot be cut"
-        )
-    return hg.cluster.Job(
-        size=tuple(stored),
-        bytes_moved_per_cell=2 * fields + inputs,
-        # Two buffers, and the last state that is known to be good.
-        bytes_stored_per_cell=3 * fields + inputs,
-        bytes_sent_per_cell=fields,
-        reach=lambda depth: running.reach(depth, len(stored)),
-        periodic=joined.pop(),
-        share=share,
-        updates_per_cell=math.prod(size) / math.prod(stored),
-    )
+    return hg.grid.job_of(model, size, getattr(torch, case.storage or case.dtype), share)
 
 
 def scaled_size(size: tuple[int, ...], cells: int) -> tuple[int, ...]:

@@ -3,78 +3,45 @@
 import contextlib
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import hotgrid as hg
-from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
 
 from ._case import Case
+from ._outcome import Outcome
+from ._run_checkpoints import KeptRun
+from ._stop import StopRequest
 
 if TYPE_CHECKING:
-    from hotgrid import grid
+    from hotgrid import cluster, grid
 
+Result = TypeVar("Result")
 _STEPS = 1000
-_STATE = "state.safetensors"
+_RESTARTS = 3
+_MOST_TRACED = 5000
+_TABLE = "observables.csv"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a run.
+class _Run:
+    """What a run is made of, once everything was found to be in order."""
 
-    Attributes:
-        simulation: As it stands now.
-        speed: How fast it was.
-        observables: At the end.
-        files: What was written.
-        copy_bandwidth: Of the device, in bytes a second; None when no step was made.
-        spoken: Whether it is for this process to tell of it.
-    """
-
+    case: Case
     simulation: "grid.Simulation"
-    speed: "grid.Speed"
-    observables: dict[str, Any]
-    files: list[Path]
-    copy_bandwidth: float | None
-    spoken: bool = True
-
-    @property
-    def share(self) -> float:
-        """The share of the copy bandwidth that the steps reached."""
-        return self.speed.bytes_per_second / self.copy_bandwidth if self.copy_bandwidth else 0.0
-
-    def plain(self) -> dict[str, Any]:
-        """The object of `run --json`."""
-        simulation, speed = self.simulation, self.speed
-        return {
-            "model": type(simulation.model).__name__,
-            "size": list(simulation.size),
-            "device": str(simulation.device),
-            "form": simulation.form,
-            "seed": simulation.seed,
-            "parameters": simulation.model.parameters,
-            "step": simulation.step_count,
-            "time": simulation.time,
-            "observables": self.observables,
-            "speed": {
-                "steps": speed.steps,
-                "seconds": speed.seconds,
-                "startup_seconds": speed.startup_seconds,
-                "steps_per_second": speed.steps_per_second,
-                "mlups": speed.mlups,
-                "gigabytes_per_second": speed.bytes_per_second / 1e9,
-                "copy_gigabytes_per_second": (self.copy_bandwidth or 0.0) / 1e9,
-                "share_of_copy": self.share,
-            },
-            "files": [str(path) for path in self.files],
-        }
+    ranks: "cluster.Communicator"
+    kept: KeptRun | None
+    stop: StopRequest
 
 
-def start_ranks(case: Case) -> bool:
+def start_ranks(case: Case, *, resume: bool) -> bool:
     """Start the ranks of a mesh and wait for them, where nobody has done so yet.
 
     Raises:
+        HotgridError: Something is wrong with the case; no rank has been started.
         SystemExit: A rank failed; it has said why.
     """
     if case.mesh is None or hg.cluster.launched():
@@ -82,22 +49,32 @@ def start_ranks(case: Case) -> bool:
     ranks = hg.cluster.Mesh(case.mesh).ranks
     if ranks == 1:
         return False
-    code = hg.cluster.launch(ranks, sys.argv[1:])
+    # Better said here once than by every rank.
+    _model(case, resume)
+    kept = case.out is not None and case.checkpoint_period is not None
+    restarts = (_RESTARTS if kept else 0) if case.restarts is None else case.restarts
+    code = hg.cluster.launch(ranks, sys.argv[1:], restarts=restarts)
     if code:
         raise SystemExit(code)
     return True
 
 
 def perform(case: Case, *, resume: bool) -> Outcome:
-    """Run a case to its end and write what it asks for.
+    """Run a case to its end, or to where it is told to stop, and write what it asks for.
 
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
-    simulation = _prepared(case, resume)
+    ranks = _ranks(case)
+    case = _with_depth(case, ranks, resume)
+    simulation = _said_once(ranks, lambda: _prepared(case, ranks, resume))
     with contextlib.ExitStack() as scratch:
-        spoken = hg.cluster.speaks()
-        if not spoken:
+        stop = scratch.enter_context(StopRequest(heeded=case.out is not None))
+        kept = None
+        if case.out is not None:
+            kept = KeptRun(case, case.out, simulation, ranks, resume)
+            scratch.enter_context(kept)
+        if ranks.rank:
             # All ranks take part in gathering; what the others would write is dropped.
             folder = Path(scratch.enter_context(tempfile.TemporaryDirectory()))
             case = replace(
@@ -105,47 +82,76 @@ def perform(case: Case, *, resume: bool) -> Outcome:
                 out=case.out and folder / "out",
                 record=case.record and folder / case.record.name,
             )
-        return replace(_performed(case, simulation, resume), spoken=spoken)
+        return _performed(_Run(case, simulation, ranks, kept, stop))
 
 
-def _performed(case: Case, simulation: "grid.Simulation", resume: bool) -> Outcome:
-    every = case.every or max(1, _steps(case, simulation) // 200)
-    film = _film(case, simulation, every)
-    if case.out is not None:
-        _expect_writable(case.out)
-    seen = _observing(case, simulation, every, resume)
-    try:
-        with film or contextlib.nullcontext():
-            speed = _go(case, simulation)
-    except UnstableError:
-        # What it holds now is the last good state: the way back is not lost.
-        if case.out is not None:
-            simulation.save(case.out / _STATE)
-        raise
-    files = [film.path] if film else []
-    if case.out is not None:
-        files.append(simulation.save(case.out / _STATE))
-        if seen:
-            seen(simulation)
-        files += hg.grid.export(
-            simulation, case.out, case.export, view=case.view, observations=seen
-        )
-    limit = (
-        hg.kernels.copy_bandwidth(simulation.device).bytes_per_second if speed.steps else None
-    )
-    return Outcome(simulation, speed, simulation.observe(), files, limit)
-
-
-def _prepared(case: Case, resume: bool) -> "grid.Simulation":
+def _ranks(case: Case) -> "cluster.Communicator":
     import torch
 
+    if case.mesh is None:
+        if hg.cluster.launched():
+            raise ArgumentError(
+                "several ranks were started, and each would make the same run: say with "
+                "`--mesh`, such as `--mesh 2x2`, how they share the grid"
+            )
+        return hg.cluster.Alone()
+    return hg.cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def _with_depth(case: Case, ranks: "cluster.Communicator", resume: bool) -> Case:
+    """The case with a depth that all ranks have agreed upon."""
+    import torch
+
+    if case.mesh is None or case.depth is not None or ranks.size == 1:
+        return case
+    mesh = case.mesh
+
+    def planned() -> int | str:
+        wanted = hg.config.current().cluster.margin_depth
+        if wanted != "auto":
+            return wanted
+        model = _model(case, resume)
+        kept = getattr(torch, case.storage or case.dtype)
+        job = hg.grid.job_of(model, case.size or model.size, kept)
+        return hg.grid.planned_depth(job, mesh, ranks.device)
+
+    depths = ranks.gather_json(_said_once(ranks, planned))
+    return replace(case, depth=depths[0])
+
+
+def _said_once(ranks: "cluster.Communicator", work: Callable[[], Result]) -> Result:
+    """Do what every rank must be able to do; where one is not, the first rank tells."""
+    try:
+        return hg.cluster.together(ranks, work)
+    except CommunicationError:
+        raise
+    except HotgridError as problem:
+        if ranks.rank:
+            raise SystemExit(problem.exit_code) from None
+        raise
+
+
+def _model(case: Case, resume: bool) -> "grid.Model":
+    """The model of a case, whose other options are in order too."""
     model = hg.grid.build_model(hg.grid.find_model(case.model), case.set)
     if resume and case.out is None:
         raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
+    if case.trace is not None and (case.steps is None or case.steps > _MOST_TRACED):
+        raise ArgumentError(
+            f"`--trace` keeps every phase of every step in memory: say `--steps`, at most "
+            f"{_MOST_TRACED:,} of them"
+        )
     if case.out is not None and case.out.exists() and not case.out.is_dir():
         raise ArgumentError(f"`--out {case.out}` is a file; name a folder")
+    return model
+
+
+def _prepared(case: Case, ranks: "cluster.Communicator", resume: bool) -> "grid.Simulation":
+    """The simulation of a case. Nothing here may wait for other ranks."""
+    import torch
+
     simulation = hg.grid.Simulation(
-        model,
+        _model(case, resume),
         case.size,
         seed=case.seed,
         device=case.device,
@@ -153,13 +159,88 @@ def _prepared(case: Case, resume: bool) -> "grid.Simulation":
         storage=getattr(torch, case.storage) if case.storage else None,
         mesh=case.mesh,
         depth=case.depth,
+        overlap=case.overlap,
+        communicator=ranks if case.mesh else None,
     )
-    if case.view is not None:
-        simulation.view(case.view)
     hg.grid.check_export(simulation, case.export, case.view)
-    if resume and case.out is not None:
-        simulation.load(case.out / _STATE)
     return simulation
+
+
+def _performed(run: _Run) -> Outcome:
+    case, simulation, ranks = run.case, run.simulation, run.ranks
+    every = case.every or max(1, _steps(case, simulation) // 200)
+    film = _film(case, simulation, every)
+    if case.out is not None:
+        out = case.out
+        _said_once(ranks, lambda: _expect_writable(out))
+    if run.kept is not None:
+        run.kept.begin()
+    seen = _observing(run, every)
+    try:
+        with film or contextlib.nullcontext(), _traced(run):
+            speed = _go(run)
+    except UnstableError:
+        # What it holds now is the last good state: the way back is not lost.
+        if run.kept is not None:
+            run.kept.checkpoints.save()
+        raise
+    except KeyboardInterrupt:
+        _keep_what_can_be(run, seen, every)
+        raise KeyboardInterrupt(_left(run, film)) from None
+    stopped = _unfinished(case, simulation)
+    files = [film.path] if film else []
+    files += _written(run, seen, stopped)
+    observables = simulation.observe()
+    limit = None
+    # It takes a while, and nobody waits for this rank any more.
+    if speed.steps and ranks.rank == 0:
+        limit = hg.kernels.copy_bandwidth(simulation.device).bytes_per_second
+    return Outcome(simulation, speed, observables, files, limit, ranks.rank == 0, stopped)
+
+
+def _keep_what_can_be(run: _Run, seen: "grid.Observations | None", every: int) -> None:
+    """Save where an interrupt left a run; several ranks were not left in the same step."""
+    if run.ranks.size > 1:
+        return
+    # Who interrupts a second time does not want to wait for it.
+    with contextlib.suppress(KeyboardInterrupt):
+        if seen and run.simulation.step_count % every == 0:
+            seen(run.simulation)
+        _written(run, seen, stopped=True)
+
+
+def _left(run: _Run, film: "grid.Recorder | None") -> str:
+    """What an interrupt has left, and how to go on; empty where another rank says it."""
+    case, simulation = run.case, run.simulation
+    if run.ranks.rank:
+        return ""
+    now, goal = simulation.step_count, _steps(case, simulation)
+    steps = run.kept.checkpoints.steps() if run.kept is not None else []
+    kept = "no state is kept: with `--out DIR` it would be, and `--resume` would go on from it"
+    if run.kept is not None and steps:
+        kept = (
+            f"the state of step {steps[-1]:,} is kept in `{run.kept.checkpoints.folder}`, and "
+            "the same command with `--resume` goes on from it"
+        )
+    filmed = f"; the film so far is `{film.path}`" if film else ""
+    return f"interrupted at step {now:,} of {goal:,}; {kept}{filmed}"
+
+
+def _written(run: _Run, seen: "grid.Observations | None", stopped: bool) -> list[Path]:
+    """Write what the case asks for; of a run that goes on later, only what that needs."""
+    case, simulation = run.case, run.simulation
+    if case.out is None or run.kept is None:
+        return []
+    files = [run.kept.checkpoints.save()]
+    if stopped:
+        if seen and "csv" in case.export:
+            seen.save(case.out / _TABLE)
+        return files
+    if seen:
+        seen(simulation)
+    return files + hg.grid.export(
+        simulation, case.out, case.export, view=case.view, observations=seen
+    )
 
 
 def _expect_writable(folder: Path) -> None:
@@ -180,6 +261,13 @@ def _steps(case: Case, simulation: "grid.Simulation") -> int:
     return _STEPS if case.steps is None else case.steps
 
 
+def _unfinished(case: Case, simulation: "grid.Simulation") -> bool:
+    """Whether steps are left to make."""
+    if case.time is not None:
+        return simulation.time < case.time - 1e-6 * simulation.model.time_step
+    return simulation.step_count < _steps(case, simulation)
+
+
 def _film(case: Case, simulation: "grid.Simulation", every: int) -> "grid.Recorder | None":
     if case.record is None:
         return None
@@ -189,33 +277,51 @@ def _film(case: Case, simulation: "grid.Simulation", every: int) -> "grid.Record
     return hg.grid.Recorder(simulation, path, every, case.view)
 
 
-def _observing(
-    case: Case, simulation: "grid.Simulation", every: int, resume: bool
-) -> "grid.Observations | None":
-    """Have rows and states written down on the way, as far as the case wants them."""
-    if case.out is None:
+def _observing(run: _Run, every: int) -> "grid.Observations | None":
+    """Have rows and checkpoints written down on the way, as far as the case wants them."""
+    case, simulation, kept = run.case, run.simulation, run.kept
+    if case.out is None or kept is None:
         return None
-    out = case.out
-    table = out / "observables.csv"
+    table = case.out / _TABLE
     seen = None
     if {"csv", "png"} & {*case.export}:
-        seen = hg.grid.Observations()
-        if resume and table.is_file():
-            seen = hg.grid.Observations.load(table, until=simulation.step_count)
-        seen(simulation)
+        seen = hg.grid.Observations(_earlier_rows(run, table) if kept.resumed else ())
+        if not seen.rows:
+            seen(simulation)
         simulation.every(every, seen)
-    if case.every is not None:
+    if case.checkpoint_period is not None:
 
         def keep(simulation: "grid.Simulation") -> None:
+            # First the rows: those of a checkpoint are never missing.
             if seen and "csv" in case.export:
                 seen.save(table)
-            simulation.save(out / _STATE)
+            kept.checkpoints.save(asynchronous=True)
 
-        simulation.every(case.every, keep)
+        simulation.every(case.checkpoint_period, keep)
     return seen
 
 
-def _go(case: Case, simulation: "grid.Simulation") -> "grid.Speed":
+def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
+    """The rows up to where the run goes on, as the first rank finds them, on all ranks."""
+
+    def rows() -> "list[dict[str, float]]":
+        if run.ranks.rank or not table.is_file():
+            return []
+        return hg.grid.Observations.load(table, until=run.simulation.step_count).rows
+
+    return run.ranks.gather_json(_said_once(run.ranks, rows))[0]
+
+
+def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
+    if run.case.trace is None:
+        return contextlib.nullcontext()
+    return hg.cluster.trace(run.case.trace, run.ranks)
+
+
+def _go(run: _Run) -> "grid.Speed":
+    case, simulation = run.case, run.simulation
+    stop = run.stop if run.kept is not None else None
     if case.time is not None:
-        return simulation.run(time=max(0.0, case.time - simulation.time))
-    return simulation.run(max(0, _steps(case, simulation) - simulation.step_count))
+        return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)
+    left = max(0, _steps(case, simulation) - simulation.step_count)
+    return simulation.run(left, stop=stop)

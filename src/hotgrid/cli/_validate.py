@@ -7,7 +7,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import CycloptsError, Parameter
 from rich.text import Text
 
 from hotgrid.errors import ArgumentError
@@ -26,7 +26,7 @@ def validate(
     json: bool = False,
     html: Path | None = None,
     device: str | None = None,
-    only: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    only: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)] = None,
 ) -> int:
     """Compute what is known and compare, on this device, now.
 
@@ -37,6 +37,8 @@ def validate(
         device: Where to compute, such as `cpu` or `cuda`; by default the GPU if there is one.
         only: The names of the checks to make; by default all.
     """
+    if only == ():
+        raise CycloptsError(msg="`--only` needs the names of checks, such as `--only glider`.")
     if html is not None:
         _expect_place(html)
     # Torch takes a second to load; a path that cannot be written is told before.
@@ -45,7 +47,7 @@ def validate(
     console = Terminal(highlight=False, soft_wrap=True)
     rows: list[Row] = []
     with _progress() as starting:
-        for row in room.validate(quick, device, only, starting):
+        for row in room.validate(quick, device, only or (), starting):
             if not json:
                 if not rows:
                     console.print(_heading())

@@ -39,7 +39,13 @@ from ._data_parallel import (
 )
 from ._group import GroupCommunicator as GroupCommunicator
 from ._halo import HaloExchange as HaloExchange, Needs as Needs, Traffic as Traffic
-from ._launch import launch as launch, launched as launched, speaks as speaks
+from ._launch import (
+    job as job,
+    launch as launch,
+    launched as launched,
+    restarts as restarts,
+    speaks as speaks,
+)
 from ._mesh import Mesh as Mesh
 from ._pieces import join as join, take as take
 from ._plan import (
@@ -69,4 +75,6 @@ from ._schedule import (
 )
 from ._shards import rank_seed as rank_seed, shard_of as shard_of
 from ._threads import run_ranks as run_ranks
+from ._together import together as together
+from ._trace import trace as trace
 from ._world import world as world

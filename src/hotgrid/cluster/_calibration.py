@@ -15,6 +15,7 @@ from hotgrid.config import cache_folder, current
 from hotgrid.errors import ArgumentError, HotgridError
 
 from ._plan_machine import Device, Link
+from ._whole_text import write_whole
 
 _FILE = "calibration.json"
 _FORMAT = 1
@@ -120,18 +121,12 @@ class Calibration:
         path = path or calibration_file()
         if path is None:
             return None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}-{os.getpid()}")
-        try:
-            aside.write_text(json.dumps(self.plain(), indent=2) + "\n", encoding="utf-8")
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+        write_whole(path, json.dumps(self.plain(), indent=2) + "\n")
         return path
 
 
 def calibration_file() -> Path | None:
-    """Return where the calibration is kept, beside what the tuner remembers; None for nowhere.
+    """Return where the calibration is kept, beside what the tuner remembers, if anywhere.
 
     Example:
         >>> calibration_file().name

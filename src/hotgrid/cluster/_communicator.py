@@ -92,6 +92,13 @@ class Communicator(ABC):
     def barrier(self) -> None:
         """Return when every rank has come here."""
 
+    @abstractmethod
+    def beside(self) -> "Communicator":
+        """Return another one between the same ranks, on the CPU, for a thread of its own.
+
+        All ranks call it.
+        """
+
     def send(self, x: Tensor, target: int, tag: int = 0) -> None:
         """Send a tensor, and wait until it has left."""
         self.post([Message(x, target, tag)], []).wait()
@@ -192,6 +199,10 @@ class Alone(Communicator):
 
     def barrier(self) -> None:
         """Return at once."""
+
+    def beside(self) -> "Alone":
+        """Return another one."""
+        return Alone()
 
 
 class _Done(Pending):

@@ -1,14 +1,17 @@
 """`GroupCommunicator`: a communicator over a process group of torch.distributed."""
 
 import re
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from datetime import timedelta
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.config import current
+from hotgrid.errors import ArgumentError, CommunicationError
 
 from ._communicator import Communicator, Message, Pending, Reduction
 
@@ -36,6 +39,8 @@ class GroupCommunicator(Communicator):
             those on a GPU.
         device: Where small tensors of its own live; a device that the group serves.
         checking: Compare shapes before each differentiable collective.
+        another: Makes one more group of the same ranks, over gloo, for `beside`; by
+            default `torch.distributed.new_group` does.
 
     Raises:
         ArgumentError: `group` is None: the default group is not taken silently.
@@ -51,6 +56,7 @@ class GroupCommunicator(Communicator):
         device: torch.device | str = "cpu",
         *,
         checking: bool = False,
+        another: Callable[[], dist.ProcessGroup] | None = None,
     ) -> None:
         if group is None:
             raise ArgumentError(
@@ -59,6 +65,7 @@ class GroupCommunicator(Communicator):
             )
         super().__init__(group.rank(), group.size(), torch.device(device), checking)
         self.group = group
+        self._another = another
 
     def post(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending:
         """Begin to send and to receive, without waiting.
@@ -66,60 +73,65 @@ class GroupCommunicator(Communicator):
         Where a backend knows no tags (nccl), messages between two ranks are matched in
         the order given here.
         """
+        begun = time.monotonic()
         try:
             if self.device.type == "cpu":
-                works = []
-                for x, peer, tag in receives:
-                    works.append(self.group.recv([x], peer, tag))
-                for x, peer, tag in sends:
-                    works.append(self.group.send([x], peer, tag))
-                return _Works(works, self)
+                works = [self.group.recv([x], peer, tag) for x, peer, tag in receives]
+                works += [self.group.send([x], peer, tag) for x, peer, tag in sends]
+                peers = [peer for _, peer, _ in (*receives, *sends)]
+                return _Works(works, peers, begun, self)
             # One launch for all: one after the other they would wait for each other.
             batch = [self._batched(dist.isend, each) for each in sends]
             batch += [self._batched(dist.irecv, each) for each in receives]
-            return _Works(dist.batch_isend_irecv(batch) if batch else [], self)
+            works = dist.batch_isend_irecv(batch) if batch else []
+            return _Works(works, [None] * len(works), begun, self)
         except RuntimeError as error:
-            raise self._lost("a message", error) from error
+            raise self._lost("a message", begun, error) from error
 
     def all_reduce(self, x: Tensor, op: Reduction = "sum") -> None:
         """Put the sum or the largest over all ranks into `x`, on every rank."""
+        begun = time.monotonic()
         try:
             dist.all_reduce(x, _OPS[op], group=self.group)
         except RuntimeError as error:
-            raise self._lost("all_reduce", error) from error
+            raise self._lost("all_reduce", begun, error) from error
 
     def reduce(self, x: Tensor, target: int) -> None:
         """Put the sum over all ranks into `x` on rank `target`, and anything elsewhere."""
+        begun = time.monotonic()
         try:
             dist.reduce(x, group=self.group, group_dst=target)
         except RuntimeError as error:
-            raise self._lost("reduce", error) from error
+            raise self._lost("reduce", begun, error) from error
 
     def broadcast(self, x: Tensor, source: int) -> None:
         """Put what rank `source` has in `x` into it on every rank."""
+        begun = time.monotonic()
         try:
             dist.broadcast(_bytes(x), group=self.group, group_src=source)
         except RuntimeError as error:
-            raise self._lost("broadcast", error) from error
+            raise self._lost("broadcast", begun, error) from error
 
     def all_gather(self, x: Tensor) -> Tensor:
         """Return the `x` of all ranks, `[size, *x.shape]`."""
         x = x.contiguous()
         out = x.new_empty((self.size, *x.shape))
+        begun = time.monotonic()
         try:
             _all_gather(_bytes(out), _bytes(x), group=self.group)
         except RuntimeError as error:
-            raise self._lost("all_gather", error) from error
+            raise self._lost("all_gather", begun, error) from error
         return out
 
     def reduce_scatter(self, x: Tensor) -> Tensor:
         """Return the sum over all ranks of the own part of `x`, `[size, *part]`."""
         x = x.contiguous()
         out = x.new_empty(x.shape[1:])
+        begun = time.monotonic()
         try:
             _reduce_scatter(out.view(-1), x.view(-1), group=self.group)
         except RuntimeError as error:
-            raise self._lost("reduce_scatter", error) from error
+            raise self._lost("reduce_scatter", begun, error) from error
         return out
 
     def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
@@ -128,34 +140,56 @@ class GroupCommunicator(Communicator):
         out = x.new_empty(sum(received))
         arrive = [count * each for count in received]
         leave = [count * each for count in sent]
+        begun = time.monotonic()
         try:
             dist.all_to_all_single(_bytes(out), _bytes(x), arrive, leave, group=self.group)
         except RuntimeError as error:
-            raise self._lost("all_to_all", error) from error
+            raise self._lost("all_to_all", begun, error) from error
         return out
 
     def barrier(self) -> None:
         """Return when every rank has come here."""
+        begun = time.monotonic()
         try:
             # nccl has to be told which GPU is meant.
             own = self.device.index if self.device.type == "cuda" else None
             dist.barrier(group=self.group, device_ids=None if own is None else [own])
         except RuntimeError as error:
-            raise self._lost("barrier", error) from error
+            raise self._lost("barrier", begun, error) from error
 
     def _batched(self, begin: Callable[..., Any], message: Message) -> dist.P2POp:
         return dist.P2POp(
             begin, _bytes(message.tensor), group=self.group, group_peer=message.peer
         )
 
-    def _lost(self, what: str, error: RuntimeError) -> HotgridError:
-        """What the backend raised, as an error that says who lost whom."""
+    def beside(self) -> "GroupCommunicator":
+        """Return another one between the same ranks, over gloo, for a thread of its own."""
+        begun = time.monotonic()
+        try:
+            group = (self._another or self._new_group)()
+            return GroupCommunicator(group, checking=self.checking)
+        except RuntimeError as error:
+            raise self._lost("making another group", begun, error) from error
+
+    def _new_group(self) -> dist.ProcessGroup:
+        ranks = dist.get_process_group_ranks(self.group)
+        limit = timedelta(seconds=current().cluster.timeout)
+        group = dist.new_group(ranks, limit, "gloo", use_local_synchronization=True)
+        return cast(dist.ProcessGroup, group)
+
+    def _lost(
+        self, what: str, begun: float, error: RuntimeError, peer: int | None = None
+    ) -> CommunicationError:
+        """What the backend raised, as an error that says who waited for whom."""
         # Backends name their source before the first sentence and give advice after it.
         reason = re.sub(r"^\[[^]]*\]\s*", "", str(error).partition("\n")[0])
-        return HotgridError(
-            f"rank {self.rank} of {self.size} could not finish {what}: "
-            f"{reason.partition('. ')[0]}. Another rank may have stopped, or waits in another "
-            "call; look at its output first"
+        other = "another rank" if peer is None else f"rank {peer}"
+        return CommunicationError(
+            f"rank {self.rank} of {self.size} lost {other}: {what} did not end after "
+            f"{time.monotonic() - begun:.1f} s ({reason.partition('. ')[0]}). It may have "
+            "stopped, or cannot be reached, or waits in another call: look at its output "
+            "first. A run with checkpoints goes on with `--resume`; where a rank is only "
+            "slow, raise `cluster.timeout`"
         )
 
 
@@ -165,16 +199,25 @@ def _bytes(x: Tensor) -> Tensor:
 
 
 class _Works(Pending):
-    __slots__ = ("_owner", "_works")
+    __slots__ = ("_begun", "_owner", "_peers", "_works")
 
-    def __init__(self, works: Sequence[Any], owner: GroupCommunicator) -> None:
+    def __init__(
+        self,
+        works: Sequence[Any],
+        peers: Sequence[int | None],
+        begun: float,
+        owner: GroupCommunicator,
+    ) -> None:
         self._works = works
+        self._peers = peers
+        self._begun = begun
         self._owner = owner
 
     def wait(self) -> None:
         """Return when all have left and all have arrived."""
+        at = 0
         try:
-            for work in self._works:
+            for at, work in enumerate(self._works):  # noqa: B007  it is asked for below
                 work.wait()
         except RuntimeError as error:
-            raise self._owner._lost("a message", error) from error
+            raise self._owner._lost("a message", self._begun, error, self._peers[at]) from error

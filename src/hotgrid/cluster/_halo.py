@@ -72,6 +72,7 @@ class HaloExchange:
     Attributes:
         block: What this rank owns.
         padded: The same with its margins: the space of buffers.
+        periodic: Whether the ends of each axis meet.
         traffic: What was sent so far.
 
     Raises:
@@ -105,6 +106,7 @@ class HaloExchange:
         if isinstance(margin, int):
             margin = tuple(margin * (parts > 1) for parts in self.mesh.shape)
         self.margin = per_axis("margin", margin, len(size))
+        self.periodic = per_axis("periodic", periodic, len(size))
         self.padded = self.block.padded(self.margin, periodic)
         self.traffic = Traffic()
         self.name = named(self)

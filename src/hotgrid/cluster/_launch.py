@@ -1,9 +1,21 @@
-"""Starting ranks of this very program on this machine, through torchrun."""
+"""Starting ranks of this very program on this machine, and starting them again."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from types import FrameType, TracebackType
+
+from hotgrid.config import logger
+from hotgrid.errors import CommunicationError
+
+_LOST = CommunicationError.exit_code
+_PATIENCE = 10.0
+_LOOK_EVERY = 0.05
 
 
 def launched() -> bool:
@@ -26,26 +38,179 @@ def speaks() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-def launch(ranks: int, arguments: Sequence[str]) -> int:
+def restarts() -> int:
+    """How often the launcher has started the ranks of this host again.
+
+    Example:
+        >>> restarts()
+        0
+    """
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+
+
+def job() -> str | None:
+    """What the launcher calls this job; the same after a restart. None if it has no name.
+
+    Example:
+        >>> job() is None
+        True
+    """
+    name = os.environ.get("TORCHELASTIC_RUN_ID", "none")
+    return None if name in ("", "none") else name
+
+
+def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
     """Run `hotgrid` with these arguments as several ranks on this machine, to the end.
 
-    Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise.
+    Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
+    rank fails, the others have ten seconds to end. When none of them failed by itself but
+    one was killed, or lost another, all are started again. SIGTERM is passed on to the ranks.
 
     Args:
         ranks: How many.
         arguments: What follows `hotgrid` on the command line.
+        restarts: How often they may be started again.
 
     Returns:
-        The exit code: 0 if all ranks ended well.
+        The exit code: 0 if all ranks ended well, 75 if one was lost and no restart is
+        left, 143 after SIGTERM and 130 after an interrupt if they did not end well, else
+        what the first rank to fail returned.
     """
+    from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    name = uuid.uuid4().hex
+    with _Signals() as signals:
+        for attempt in range(restarts + 1):
+            shared = _environment(ranks, store.port, name, attempt, restarts)
+            signals.concern(_started(ranks, arguments, shared))
+            failures = _failures(signals)
+            if not failures:
+                return 0
+            if signals.code:
+                return signals.code
+            own = [code for code in failures.values() if code > 0 and code != _LOST]
+            if own:
+                return own[0]
+            _tell(failures, attempt, restarts)
+    return _LOST
+
+
+def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> dict[str, str]:
+    """What torchrun would tell ranks, so that they need not know who started them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    threads = str(max(1, (cores or 1) // ranks))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={ranks}", "-m", "hotgrid", *arguments]
-    environment = {"OMP_NUM_THREADS": threads, **os.environ}
-    with subprocess.Popen(command, env=environment) as started:
-        try:
-            return started.wait()
-        except KeyboardInterrupt:
-            # The ranks got it too; they are given the time to leave in order.
-            return started.wait()
+    defaults = {"OMP_NUM_THREADS": str(max(1, (cores or 1) // ranks))}
+    if "lo" in [interface for _, interface in socket.if_nameindex()]:
+        # Ranks of one machine need no network, and no name of the machine that resolves.
+        defaults["GLOO_SOCKET_IFNAME"] = "lo"
+    return {
+        **defaults,
+        **os.environ,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "GROUP_RANK": "0",
+        "GROUP_WORLD_SIZE": "1",
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "TORCHELASTIC_RESTART_COUNT": str(attempt),
+        "TORCHELASTIC_MAX_RESTARTS": str(most),
+        "TORCHELASTIC_RUN_ID": name,
+    }
+
+
+def _started(
+    ranks: int, arguments: Sequence[str], shared: Mapping[str, str]
+) -> list[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "hotgrid", *arguments]
+    return [
+        subprocess.Popen(command, env={**shared, "RANK": str(r), "LOCAL_RANK": str(r)})
+        for r in range(ranks)
+    ]
+
+
+def _failures(signals: "_Signals") -> dict[int, int]:
+    """Wait for all ranks; what those returned that failed, in the order in which they did."""
+    failures: dict[int, int] = {}
+    left = dict(enumerate(signals.started))
+    deadline = None
+    while left:
+        for rank, process in tuple(left.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            del left[rank]
+            # Those that were ended from here are no cause of anything.
+            if code and not (deadline is not None and time.monotonic() > deadline):
+                failures[rank] = code
+        if deadline is None and (failures or signals.code == 128 + signal.SIGINT):
+            deadline = time.monotonic() + _PATIENCE
+        if deadline is not None and time.monotonic() > deadline:
+            for process in left.values():
+                process.kill()
+        time.sleep(_LOOK_EVERY)
+    return failures
+
+
+def _tell(failures: Mapping[int, int], attempt: int, most: int) -> None:
+    rank, code = min(failures.items(), key=lambda item: item[1])
+    what = (
+        "lost another rank" if code == _LOST else f"was ended by {signal.Signals(-code).name}"
+    )
+    if attempt < most:
+        logger("cluster").warning(
+            "rank %d %s; all ranks are started again (%d of %d)", rank, what, attempt + 1, most
+        )
+    else:
+        logger("cluster").error(
+            "rank %d %s, and no restart is left; `--resume` goes on from the last checkpoint, "
+            "if there is one",
+            rank,
+            what,
+        )
+
+
+class _Signals:
+    """Passes SIGTERM on to the ranks, and remembers what came.
+
+    An interrupt from the keyboard reaches the ranks by itself.
+
+    Attributes:
+        started: The ranks.
+        code: The exit code that belongs to the signal that came; 0 if none did.
+    """
+
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.code = 0
+
+    def __enter__(self) -> "_Signals":
+        self._before = {
+            each: signal.signal(each, self._hear) for each in (signal.SIGTERM, signal.SIGINT)
+        }
+        return self
+
+    def concern(self, started: list[subprocess.Popen[bytes]]) -> None:
+        """From now on pass signals on to these, also one that came while they started."""
+        self.started = started
+        self._pass_on()
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self.code = 128 + number
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        if self.code == 128 + signal.SIGTERM:
+            for process in self.started:
+                process.terminate()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self.started:
+            process.kill()
+        for each, handler in self._before.items():
+            signal.signal(each, handler)

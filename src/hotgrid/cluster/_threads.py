@@ -1,5 +1,6 @@
 """`run_ranks`: real ranks in threads of one process, for trying out, teaching and tests."""
 
+import itertools
 import threading
 import traceback
 from collections.abc import Callable
@@ -8,7 +9,11 @@ from typing import TypeVar
 
 import torch
 import torch.distributed as dist
-from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import (
+    HashStore,  # pyright: ignore[reportPrivateImportUsage]
+    PrefixStore,  # pyright: ignore[reportPrivateImportUsage]
+    Store,  # pyright: ignore[reportPrivateImportUsage]
+)
 
 from hotgrid.errors import ArgumentError, HotgridError
 
@@ -65,7 +70,7 @@ def run_ranks(
         try:
             # No variable here may keep the group: an error would keep this frame.
             results[rank] = _called(
-                function, _group(store, rank, size, timeout), all_here, checking
+                function, _rank(store, rank, size, timeout, checking), all_here
             )
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             error.add_note(f"raised by rank {rank} of {size}")
@@ -91,15 +96,27 @@ def run_ranks(
 
 def _called(
     function: Callable[[Communicator], Result],
-    group: dist.ProcessGroup,
+    communicator: Communicator,
     all_here: threading.Barrier,
-    checking: bool,
 ) -> Result:
     all_here.wait()
-    return function(GroupCommunicator(group, checking=checking))
+    return function(communicator)
 
 
-def _group(store: HashStore, rank: int, size: int, timeout: float) -> dist.ProcessGroup:
+def _rank(
+    store: Store, rank: int, size: int, timeout: float, checking: bool
+) -> GroupCommunicator:
+    # Ranks ask for further groups in the same order, so the count tells them apart.
+    names = (f"beside-{count}" for count in itertools.count())
+
+    def another() -> dist.ProcessGroup:
+        return _group(PrefixStore(next(names), store), rank, size, timeout)
+
+    group = _group(store, rank, size, timeout)
+    return GroupCommunicator(group, checking=checking, another=another)
+
+
+def _group(store: Store, rank: int, size: int, timeout: float) -> dist.ProcessGroup:
     options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]
     options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
     options._timeout = timedelta(seconds=timeout)

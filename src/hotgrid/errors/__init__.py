@@ -9,6 +9,7 @@
     ├── UnstableError (ArithmeticError)     a simulation is no longer finite
     ├── StoreError (OSError)                files could not be written or read back
     │   └── DamagedError                    a file is not what was written
+    ├── CommunicationError (ConnectionError) another rank was lost
     └── MissingPartError (ImportError)      a part that is not installed was needed
 
 Catch `HotgridError` to catch them all. Each also derives from the built-in
@@ -17,6 +18,7 @@ exception a caller would expect, so existing `except ValueError` keeps working.
 
 from ._tree import (
     ArgumentError as ArgumentError,
+    CommunicationError as CommunicationError,
     ConfigError as ConfigError,
     ContractError as ContractError,
     ContractSyntaxError as ContractSyntaxError,

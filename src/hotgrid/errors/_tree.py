@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 
 class HotgridError(Exception):
-    """Root of every exception that hotgrid raises on purpose."""
+    """Root of every exception that hotgrid raises on purpose.
+
+    `exit_code` is what the command line returns for it.
+    """
+
+    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,26 @@ class DimensionError(ArgumentError, IndexError):
 
 
 class UnstableError(HotgridError, ArithmeticError):
-    """A simulation is no longer finite; the text says when, where and the likely cause."""
+    """A simulation is no longer finite; the text says when, where and the likely cause.
+
+    Attributes:
+        step: The first step that left numbers which are not finite; None if not known.
+        cell: The first such cell; None if not known.
+        cause: The likely cause, in words.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        step: int | None = None,
+        cell: tuple[int, ...] | None = None,
+        cause: str = "",
+    ) -> None:
+        super().__init__(text)
+        self.step = step
+        self.cell = cell
+        self.cause = cause
 
 
 class StoreError(HotgridError, OSError):
@@ -58,6 +82,15 @@ class StoreError(HotgridError, OSError):
 
 class DamagedError(StoreError):
     """A file is not what was written: cut short, changed, or a part of it is missing."""
+
+
+class CommunicationError(HotgridError, ConnectionError):
+    """Another rank was lost or did not answer in time; the text says who waited for what.
+
+    A second try may succeed, so the exit code is that of a temporary failure.
+    """
+
+    exit_code = 75
 
 
 class MissingPartError(HotgridError, ImportError):

@@ -52,6 +52,8 @@ def find_model(text: str) -> type[Model]:
     Raises:
         ArgumentError: There is no such model, file or class, or the file fails.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(f"a model is named by a text, such as `heat`, got {text!r}")
     file, colon, name = text.rpartition(":")
     if colon or text.endswith(".py"):
         return _model_in_file(file, name) if colon else _model_in_file(text, "")

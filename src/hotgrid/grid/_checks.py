@@ -1,16 +1,14 @@
 """Arguments of a simulation: what fits the model, and clear words for what does not."""
 
 import difflib
-import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from os import PathLike
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from hotgrid.config import current
 from hotgrid.contracts import Contract, ContractError
 from hotgrid.errors import ArgumentError
 
@@ -18,63 +16,103 @@ from ._model import Field, Input, Model, State
 
 
 def checked_size(model: Model, size: Sequence[int] | None) -> tuple[int, ...]:
+    """The grid, as plain whole numbers that suit the model."""
     found = model.size if size is None else size
     found = tuple(found) if isinstance(found, Sequence) else (found,)
     # NumPy's whole numbers count as such, True and 2.0 do not.
     if not all(isinstance(n, Integral) and not isinstance(n, bool) and n >= 1 for n in found):
-        raise ArgumentError(f"`size` is one positive whole number for each dim, got {size!r}")
+        raise ArgumentError(
+            f"`size` is one positive whole number for each dim, got {size!r}; write it as "
+            f"{model.size}"
+        )
     found = tuple(int(n) for n in found)
     if len(found) not in model.ranks:
         ranks = " or ".join(map(str, model.ranks))
+        square = f"; a square is {found * model.ranks[0]}" if len(found) == 1 else ""
         raise ArgumentError(
             f"{type(model).__name__} runs in {ranks} dims, but `size` {found} has {len(found)}"
+            f"{square}"
         )
     model.check(found)
     return found
 
 
+def whole_number(name: str, value: object, least: int, most: int | None = None) -> int:
+    """A whole number within bounds; NumPy's count as such, True and 2.0 do not."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ArgumentError(f"`{name}` must be a whole number, got {value!r}")
+    found = int(value)
+    if found < least:
+        raise ArgumentError(f"`{name}` must be at least {least}, got {found}")
+    if most is not None and found > most:
+        raise ArgumentError(f"`{name}` must be at most {most}, got {found}")
+    return found
+
+
+def expect_flag(name: str, value: object) -> None:
+    """Refuse what is neither true nor false: most texts would count as true."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"`{name}` must be True or False, got {value!r}")
+
+
+def expect_callable(name: str, value: object, called_with: str) -> None:
+    """Refuse what cannot be called."""
+    if not callable(value):
+        raise ArgumentError(f"`{name}` must be a function of {called_with}, got {value!r}")
+
+
+def checked_path(name: str, path: object) -> Path:
+    """A path that names a file or folder."""
+    if not isinstance(path, str | PathLike) or not str(path):
+        raise ArgumentError(f"`{name}` must be a path, got {path!r}")
+    return Path(path)
+
+
 def checked_device(device: str | torch.device | None) -> torch.device:
+    """The device, once something could be put there."""
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(device)
         torch.empty(1, device=found)
-    except (RuntimeError, AssertionError) as problem:
+    except (RuntimeError, AssertionError, TypeError) as problem:
         reason = str(problem).splitlines()[0]
         raise ArgumentError(
             f"the device {str(device)!r} cannot be used here: {reason}"
         ) from None
+    if found.type == "meta":
+        raise ArgumentError("the device 'meta' holds no numbers; use 'cpu' or 'cuda'")
     return found
 
 
-def check_memory(
-    model: Model, size: tuple[int, ...], device: torch.device, storage: torch.dtype, batch: int
-) -> None:
-    """Refuse a grid that cannot fit, before anything is allocated."""
-    one = math.prod(size)
-    fields = (
-        sum(f.components * one * (f.dtype or storage).itemsize for f in model.fields) * batch
-    )
-    fixed = sum(k.components * one * (k.dtype or storage).itemsize for k in model.inputs)
-    needed = 3 * fields + fixed
-    on_gpu = device.type == "cuda"
-    there = torch.cuda.mem_get_info(device)[0] if on_gpu else _free_memory()
-    limit = current().memory.limit
-    if needed > limit * there:
+def given_tensors(what: str, given: object) -> State:
+    """What was given by name, as tensors of real numbers."""
+    if not isinstance(given, Mapping):
         raise ArgumentError(
-            f"a grid of {'x'.join(map(str, size))} needs about {needed / 1e9:.1f} GB on "
-            f"{device} (two buffers and a last good state), and {limit:.0%} of the free "
-            f"{there / 1e9:.1f} GB may be used; take a smaller `size` or a narrower `storage`"
+            f"`{what}` must be a dict from names to tensors, got {type(given).__name__}"
         )
+    found: State = {}
+    for name, value in given.items():
+        try:
+            found[name] = torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError) as problem:
+            reason = str(problem).splitlines()[0]
+            raise ArgumentError(f"`{name}` in `{what}` is no tensor: {reason}") from None
+        if found[name].is_complex():
+            raise ArgumentError(
+                f"`{name}` in `{what}` is complex ({found[name].dtype}), and cells hold real "
+                "numbers; give `.real` and `.imag` as two components"
+            )
+    return found
 
 
-def _free_memory() -> int:
-    """Bytes of main memory that a program can have, the disk cache counted as free."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        return 1024 * int(text.split("MemAvailable:")[1].split()[0])
-    except (OSError, IndexError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+def expect_whole(what: str, name: str, x: Tensor, kept: torch.dtype) -> None:
+    """Refuse fractions for what is kept as whole numbers: they would be cut off."""
+    if x.is_floating_point() and not kept.is_floating_point and kept != torch.bool:
+        raise ArgumentError(
+            f"`{name}` in `{what}` has the type {x.dtype}, but whole numbers are kept there; "
+            f"give `.to({kept})`"
+        )
 
 
 def named_tensors(
@@ -88,6 +126,7 @@ def named_tensors(
     whole: bool = False,
 ) -> State:
     """Given tensors by name as `[*batch, components, *space]`, their shapes checked."""
+    given = given_tensors(what, given)
     known = {kind.name: kind for kind in kinds}
     for name in known:
         if whole and name not in given:
@@ -103,7 +142,7 @@ def named_tensors(
     found: State = {}
     for name, value in given.items():
         parts = known[name].components
-        x = torch.as_tensor(value)
+        x = value
         lead = f"{batch[0]} " if batch and x.ndim == len(size) + (parts > 1) + 1 else ""
         contract = Contract(f"{lead}{parts} {space}" if parts > 1 else f"{lead}{space}")
         try:
@@ -114,7 +153,7 @@ def named_tensors(
     return found
 
 
-def near(word: str, words: Iterable[str]) -> str:
+def near(word: object, words: Iterable[str]) -> str:
     """`; did you mean ...?` when a word is close to one of `words`, else nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1)
+    close = difflib.get_close_matches(str(word), list(words), n=1)
     return f"; did you mean `{close[0]}`?" if close else ""

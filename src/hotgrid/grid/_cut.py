@@ -6,17 +6,20 @@ and the wrong creeps inwards by one step's reach each step. It arrives at cells 
 owned only after `depth` steps, and before that one exchange makes all margins right.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
+from torch.profiler import record_function
 
-from hotgrid.cluster import Block, Communicator, HaloExchange, Mesh, world
-from hotgrid.config import current
+from hotgrid.cluster import Block, Communicator, HaloExchange, Mesh, join, take, world
 from hotgrid.errors import ArgumentError
 
+from ._crossing import crossing
 from ._form import Form, Setting
+from ._layout import agreed_depth, joined_ends
 from ._model import State
 
 
@@ -31,6 +34,9 @@ class CutForm(Form):
         inside: Makes the form that runs a block.
     """
 
+    at_once = False
+    """Whether messages go to diagonal neighbours too, so that all are under way together."""
+
     def __init__(
         self,
         setting: Setting,
@@ -40,24 +46,35 @@ class CutForm(Form):
         inside: Callable[[Setting], Form],
     ) -> None:
         super().__init__(setting)
+        self._arguments = setting, communicator, mesh, depth, inside
         self.communicator = communicator
         self.mesh = mesh.over(setting.rank)
         self.depth = depth
         self._made_by = inside
         reach = setting.model.reach(depth, setting.rank)
-        margin = [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)]
         self.halo = HaloExchange(
-            communicator, self.mesh, setting.size, margin, _periodic(setting)
+            communicator,
+            self.mesh,
+            setting.size,
+            [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)],
+            joined_ends(setting.model),
+            # More steps read more of a margin than one step does.
+            components=crossing(setting) if depth == 1 else None,
+            at_once=self.at_once,
         )
-        around = self.halo.padded
+        around = self.around()
         local = replace(
             setting,
             size=around.size,
-            inputs={name: _part(x, around) for name, x in setting.inputs.items()},
+            inputs={name: take(x, around) for name, x in setting.inputs.items()},
         )
         self.inside = inside(local)
         self.name = self.inside.name
         self._clean = 0
+
+    def around(self) -> Block:
+        """What the form inside runs: the block with its margins."""
+        return self.halo.padded
 
     @staticmethod
     def wins(setting: Setting) -> bool:
@@ -66,11 +83,11 @@ class CutForm(Form):
 
     def fresh(self) -> "CutForm":
         """Another one, with buffers of its own."""
-        return CutForm(self.setting, self.communicator, self.mesh, self.depth, self._made_by)
+        return CutForm(*self._arguments)
 
     def load(self, state: State) -> None:
         """Take the part of a whole state that belongs here."""
-        self.restore({name: _part(x, self.halo.block) for name, x in state.items()})
+        self.restore({name: take(x, self.halo.block) for name, x in state.items()})
 
     def read(self) -> State:
         """The whole state, on every rank; a collective call."""
@@ -97,6 +114,16 @@ class CutForm(Form):
         return not missing.item()
 
     @property
+    def ranks(self) -> Communicator:
+        """Those that have the other parts."""
+        return self.communicator
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the form inside is."""
+        return self.inside.compiled
+
+    @property
     def speaks(self) -> bool:
         """The first rank does."""
         return self.communicator.rank == 0
@@ -108,54 +135,41 @@ class CutForm(Form):
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps, exchanging margins when they are used up."""
+        alone = not any(self.halo.margin)
         while steps > 0:
-            if self._clean == 0:
-                self.halo.exchange(*self.inside.read().values())
+            if alone:
+                self._clean = steps
+            elif self._clean == 0:
+                with record_function("exchange"):
+                    self.halo.exchange(*self.inside.read().values())
                 self.inside.touched()
                 self._clean = self.depth
             now = min(steps, self._clean)
-            self.inside.run(now)
+            with record_function("steps"):
+                self.inside.run(now)
             self._clean -= now
             steps -= now
 
     def _gathered(self, own: Tensor) -> Tensor:
         blocks = self.mesh.blocks(self.setting.size)
         leading = own.shape[: -self.setting.rank]
-        most = max(torch.Size(block.size).numel() for block in blocks)
-        flat = own.new_zeros((*leading, most))
+        cells = [math.prod(block.size) for block in blocks]
+        flat = own.new_zeros((*leading, max(cells)))
         mine = own.flatten(-self.setting.rank)
         flat[..., : mine.shape[-1]] = mine
         every = self.communicator.all_gather(flat)
-        whole = own.new_empty((*leading, *self.setting.size))
-        for block, x in zip(blocks, every, strict=True):
-            cells = torch.Size(block.size).numel()
-            whole[(..., *block.slices)] = x[..., :cells].unflatten(-1, block.size)
-        return whole
-
-
-def _periodic(setting: Setting) -> bool:
-    """Whether the ends of the grid are joined, for all fields alike."""
-    joined = {field.outside is None for field in setting.model.fields}
-    if len(joined) > 1:
-        raise ArgumentError(
-            f"{type(setting.model).__name__} joins the ends for some fields and not for "
-            "others; such a model cannot be cut over a mesh: leave out `mesh`"
-        )
-    return joined.pop()
-
-
-def _part(x: Tensor, block: Block) -> Tensor:
-    """What a block, margins and all, sees of a whole grid, `[..., *block.size]`."""
-    axes = len(block.size)
-    for axis, places in enumerate(block.indices):
-        x = x.index_select(axis - axes, torch.tensor(places, device=x.device))
-    return x
+        pieces = [
+            x[..., :n].unflatten(-1, block.size)
+            for x, n, block in zip(every, cells, blocks, strict=True)
+        ]
+        return join(pieces, blocks)
 
 
 def cut_form(
     setting: Setting,
     mesh: Mesh | str | Sequence[int],
     depth: int | None,
+    overlap: bool | None,
     communicator: Communicator | None,
     inside: Callable[[Setting], Form],
 ) -> CutForm:
@@ -164,32 +178,15 @@ def cut_form(
     Raises:
         ArgumentError: Mesh, ranks, grid and depth do not fit; the text says what would.
     """
+    from ._overlap import OverlappedForm
+
     layout = Mesh(mesh)
+    if communicator is not None and not isinstance(communicator, Communicator):
+        raise ArgumentError(f"`communicator` must be a Communicator, got {communicator!r}")
     ranks = communicator or world(setting.device)
-    return CutForm(setting, ranks, layout, cut_depth(setting, layout, depth), inside)
-
-
-def cut_depth(setting: Setting, mesh: Mesh, wanted: int | None) -> int:
-    """The steps between two exchanges: those asked for, or as many as pay.
-
-    Raises:
-        ArgumentError: The blocks are too small for what was asked for.
-    """
-    set_depth = current().cluster.margin_depth
-    if wanted is None and set_depth != "auto":
-        wanted = set_depth
-    if wanted is not None:
-        if wanted < 1:
-            raise ArgumentError(f"`depth` must be at least 1, got {wanted}")
-        return wanted
-    return next((d for d in (8, 4, 2) if _pays(setting, mesh, d)), 1)
-
-
-def _pays(setting: Setting, mesh: Mesh, depth: int) -> bool:
-    """Whether margins of that depth are at most a tenth of what is computed."""
-    shape = mesh.over(setting.rank).shape
-    reach = setting.model.reach(depth, setting.rank)
-    return all(
-        parts == 1 or 20 * m <= n // parts
-        for n, m, parts in zip(setting.size, reach, shape, strict=True)
-    )
+    layout.over(setting.rank).check_ranks(ranks.size)
+    if overlap is None:
+        # Cores that compute also carry the messages; a GPU has others for them.
+        overlap = setting.device.type == "cuda" and layout.ranks > 1
+    depth = agreed_depth(setting, layout, depth, ranks)
+    return (OverlappedForm if overlap else CutForm)(setting, ranks, layout, depth, inside)

@@ -10,9 +10,10 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.store import whole_file
 
-from ._checks import near
+from ._checks import checked_path, near
 from ._observations import Observations
 from ._picture import Picture, need_matplotlib, solid_cells, view_name
+from ._seen import pictured
 from ._vti import write_vti
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def check_export(
         ArgumentError: A format or the view is unknown.
         MissingPartError: A format needs something that is not installed.
     """
-    for name in formats:
+    names = _named(formats)
+    for name in names:
         if name not in _WRITERS:
             raise ArgumentError(
                 f"`{name}` is not a format of export{near(name, _WRITERS)} "
@@ -42,7 +44,8 @@ def check_export(
             )
         if name == "png":
             need_matplotlib()
-            view_name(simulation, view)
+    if view is not None or "png" in names:
+        view_name(simulation, view)
 
 
 def export(
@@ -82,17 +85,22 @@ def export(
         ArgumentError: A format or the view is unknown, or a file cannot be written.
         MissingPartError: A format needs something that is not installed.
     """
-    formats = list(dict.fromkeys(formats))
+    formats, folder = _named(formats), checked_path("folder", folder)
     check_export(simulation, formats, view)
     if observations is None:
         observations = Observations()
         observations(simulation)
     writers = [_WRITERS[name] for name in formats]
     return [
-        path
-        for writer in writers
-        for path in writer(simulation, Path(folder), view, observations)
+        path for writer in writers for path in writer(simulation, folder, view, observations)
     ]
+
+
+def _named(formats: Iterable[str]) -> list[str]:
+    """Every format once."""
+    if isinstance(formats, str) or not isinstance(formats, Iterable):
+        raise ArgumentError(f"`formats` is a list, such as ['npz', 'png'], got {formats!r}")
+    return list(dict.fromkeys(formats))
 
 
 def _npz(simulation: "Simulation", folder: Path, *_: object) -> list[Path]:
@@ -130,9 +138,11 @@ def _vti(simulation: "Simulation", folder: Path, *_: object) -> list[Path]:
 
 def _views(simulation: "Simulation") -> dict[str, np.ndarray]:
     """Every view of the first run as an array, and the solid cells."""
-    found = {name: simulation.view(name) for name in simulation.model.views()}
-    if simulation._setting.batch:
-        found = {name: x[0] for name, x in found.items()}
+    state = next(simulation._looks())
+    found = {
+        name: pictured(simulation.model, name, each(state))
+        for name, each in simulation.model.views().items()
+    }
     solid = solid_cells(simulation)
     if solid is not None:
         found.setdefault("solid", solid)

@@ -5,23 +5,25 @@ and gives the state back. Which one is used is decided by device and tuner; ever
 form gives the same numbers.
 """
 
-import contextlib
 import math
 import os
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from hotgrid.config import cache_folder, current, logger
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, MissingPartError
 
 from ._model import Field, Input, Model, State
 from ._neighbours import Look, Neighbours
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import Communicator
 
 # Fewer cells do not pay for waking a thread, least of all where others need it too.
 CELLS_PER_THREAD = 4096
@@ -75,9 +77,17 @@ class Form(ABC):
     """One way to run a model."""
 
     name: str
+    # What is called for a step, where that is a function which may have been compiled.
+    _step: Any = None
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+
+    @property
+    def compiled(self) -> bool:
+        """Whether steps are compiled, or will be by the first of them."""
+        in_vain = isinstance(self._step, FirstCall) and self._step.is_plain
+        return self.setting.compiled and not in_vain
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -126,6 +136,11 @@ class Form(ABC):
         return (0,) * self.setting.rank
 
     @property
+    def ranks(self) -> "Communicator | None":
+        """Those that keep the grid together; None where it is kept whole."""
+        return None
+
+    @property
     def speaks(self) -> bool:
         """Whether it is for this process to show and to write things."""
         return True
@@ -167,10 +182,20 @@ def stepped(
     """One step: for every field its components, `[..., *space]` each, in stored type."""
     state, inputs = handles(setting, stored, fixed, look)
     result = setting.model.step(state, inputs, params)
-    return [_components(setting, field, result) for field in setting.model.fields]
+    if not isinstance(result, Mapping):
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` must return a dict from the names of its "
+            f"fields to tensors, got {type(result).__name__}"
+        )
+    return [
+        _components(setting, field, result, state[field.name].part(0).here.shape)
+        for field in setting.model.fields
+    ]
 
 
-def _components(setting: Setting, field: Field, result: Mapping[str, object]) -> list[Tensor]:
+def _components(
+    setting: Setting, field: Field, result: Mapping[str, object], shape: torch.Size
+) -> list[Tensor]:
     if field.name not in result:
         raise ArgumentError(
             f"`{type(setting.model).__name__}.step` returned {', '.join(result) or 'nothing'}, "
@@ -179,13 +204,36 @@ def _components(setting: Setting, field: Field, result: Mapping[str, object]) ->
     value = result[field.name]
     planes = list(value) if isinstance(value, Sequence) else None
     if isinstance(value, Tensor):
-        planes = [value] if field.components == 1 else planes_of(value, setting.rank)
+        whole = field.components > 1 and value.ndim > setting.rank
+        planes = planes_of(value, setting.rank) if whole else [value]
     if planes is None or len(planes) != field.components:
         raise ArgumentError(
             f"`{type(setting.model).__name__}.step` must return {field.components} "
             f"component(s) for the field `{field.name}`"
         )
-    return [plane.to(setting.kept_as(field)) for plane in planes]
+    return [_plane(setting, field, plane, shape) for plane in planes]
+
+
+def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> Tensor:
+    """One component as it is kept; a constant stands for every cell."""
+    kept_as, what = setting.kept_as(field), f"`{type(setting.model).__name__}.step`"
+    if not isinstance(plane, Tensor) or plane.is_complex():
+        raise ArgumentError(
+            f"{what} must return tensors of real numbers for the field `{field.name}`, got "
+            f"{plane.dtype if isinstance(plane, Tensor) else type(plane).__name__}"
+        )
+    if plane.shape != shape:
+        lacking = len(shape) - plane.ndim
+        if lacking < 0 or any(
+            n not in (1, m) for n, m in zip(plane.shape, shape[lacking:], strict=True)
+        ):
+            raise ArgumentError(
+                f"{what} returned the shape {tuple(plane.shape)} for the field `{field.name}`; "
+                "it must have one number for each cell, as what `state` gives has: make new "
+                "tensors by torch.zeros_like and the like"
+            )
+        plane = plane.expand(shape)
+    return plane.to(kept_as)
 
 
 def compile_step(
@@ -220,15 +268,34 @@ def compile_step(
 
 def _keep_compiled_code() -> None:
     """Tell torch where compiled code is kept for the next process, as the settings say."""
+    told = os.environ.get(_CACHE_VARIABLE)
+    if told is not None:
+        problem = _obstacle_to_writing(told)
+        if not problem:
+            return
+        del os.environ[_CACHE_VARIABLE]
+        logger("compile").warning(
+            "compiled code is not kept in the `%s` of %s, which cannot be written (%s), but "
+            "where `compile.cache` says; set or unset the variable",
+            told,
+            _CACHE_VARIABLE,
+            problem,
+        )
     place = current().compile.cache
-    if place == "none" or _CACHE_VARIABLE in os.environ:
-        return
-    folder = cache_folder(place, "compiled")
     # Where nothing can be written torch finds a place of its own.
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            os.environ[_CACHE_VARIABLE] = str(folder)
+    if place != "none":
+        folder = str(cache_folder(place, "compiled"))
+        if not _obstacle_to_writing(folder):
+            os.environ[_CACHE_VARIABLE] = folder
+
+
+def _obstacle_to_writing(folder: str) -> str:
+    """Why nothing can be written there, in the words of the system; empty where it can."""
+    try:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is no path
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
 
 
 class FirstCall:
@@ -254,12 +321,17 @@ class FirstCall:
         except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
             mistake = problem
         except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
+            reason = str(getattr(problem, "inner_exception", problem)).splitlines()[0]
             if current().compile.enabled == "on":
-                raise
+                raise MissingPartError(
+                    "the setting `compile.enabled` is `on`, but torch.compile does not work "
+                    f"here: {reason}; `hotgrid doctor` says what to install, and `auto` runs "
+                    "uncompiled, about ten times slower"
+                ) from problem
             logger("compile").warning(
                 "steps run uncompiled, about ten times slower, because torch.compile "
                 "does not work here: %s; `hotgrid doctor` says what to install",
-                str(getattr(problem, "inner_exception", problem)).splitlines()[0],
+                reason,
             )
             self.call = self.plain
             result = self.plain(*args)

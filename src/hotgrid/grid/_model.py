@@ -5,7 +5,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 
 from ._neighbours import Neighbours
+from ._parameter import Parameter
 
 if TYPE_CHECKING:
     from ._form import Form
@@ -41,12 +42,23 @@ class Field:
     Example:
         >>> Field("velocity", components=2).outside is None
         True
+
+    Raises:
+        ArgumentError: An attribute is not what it must be.
     """
 
     name: str
     components: int = 1
     dtype: torch.dtype | None = None
     outside: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_kind(self)
+        if self.outside is not None and not isinstance(self.outside, Real):
+            raise ArgumentError(
+                f"`outside` of the field `{self.name}` must be a number, or None to join the "
+                f"ends, got {self.outside!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -61,53 +73,31 @@ class Input:
     Example:
         >>> Input("solid", dtype=torch.bool).components
         1
+
+    Raises:
+        ArgumentError: An attribute is not what it must be.
     """
 
     name: str
     components: int = 1
     dtype: torch.dtype | None = None
 
+    def __post_init__(self) -> None:
+        _check_kind(self)
 
-@dataclass(frozen=True)
-class Parameter:
-    """A number of a model that can be set, with the bounds that keep it sane.
 
-    Written as a class attribute; on an instance the attribute is the number.
-
-    Attributes:
-        default: The value when none is given.
-        meaning: One line on what it does.
-        low: The smallest value allowed.
-        high: The largest value allowed.
-        unit: What it is measured in.
-        above: The value must be larger than this.
-
-    Example:
-        >>> Parameter(0.2, "flow per step", low=0, high=0.25).default
-        0.2
-    """
-
-    default: float
-    meaning: str = ""
-    low: float = -math.inf
-    high: float = math.inf
-    unit: str = ""
-    above: float = -math.inf
-
-    def checked(self, name: str, value: object) -> float:
-        """Return the value as a float, or raise `ArgumentError`."""
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise ArgumentError(f"`{name}` must be a number, got {value!r}")
-        value = float(value)
-        if not (self.low <= value <= self.high and value > self.above):
-            bounds = f"from {self.low:g} to {self.high:g}"
-            if self.above > -math.inf:
-                bounds = f"above {self.above:g}" + (
-                    f" and at most {self.high:g}" if self.high < math.inf else ""
-                )
-            meaning = f" ({self.meaning})" if self.meaning else ""
-            raise ArgumentError(f"`{name}` must be {bounds}, got {value:g}{meaning}")
-        return value
+def _check_kind(kind: Field | Input) -> None:
+    name, components, dtype = kind.name, kind.components, kind.dtype
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"`name` of a field or input must be a text, got {name!r}")
+    if not isinstance(components, int) or components < 1:
+        raise ArgumentError(
+            f"`components` of `{name}` must be a whole number of at least 1, got {components!r}"
+        )
+    if not isinstance(dtype, torch.dtype | None):
+        raise ArgumentError(
+            f"`dtype` of `{name}` must be a type of torch, such as torch.float32, got {dtype!r}"
+        )
 
 
 def view(method: F) -> F:
@@ -134,6 +124,10 @@ def observable(method: F) -> F:
     return method
 
 
+# Numbers that are summed at once: to sum in double precision torch copies them into it.
+_AT_ONCE = 1 << 22
+
+
 def total(x: Tensor) -> Tensor:
     """The sum of a tensor in double precision, on its device, as a 0-d tensor.
 
@@ -141,7 +135,11 @@ def total(x: Tensor) -> Tensor:
         >>> total(torch.ones(3, 3))
         tensor(9., dtype=torch.float64)
     """
-    return x.sum(dtype=torch.float64)
+    if x.numel() <= _AT_ONCE:
+        return x.sum(dtype=torch.float64)
+    x = x.squeeze()
+    parts = x.split(max(1, _AT_ONCE * len(x) // x.numel()))
+    return torch.stack([total(part) for part in parts]).sum()
 
 
 class Model(ABC):
@@ -188,7 +186,13 @@ class Model(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
+        own = {
+            name: replace(value, name=name)
+            for name, value in vars(cls).items()
+            if isinstance(value, Parameter)
+        }
+        for name, parameter in own.items():
+            setattr(cls, name, parameter)
         cls._parameters = {**cls._parameters, **own}
 
     def __init__(self, **parameters: float) -> None:
@@ -203,7 +207,7 @@ class Model(ABC):
                 )
         for name, parameter in self._parameters.items():
             value = parameters.get(name, parameter.default)
-            setattr(self, name, parameter.checked(name, value))
+            vars(self)[name] = parameter.checked(name, value)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -241,6 +245,14 @@ class Model(ABC):
             )
             for field in self.fields
         }
+
+    def initial_bytes(self, size: tuple[int, ...]) -> int:
+        """Bytes of main memory that `initial` takes at its largest, its result included.
+
+        By default what fields take in single precision, twice.
+        """
+        cell = sum(f.components * (f.dtype or torch.float32).itemsize for f in self.fields)
+        return 2 * math.prod(size) * cell
 
     def reach(self, steps: int, rank: int) -> tuple[int, ...]:
         """How many stored cells along each axis news travels in so many steps."""

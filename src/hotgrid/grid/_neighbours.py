@@ -42,6 +42,12 @@ class Neighbours:
                 f"{self._rank} dims"
             )
         # Plain and short, because it is traced for every neighbour of a model.
+        for o in where:
+            if not hasattr(o, "__index__"):
+                raise ArgumentError(
+                    f"the offset {where} must be whole numbers, one for each dim, such as "
+                    f"{(0,) * (self._rank - 1) + (1,)}"
+                )
         if max(where) > self._radius or min(where) < -self._radius:
             raise ArgumentError(
                 f"the offset {where} looks further than the model's radius of "
@@ -67,6 +73,11 @@ class Neighbours:
         if self._parts is None:
             look, rank, radius = self._look, self._rank, self._radius
             self._parts = [Neighbours([plane], look, rank, radius) for plane in self._planes]
+        if not -len(self._parts) <= component < len(self._parts):
+            raise ArgumentError(
+                f"there is no component {component}: the field has {len(self._parts)}, counted "
+                "from 0"
+            )
         return self._parts[component]
 
     def __len__(self) -> int:

@@ -84,6 +84,8 @@ def build_model(model: type[Model], values: Mapping[str, object]) -> Model:
     Raises:
         ArgumentError: The model has no such option, or a value does not fit it.
     """
+    if not isinstance(values, Mapping):
+        raise ArgumentError(f"`values` must be a dict from options to values, got {values!r}")
     options = options_of(model)
     title = model.__name__
     for name in values:

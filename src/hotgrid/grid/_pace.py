@@ -3,19 +3,23 @@
 import math
 import time
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, NoReturn
 
 import torch
 
 from hotgrid.errors import ArgumentError, UnstableError
 
-from ._model import State
+from ._checks import expect_callable, whole_number
+from ._model import State, total
 from ._speed import Speed
 
 if TYPE_CHECKING:
     from ._simulation import Simulation
 
 CHECK_EVERY = 1000
+# Seconds within which a wish to stop is heard.
+_STOP_WITHIN = 1.0
 
 
 def goal_of(
@@ -24,10 +28,10 @@ def goal_of(
     """The number of steps to make, or None for as many as it takes."""
     if steps is not None and duration is not None:
         raise ArgumentError("give `steps` or `time`, not both")
-    if steps is not None and not isinstance(steps, int):
+    if steps is not None and (not isinstance(steps, Integral) or isinstance(steps, bool)):
         raise ArgumentError(f"`steps` must be a whole number, got {steps!r}")
     if duration is not None:
-        if not math.isfinite(duration):
+        if not isinstance(duration, Real) or not math.isfinite(duration):
             raise ArgumentError(f"`time` must be a finite number, got {duration!r}")
         # A hair less, so that 0.3 / 0.1 is three steps and not four.
         steps = math.ceil(duration / time_step - 1e-9)
@@ -35,7 +39,7 @@ def goal_of(
         raise ArgumentError("say how long to run: `steps`, `time` or `until`")
     if steps is not None and steps < 0:
         raise ArgumentError(f"cannot run {steps} steps; time goes forward only")
-    return steps
+    return None if steps is None else int(steps)
 
 
 class Pace:
@@ -46,6 +50,7 @@ class Pace:
         goal: Steps to make, or None.
         check_every: Steps between two looks for numbers that are not finite.
         until: Asked at every such look; true ends the run.
+        stop: Asked about every second; true on one rank ends the run on all of them.
     """
 
     def __init__(
@@ -54,14 +59,19 @@ class Pace:
         goal: int | None,
         check_every: int,
         until: "Callable[[Simulation], bool] | None",
+        stop: Callable[[], bool] | None = None,
     ) -> None:
-        if check_every < 1:
-            raise ArgumentError(f"`check_every` must be at least 1, got {check_every}")
+        if until is not None:
+            expect_callable("until", until, "the simulation")
+        if stop is not None:
+            expect_callable("stop", stop, "nothing")
         self._simulation = simulation
         self._form = simulation._form
         self._goal = goal
-        self._check_every = check_every
+        self._check_every = whole_number("check_every", check_every, 1)
         self._until = until
+        self._stop = stop
+        self._stride = 1
         self._good: State = {}
         self._good_at = simulation.step_count
         self._elsewhere = 0.0
@@ -79,13 +89,14 @@ class Pace:
             # The very first step compiles; it is timed apart.
             first = not made and simulation.speed is None
             steps = 1 if first else self._until_next_event(made)
+            set_out = time.perf_counter()
             self._advance(steps)
             made += steps
             if first:
                 wait_for(simulation.device)
                 startup = time.perf_counter() - begin
                 apart = 1
-            more = self._events(made)
+            more = self._events(made, self._told_to_stop(steps, set_out))
             tell(made)
         wait_for(simulation.device)
         seconds = time.perf_counter() - begin - startup - self._elsewhere
@@ -108,12 +119,25 @@ class Pace:
         ahead = [n - now % n for n in periods]
         if self._goal is not None:
             ahead.append(self._goal - made)
+        if self._stop is not None:
+            ahead.append(self._stride)
         return min(ahead)
 
-    def _events(self, made: int) -> bool:
+    def _told_to_stop(self, steps: int, set_out: float) -> bool:
+        """Whether the run shall end, the same on every rank; asked now and then only."""
+        if self._stop is None:
+            return False
+        wait_for(self._simulation.device)
+        # Ranks must go equally far, so they also agree on how far that is.
+        quick = time.perf_counter() - set_out < _STOP_WITHIN / 4
+        if steps == self._stride and self._form.everywhere(quick):
+            self._stride *= 2
+        return not self._form.everywhere(not self._stop())
+
+    def _events(self, made: int, stopped: bool) -> bool:
         """Look, ask and call what is due; whether the run goes on."""
         simulation = self._simulation
-        more = made != self._goal
+        more = made != self._goal and not stopped
         edits, now = simulation._edits, simulation.step_count
         due = [callback for period, callback in simulation._callbacks if now % period == 0]
         looking = now % self._check_every == 0 or not more
@@ -136,7 +160,13 @@ class Pace:
         return more
 
     def _remember(self) -> None:
-        self._good = {name: x.clone() for name, x in self._form.own().items()}
+        own = self._form.own()
+        # Into the old one: a second copy would be the largest thing in memory.
+        for name, x in own.items():
+            if name in self._good:
+                self._good[name].copy_(x)
+            else:
+                self._good[name] = x.clone()
         self._good_at = self._simulation.step_count
 
     def _unstable(self) -> NoReturn:
@@ -147,7 +177,10 @@ class Pace:
             name, cell = self._bad_cell(last)
             raise UnstableError(
                 f"the field `{name}` of {type(simulation.model).__name__} was not finite when "
-                f"the run began, at step {step}, first at cell {cell}"
+                f"the run began, at step {step}, first at cell {cell}",
+                step=step,
+                cell=cell,
+                cause="the state that the run began with was not finite",
             )
         form.restore(last)
         while True:
@@ -164,7 +197,10 @@ class Pace:
         raise UnstableError(
             f"the field `{name}` of {type(simulation.model).__name__} is no longer finite "
             f"after step {step}, first at cell {cell}; the simulation holds the state of step "
-            f"{step - 1}. Likely cause: {cause}"
+            f"{step - 1}. Likely cause: {cause}",
+            step=step,
+            cell=cell,
+            cause=cause,
         )
 
     def _bad_cell(self, own: State) -> tuple[str, tuple[int, ...]]:
@@ -175,7 +211,7 @@ class Pace:
 def finite(state: State) -> bool:
     """Whether every floating number of a state is finite: one sum, one host read a field."""
     floats = [x for x in state.values() if x.is_floating_point()]
-    return all(bool(torch.isfinite(x.sum(dtype=torch.float64))) for x in floats)
+    return all(bool(torch.isfinite(total(x))) for x in floats)
 
 
 def first_bad_cell(state: State, rank: int) -> tuple[str, tuple[int, ...]]:

@@ -132,18 +132,19 @@ class PaddedForm(TwoBufferForm):
     def _swept(self) -> Any:
         """The core's sweep over a step that is compiled for one piece."""
         self._prepare(self._piece)
-        kept = [[flat.clone() for flat in flats] for flats in self._flats]
+        outs = [[x for views in self._outs[1 - old][0] for x in views] for old in (0, 1)]
+        kept = [[x.clone() for x in written] for written in outs]
         made = sweep_of(
             self._call,
-            [[x for views in self._outs[1 - old][0] for x in views] for old in (0, 1)],
+            outs,
             [*self._flats[0], *self._flats[1], *self._fixed],
             cells=self._cells,
             piece=self._piece,
             reach=_ends(self._padded_size, self.setting.model.radius),
         )
-        for flats, saved in zip(self._flats, kept, strict=True):
-            for flat, x in zip(flats, saved, strict=True):
-                flat.copy_(x)
+        for written, saved in zip(outs, kept, strict=True):
+            for out, x in zip(written, saved, strict=True):
+                out.copy_(x)
         return made
 
     def _extended(self, x: Tensor) -> Tensor:

@@ -78,7 +78,11 @@ class Progress:
             console=Console(stderr=True),
         )
         name = type(self._simulation.model).__name__
-        self._task = self._bar.add_task(name, total=self._goal, speed="compiling")
+        simulation = self._simulation
+        compiling = simulation.compiled and simulation.speed is None
+        self._task = self._bar.add_task(
+            name, total=self._goal, speed="compiling" if compiling else ""
+        )
         self._bar.start()
 
     def _speed(self, rate: float) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.store import whole_file
 
+from ._checks import checked_path, whole_number
 from ._picture import Picture
 
 if TYPE_CHECKING:
@@ -56,11 +57,10 @@ class Recorder:
         view: str | None = None,
         frames_per_second: int = 25,
     ) -> None:
-        self.path = Path(path)
+        self.path = checked_path("path", path)
         self.frames = 0
-        for name, value in (("every", every), ("frames_per_second", frames_per_second)):
-            if value < 1:
-                raise ArgumentError(f"`{name}` must be at least 1, got {value}")
+        every = whole_number("every", every, 1)
+        frames_per_second = whole_number("frames_per_second", frames_per_second, 1)
         if self.path.suffix not in (".mp4", ".gif"):
             raise ArgumentError(f"`{path}` is no kind of film; it must end in .mp4 or .gif")
         if self.path.suffix == ".mp4" and importlib.util.find_spec("av") is None:

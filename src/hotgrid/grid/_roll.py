@@ -81,7 +81,7 @@ class RollForm(Form):
         """Advance by a number of steps."""
         with torch.no_grad():
             for _ in range(steps):
-                self._fields = self._step(self._fields, self._fixed, self._params)  # pyright: ignore[reportAttributeAccessIssue]
+                self._fields = self._step(self._fields, self._fixed, self._params)
 
 
 class GraphForm(RollForm):

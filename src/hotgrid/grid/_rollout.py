@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -9,10 +10,22 @@ from torch.utils.checkpoint import checkpoint
 
 from hotgrid.errors import ArgumentError
 
-from ._checks import checked_size, named_tensors, near
+from ._checks import (
+    checked_size,
+    expect_whole,
+    given_tensors,
+    named_tensors,
+    near,
+    whole_number,
+)
+from ._declared import checked_model
 from ._form import Setting, compile_step
 from ._model import Field, Input, Model, State
+from ._pace import goal_of
 from ._roll import whole_step
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import HaloExchange
 
 Step = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], list[Tensor]]
 """One step: fields, inputs and parameters in the order of the model, new fields out."""
@@ -27,6 +40,7 @@ def rollout(
     *,
     remat: int | None = None,
     compiled: bool = False,
+    halo: "HaloExchange | None" = None,
 ) -> State:
     """Advance a state by a number of steps; a pure function that torch can differentiate.
 
@@ -46,6 +60,11 @@ def rollout(
         remat: Keep one state in so many steps for the backward pass; None keeps all
             that was computed.
         compiled: Compile a step, once for a model and a grid.
+        halo: How the grid is cut over ranks: `state` then holds the cells of this rank
+            only, and `inputs` still the whole grid. Every rank calls with its own cells,
+            goes backward with its own loss, and gets the gradient of the sum of all
+            losses; that of parameters and inputs is this rank's share of it, to be
+            summed over ranks with `all_reduce`.
 
     Returns:
         Every field after the last step, shaped as the state was.
@@ -62,22 +81,35 @@ def rollout(
         >>> bool(rate.grad < 0)
         True
     """
-    if steps < 0:
-        raise ArgumentError(f"cannot run {steps} steps; time goes forward only")
-    if remat is not None and remat < 1:
-        raise ArgumentError(f"`remat` must be at least 1, got {remat}")
-    size = checked_size(model, _size_of(model, state))
+    model = checked_model(model)
+    steps = goal_of(steps, None, model.time_step, False) or 0
+    if remat is not None:
+        remat = whole_number("remat", remat, 1)
+    state = given_tensors("state", state)
+    cells = _size_of(model, state)
+    size = checked_size(model, cells if halo is None else halo.block.whole)
     dtype, device = _kind_of(model, state)
-    fields = _ordered("state", model, model.fields, state, size, dtype, device)
-    known = {**model.static(size), **(inputs or {})}
+    fields = _ordered("state", model, model.fields, state, cells, dtype, device)
+    known = {
+        **given_tensors(f"{type(model).__name__}.static", model.static(size)),
+        **given_tensors("inputs", {} if inputs is None else inputs),
+    }
     fixed = _ordered("inputs", model, model.inputs, known, size, dtype, device)
-    values = _parameters(model, params or {}, dtype, device)
+    values = _parameters(model, {} if params is None else params, dtype, device)
     step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
+
+    if halo is not None:
+        from ._cut_rollout import cut_inputs, exchanging
+
+        fixed = cut_inputs(model, halo, fixed)
 
     def advance(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
         for _ in range(count):
             fields = tuple(step(fields, fixed, values))
         return fields
+
+    if halo is not None:
+        advance = exchanging(model, halo, advance)
 
     if remat is None:
         fields = advance(steps, *fields)
@@ -125,6 +157,8 @@ def _ordered(
 ) -> tuple[Tensor, ...]:
     """Tensors as `[components, *space]` in the order in which the model names them."""
     named = named_tensors(what, model, kinds, given, size, whole=True)
+    for kind in kinds:
+        expect_whole(what, kind.name, named[kind.name], kind.dtype or dtype)
     return tuple(named[kind.name].to(device, kind.dtype or dtype) for kind in kinds)
 
 
@@ -135,6 +169,8 @@ def _parameters(
     device: torch.device,
 ) -> list[Tensor]:
     own = model.parameters
+    if not isinstance(given, Mapping):
+        raise ArgumentError(f"`params` must be a dict from names to numbers, got {given!r}")
     for name, value in given.items():
         if name not in own:
             raise ArgumentError(

@@ -1,7 +1,7 @@
 """`Simulation`: a model, a grid, a device, and the passing of time."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,27 @@ from torch import Tensor
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
 
-from ._checks import check_memory, checked_device, checked_size, named_tensors, near
+from ._checks import (
+    checked_device,
+    checked_path,
+    checked_size,
+    expect_callable,
+    expect_flag,
+    expect_whole,
+    given_tensors,
+    named_tensors,
+    near,
+    whole_number,
+)
+from ._declared import checked_model
 from ._form import Form, Setting
+from ._memory import check_memory
 from ._model import Field, Model, State
 from ._pace import CHECK_EVERY, Pace, goal_of
 from ._padded import PaddedForm
 from ._progress import Progress
 from ._roll import GraphForm, RollForm
+from ._seen import SeenState, observed, pictured
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
 from ._strips import StripForm
@@ -52,8 +66,10 @@ class Simulation:
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
             model has of its own; by default what is fastest there.
         compiled: Whether steps are compiled; by default as the settings say.
-        depth: With a mesh, the steps between two exchanges of margins; by default as many
-            as pay.
+        depth: With a mesh, the steps between two exchanges of margins; by default what the
+            planner finds best.
+        overlap: With a mesh, whether messages travel while the interior is computed; by
+            default on GPUs.
         communicator: With a mesh, the ranks; by default those that were started together.
 
     Example:
@@ -82,11 +98,12 @@ class Simulation:
         form: str | None = None,
         compiled: bool | None = None,
         depth: int | None = None,
+        overlap: bool | None = None,
         communicator: "Communicator | None" = None,
     ) -> None:
-        self.model = model
+        self.model = model = checked_model(model)
         self.size = checked_size(model, size)
-        self.seed = seed
+        self.seed = whole_number("seed", seed, 0, 2**64 - 1)
         self.step_count = 0
         self.device = checked_device(device)
         for name, kind in (("dtype", dtype), ("storage", storage or dtype)):
@@ -94,15 +111,24 @@ class Simulation:
                 raise ArgumentError(
                     f"`{name}` must be a floating type, such as torch.float32, got {kind!r}"
                 )
-        if batch is not None and batch < 1:
-            raise ArgumentError(f"`batch` must be at least 1, got {batch}")
+        if batch is not None:
+            batch = whole_number("batch", batch, 1)
+        check_memory(model, self.size, self.device, storage or dtype, batch)
         running = model.fitted(self.size)
         kept_size = running.stored_size(self.size)
-        check_memory(running, kept_size, self.device, storage or dtype, batch or 1)
         self.speed: Speed | None = None
         self._edits = 0
         self._callbacks: list[tuple[int, Callable[[Simulation], object]]] = []
-        known = {**model.static(self.size), **(inputs or {})}
+        for name, flag in (("compiled", compiled), ("overlap", overlap)):
+            if flag is not None:
+                expect_flag(name, flag)
+        for name, value in (("depth", depth), ("overlap", overlap)):
+            if mesh is None and value is not None:
+                raise ArgumentError(f'`{name}` {value!r} needs a `mesh`, such as `mesh="2x2"`')
+        known = {
+            **given_tensors(f"{type(model).__name__}.static", model.static(self.size)),
+            **given_tensors("inputs", {} if inputs is None else inputs),
+        }
         fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
         enabled = current().compile.enabled != "off" if compiled is None else compiled
         self._setting = Setting(
@@ -130,15 +156,21 @@ class Simulation:
         else:
             from ._cut import cut_form
 
-            self._form = cut_form(self._setting, mesh, depth, communicator, inside)
+            self._form = cut_form(self._setting, mesh, depth, overlap, communicator, inside)
         # Whoever gave the state may go on to write into it.
-        self._given = {name: torch.as_tensor(x).clone() for name, x in (state or {}).items()}
+        given = given_tensors("state", {} if state is None else state)
+        self._given = {name: x.clone() for name, x in given.items()}
         self.reset()
 
     @property
     def form(self) -> str:
         """The name of the form that runs it."""
         return self._form.name
+
+    @property
+    def compiled(self) -> bool:
+        """Whether its steps are compiled, or will be by the first of them."""
+        return self._form.compiled
 
     @property
     def time(self) -> float:
@@ -162,16 +194,9 @@ class Simulation:
 
     def reset(self) -> None:
         """Go back to the state it started from."""
-        generator = torch.Generator().manual_seed(self.seed)
-        batch = self._setting.batch
-        runs = [self.model.initial(self.size, generator) for _ in range(math.prod(batch))]
-        begin = {
-            field.name: torch.stack([run[field.name] for run in runs])
-            if batch
-            else runs[0][field.name]
-            for field in self.model.fields
-        }
-        self._form.load(self._kept({**begin, **self._given}))
+        given = self._kept(self._given)
+        lacking = [f.name for f in self._setting.model.fields if f.name not in given]
+        self._form.load({**(self._begin(lacking) if lacking else {}), **given})
         self._edits += 1
         self.step_count = 0
 
@@ -184,10 +209,10 @@ class Simulation:
         """Call `callback(simulation)` after every so many steps of later runs.
 
         Raises:
-            ArgumentError: `steps` is below one.
+            ArgumentError: `steps` is below one, or the callback cannot be called.
         """
-        if steps < 1:
-            raise ArgumentError(f"`steps` must be at least 1, got {steps}")
+        steps = whole_number("steps", steps, 1)
+        expect_callable("callback", callback, "the simulation")
         self._callbacks.append((steps, callback))
 
     def run(
@@ -197,6 +222,7 @@ class Simulation:
         until: Callable[["Simulation"], bool] | None = None,
         time: float | None = None,
         check_every: int = CHECK_EVERY,
+        stop: Callable[[], bool] | None = None,
         progress: bool | None = None,
     ) -> Speed:
         """Advance by steps, for a time, or until a condition holds.
@@ -206,6 +232,8 @@ class Simulation:
             until: Asked every `check_every` steps; true ends the run.
             time: For how long, in the units of the model.
             check_every: Steps between two looks for numbers that are not finite.
+            stop: Asked about every second, between two steps; true ends the run. With a
+                mesh, one rank that says so ends it on all of them, after the same step.
             progress: Show a progress bar; by default on a terminal.
 
         Returns:
@@ -217,24 +245,21 @@ class Simulation:
                 the last finite state.
         """
         goal = goal_of(steps, time, self.model.time_step, until is not None)
-        pace = Pace(self, goal, check_every, until)
+        pace = Pace(self, goal, check_every, until, stop)
         with Progress(self, goal, show=progress if self._form.speaks else False) as bar:
             self.speed = pace.go(bar.update)
         return self.speed
 
     def observe(self) -> dict[str, Any]:
         """Every observable of the model as a number, or a list of them for a batch."""
-        state = self.state
-        found: dict[str, Any] = {}
-        for name, function in self.model.observables().items():
-            if self._setting.batch:
-                runs = range(self._setting.batch[0])
-                found[name] = [
-                    function({k: x[run] for k, x in state.items()}).item() for run in runs
-                ]
-            else:
-                found[name] = function(state).item()
-        return found
+        watched = self.model.observables()
+        rows = [
+            {name: observed(self.model, name, each(state)) for name, each in watched.items()}
+            for state in self._looks()
+        ]
+        if not self._setting.batch:
+            return rows[0]
+        return {name: [row[name] for row in rows] for name in watched}
 
     def view(self, name: str | None = None) -> Tensor:
         """One picture of the state, `[*space]` on the CPU; by default the model's own.
@@ -251,13 +276,8 @@ class Simulation:
                 f"{type(self.model).__name__} has no view `{name}`{near(name, views)} "
                 f"(its views are {', '.join(views)})"
             )
-        state = self.state
-        if not self._setting.batch:
-            return views[name](state).cpu()
-        runs = range(self._setting.batch[0])
-        return torch.stack(
-            [views[name]({k: x[r] for k, x in state.items()}) for r in runs]
-        ).cpu()
+        runs = [pictured(self.model, name, views[name](state)) for state in self._looks()]
+        return torch.stack(runs) if self._setting.batch else runs[0]
 
     def cells(self) -> Tensor:
         """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.
@@ -291,13 +311,17 @@ class Simulation:
     def save(self, path: str | Path) -> Path:
         """Write state and step count into one safetensors file, whole or not at all.
 
+        With a mesh the whole state is gathered, and the first rank writes it;
+        `SimulationCheckpoints` lets every rank write its own part.
+
         Returns:
             The path of the file.
         """
+        path = checked_path("path", path)
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
         if not self._form.speaks:
-            return snapshot_path(Path(path))
-        return write_snapshot(Path(path), state, self._identity(), self.step_count)
+            return snapshot_path(path)
+        return write_snapshot(path, state, self._identity(), self.step_count)
 
     def load(self, path: str | Path) -> None:
         """Go on from a file that `save` wrote, for the same model and grid.
@@ -305,7 +329,7 @@ class Simulation:
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
         """
-        state, step_count = read_snapshot(Path(path), self._identity())
+        state, step_count = read_snapshot(checked_path("path", path), self._identity())
         self._form.load({name: x.to(self.device) for name, x in state.items()})
         self._edits += 1
         self.step_count = step_count
@@ -332,26 +356,59 @@ class Simulation:
             "choices": self.model.choices(),
         }
 
+    def _looks(self) -> Iterator[SeenState]:
+        """The present state of every run, one after the other."""
+        state = self.state
+        for run in range(math.prod(self._setting.batch)):
+            yield SeenState({k: x[run] if self._setting.batch else x for k, x in state.items()})
+
     def _seen(self, field: Field, x: Tensor) -> Tensor:
         """As users see a field: without the dim of a single component."""
         return x.squeeze(-self._setting.rank - 1) if field.components == 1 else x
 
-    def _kept(self, fields: Mapping[str, Tensor]) -> State:
+    def _begin(self, lacking: Sequence[str]) -> State:
+        """Fields to start from, by the model, as the form keeps them."""
+        generator = torch.Generator().manual_seed(self.seed)
+        kind = f"{type(self.model).__name__}.initial"
+        begin: State = {}
+        # One run after the other: in the making a state takes the most room.
+        for run in range(math.prod(self._setting.batch)):
+            made = given_tensors(kind, self.model.initial(self.size, generator))
+            made = self._kept({name: made[name] for name in lacking if name in made}, kind, ())
+            for name in lacking:
+                if name not in made:
+                    raise ArgumentError(f"`{kind}` does not return the field `{name}`")
+                if not self._setting.batch:
+                    begin[name] = made[name]
+                    continue
+                if not run:
+                    begin[name] = made[name].new_empty(
+                        (*self._setting.batch, *made[name].shape)
+                    )
+                begin[name][run] = made[name]
+        return begin
+
+    def _kept(
+        self,
+        fields: Mapping[str, Tensor],
+        what: str = "state",
+        batch: tuple[int, ...] | None = None,
+    ) -> State:
         """Fields as the form keeps them: on the device, with batch and component dims."""
         setting = self._setting
-        given = named_tensors(
-            "state", self.model, self.model.fields, fields, self.size, setting.batch
-        )
+        batch = setting.batch if batch is None else batch
+        given = named_tensors(what, self.model, self.model.fields, fields, self.size, batch)
         named = setting.model.stored(given)
-        return {
-            field.name: named[field.name]
-            .detach()
-            .to(self.device, setting.kept_as(field), copy=True)
-            .expand(*setting.batch, field.components, *setting.size)
-            .contiguous()
-            for field in setting.model.fields
-            if field.name in named
-        }
+        found: State = {}
+        for field in setting.model.fields:
+            if field.name in named:
+                x, kept_as = named[field.name].detach(), setting.kept_as(field)
+                expect_whole(what, field.name, x, kept_as)
+                x = x.to(self.device, kept_as, copy=True)
+                found[field.name] = x.expand(
+                    *batch, field.components, *setting.size
+                ).contiguous()
+        return found
 
 
 def _chosen_form(setting: Setting, name: str | None) -> Form:

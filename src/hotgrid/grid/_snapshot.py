@@ -51,13 +51,18 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
         raise ArgumentError(f"`{path}` is damaged or no saved state: {problem}") from None
     if notes.get("format") != _FORMAT:
         raise ArgumentError(f"`{path}` is not a state that hotgrid saved")
+    expect_identity(path, notes, identity)
+    return state, int(notes["steps"])
+
+
+def expect_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, str]) -> None:
+    """Refuse what another model, grid or type has saved."""
     for key, value in identity.items():
-        if notes.get(key) != value:
+        if found.get(key) != value:
             raise ArgumentError(
-                f"`{path}` holds another {key}: {notes.get(key)}, and this simulation has "
+                f"`{path}` holds another {key}: {found.get(key)}, and this simulation has "
                 f"{value}"
             )
-    return state, int(notes["steps"])
 
 
 def snapshot_path(path: Path) -> Path:

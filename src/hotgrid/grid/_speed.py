@@ -10,7 +10,8 @@ class Speed:
     Attributes:
         steps: Steps made.
         seconds: Time they took, all but the start-up.
-        startup_seconds: Compiling and the very first step, in the first run alone.
+        startup_seconds: The very first step, and compiling it where steps are compiled;
+            in the first run alone.
         cells: Cells of the grid, all runs of a batch together.
         bytes_per_step: Bytes that one step must read and write.
         startup_steps: Steps that went into the start-up and are not in `seconds`.

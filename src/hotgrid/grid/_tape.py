@@ -1,10 +1,10 @@
-"""The kernels behind a compiled call, noted once and launched again without torch.
+"""The kernels behind a compiled call, noted while it is made.
 
 A compiled call costs about 100 us on the host: guards, wrappers, checks of shapes that
 never change. A kernel on a small grid takes less. So a call is made once while every
-kernel that it launches is noted with its tensors; from then on only those are launched.
-This reaches into torch, where names may change: whoever plays a tape first holds it
-against the call, and goes on calling where they differ.
+kernel in it is noted with its tensors; the native core then calls those kernels without
+torch. This reaches into torch, where names may change: what was noted is held against the
+call itself, and a note that does not do the same is thrown away.
 """
 
 import threading

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,8 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     The folder is made if need be. The file aside lies in the same folder, is hidden and
     has the suffix of the path. After the block the file and its name are on the disk,
-    not only in the memory of the system. When the block fails, the old file is as it was
-    and nothing is left beside it.
+    not only in the memory of the system, and the umask says who may read it. When the
+    block fails, the old file is as it was and nothing is left beside it.
 
     Args:
         path: Where the file shall be.
@@ -35,8 +36,11 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside.touch(exist_ok=False)
+        mode = aside.stat().st_mode
         yield aside
         with aside.open("rb") as written:
+            # Some writers put a file of their own there, which nobody else may read.
+            os.fchmod(written.fileno(), stat.S_IMODE(mode))
             os.fsync(written.fileno())
         aside.replace(path)
         sync_folder(path.parent)

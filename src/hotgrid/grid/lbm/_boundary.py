@@ -8,6 +8,7 @@ grid are joined.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import torch
@@ -122,6 +123,14 @@ class Boundary(ABC):
         """The populations after the collision; by default as they are."""
         return list(collided)
 
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:  # noqa: B027
+        """Raise `ArgumentError` where it does not suit the lattice; by default it does.
+
+        Arguments:
+            lattice: The lattice.
+            numbers: The parameters of the model and what follows from the grid.
+        """
+
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """Inputs of its own beside the marks; by default none."""
         return ()
@@ -215,9 +224,46 @@ class Face(Boundary):
         ]
 
 
+def check_number(what: str, number: object, numbers: Mapping[str, float]) -> None:
+    """Refuse what is neither a number nor the name of one."""
+    if isinstance(number, str):
+        if number not in numbers:
+            raise ArgumentError(
+                f"`{what}` names the parameter `{number}`, which the model does not have"
+                f"{near(number, numbers)} (it has {', '.join(numbers)})"
+            )
+    elif isinstance(number, bool) or not isinstance(number, Real):
+        raise ArgumentError(
+            f"`{what}` must be a number, or the name of a parameter, got {number!r}"
+        )
+
+
+def check_vector(
+    what: str, vector: object, lattice: Lattice, numbers: Mapping[str, float] | None = None
+) -> None:
+    """Refuse what is not one number for each axis; `numbers` are those that have a name."""
+    axes = "zyx"[-lattice.rank :]
+    parts = list(vector) if isinstance(vector, tuple | list) else []
+    if len(parts) != lattice.rank:
+        raise ArgumentError(
+            f"`{what}` is one number for each axis, ({', '.join(axes)}) on {lattice}, "
+            f"got {vector!r}"
+        )
+    for number in parts:
+        if numbers is not None or not isinstance(number, str):
+            check_number(what, number, numbers or {})
+
+
 def spread(shape: Shape, size: tuple[int, ...], what: str) -> Tensor:
     """A shape as a tensor for a grid, or an `ArgumentError` that names it."""
-    found = torch.as_tensor(shape(size) if callable(shape) else shape)
+    given = shape(size) if callable(shape) else shape
+    try:
+        found = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        raise ArgumentError(
+            f"`{what}` must be a tensor of the size of the grid, or a function from the size "
+            f"to one, got {given!r}"
+        ) from None
     if tuple(found.shape) != tuple(size):
         raise ArgumentError(
             f"`{what}` has the shape {tuple(found.shape)}, but the grid is {tuple(size)}"

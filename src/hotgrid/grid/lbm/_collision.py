@@ -14,6 +14,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid._checks import near
+from hotgrid.grid._parameter import Parameter
 
 from ._lattice import Lattice
 from ._moments import combined, equilibrium_parts
@@ -112,8 +113,7 @@ class TRT(Collision):
     magic: float = 3 / 16
 
     def __post_init__(self) -> None:
-        if not self.magic > 0:
-            raise ArgumentError(f"`magic` must be above 0, got {self.magic!r}")
+        Parameter(3 / 16, above=0).checked("magic", self.magic)
 
     def relaxed(
         self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
@@ -173,8 +173,7 @@ class Smagorinsky(Collision):
     constant: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.constant >= 0:
-            raise ArgumentError(f"`constant` must be at least 0, got {self.constant!r}")
+        Parameter(0.1, low=0).checked("constant", self.constant)
 
     def relaxed(
         self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
@@ -213,9 +212,13 @@ def find_collision(collision: Collision | str) -> Collision:
     """
     if isinstance(collision, Collision):
         return collision
-    if collision.lower() not in COLLISIONS:
+    if isinstance(collision, type):
         raise ArgumentError(
-            f"`collision` {collision!r} is unknown{near(collision.lower(), COLLISIONS)}; "
+            f"`collision` is the class {collision.__name__}; make one: `{collision.__name__}()`"
+        )
+    if not isinstance(collision, str) or collision.lower() not in COLLISIONS:
+        raise ArgumentError(
+            f"`collision` {collision!r} is unknown{near(str(collision).lower(), COLLISIONS)}; "
             f"use one of {', '.join(COLLISIONS)}"
         )
     return COLLISIONS[collision.lower()]

@@ -1,5 +1,6 @@
 """A solid with a smooth surface: bounce-back that knows where on a link the surface lies."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import expect_callable
 from hotgrid.grid._model import Input
 
 from ._boundary import Boundary, Site, own_name
@@ -51,6 +54,9 @@ class Curved(Boundary):
     distance: Callable[..., Tensor]
     obstacle: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        expect_callable("distance", self.distance, "the size and one tensor for each axis")
+
     @property
     def leaks(self) -> bool:
         """What is read between cells is not what left them, to the last digit."""
@@ -58,6 +64,14 @@ class Curved(Boundary):
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The solid cells."""
+        try:
+            inspect.signature(self.distance).bind(size, *size)
+        except TypeError:
+            names = ", ".join("zyx"[-len(size) :])
+            raise ArgumentError(
+                f"`distance` must take the arguments distance(size, {names}) on a grid of "
+                f"{size}, got {self.distance!r}"
+            ) from None
         return from_distance(partial(self.distance, size))(size)
 
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:

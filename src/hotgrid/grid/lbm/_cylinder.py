@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import whole_number
 from hotgrid.grid._model import State, observable
 
 from ._reynolds import ReynoldsFlow
@@ -82,7 +83,13 @@ def frequency(history: Sequence[float], every: int = 1) -> float:
     Raises:
         ArgumentError: It passes upward fewer than three times.
     """
-    signal = torch.as_tensor(history, dtype=torch.float64)
+    every = whole_number("every", every, 1)
+    try:
+        signal = torch.as_tensor(history, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ArgumentError(f"`history` must be numbers, got {history!r}") from None
+    if signal.ndim != 1:
+        raise ArgumentError(f"`history` must be a list of numbers, got {history!r}")
     signal = signal - signal.mean()
     rises = ((signal[:-1] < 0) & (signal[1:] >= 0)).nonzero().flatten()
     if len(rises) < 3:

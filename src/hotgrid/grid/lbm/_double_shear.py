@@ -1,7 +1,6 @@
 """DoubleShear: two thin layers of shear that roll up."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,12 +34,10 @@ class DoubleShear(ReynoldsFlow):
         ArgumentError: A parameter is out of bounds.
     """
 
-    reynolds: Any = Parameter(10_000.0, "velocity times width over viscosity", above=0)
-    velocity: Any = Parameter(
-        0.04, "velocity of the streams in cells per step", above=0, high=0.3
-    )
-    steepness: Any = Parameter(80.0, "height over thickness of a layer", above=0)
-    ripple: Any = Parameter(0.05, "velocity across over velocity along", low=0, high=1)
+    reynolds = Parameter(10_000.0, "velocity times width over viscosity", above=0)
+    velocity = Parameter(0.04, "velocity of the streams in cells per step", above=0, high=0.3)
+    steepness = Parameter(80.0, "height over thickness of a layer", above=0)
+    ripple = Parameter(0.05, "velocity across over velocity along", low=0, high=1)
     picture = "vorticity"
 
     def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:

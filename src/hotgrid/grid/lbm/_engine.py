@@ -1,9 +1,11 @@
 """The engine of the family: pull, boundaries, collide, in one expression."""
 
 import copy
+import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import torch
@@ -13,7 +15,17 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid._model import Field, Input, Model, Planes, State
 from hotgrid.grid._neighbours import Neighbours
 
-from ._boundary import MARKS, Boundary, Face, Number, Shape, Site, own_name, spread
+from ._boundary import (
+    MARKS,
+    Boundary,
+    Face,
+    Number,
+    Shape,
+    Site,
+    check_vector,
+    own_name,
+    spread,
+)
 from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
 from ._moments import at_equilibrium, equilibrium, half_source, is_zero, moments
@@ -59,8 +71,8 @@ class LatticeModel(Model):
         lattice = find_lattice(lattice)
         self.lattice = lattice
         self.collision = find_collision(collision)
-        self.boundaries = tuple(boundaries)
-        self.force = tuple(force)
+        self.boundaries = _checked_boundaries(boundaries)
+        self.force = _checked_force(force, lattice)
         self.viscosity_map = viscosity_map
         self.fields = (Field("f", components=lattice.count),)
         self.ranks = (lattice.rank,)
@@ -154,13 +166,22 @@ class LatticeModel(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Equilibrium at the density and velocity of `begin`, rest in solids."""
-        density, velocity = self.begin(size, generator)
+        density, velocity = self._checked_begin(size, generator)
         f = at_equilibrium(self.lattice, density, velocity)
         solid = self.solid(size)
-        return {"f": f if solid is None else torch.where(solid, 0.0, f)}
+        return {"f": f if solid is None else f.masked_fill_(solid, 0.0)}
+
+    def initial_bytes(self, size: tuple[int, ...]) -> int:
+        """Populations, density and velocity in double precision, and some slabs."""
+        return 8 * math.prod(size) * (self.lattice.count + 2 * self.lattice.rank + 1)
 
     def static(self, size: tuple[int, ...]) -> State:
         """Marks of the boundaries, one bit each, and what they need beside them."""
+        numbers = self.numbers(size)
+        if self.force:
+            check_vector("force", self.force, self.lattice, numbers)
+        for boundary in self.boundaries:
+            boundary.check(self.lattice, numbers)
         self._check_relaxation(size)
         self._check_faces(size)
         found: State = {}
@@ -188,6 +209,26 @@ class LatticeModel(Model):
             masks = [boundary.cells(size) for boundary in bodies]
             self._known[key] = torch.stack(masks).any(0).to(device)
         return self._known[key]
+
+    def _checked_begin(
+        self, size: tuple[int, ...], generator: torch.Generator
+    ) -> tuple[Tensor, list[Tensor]]:
+        begun: Any = self.begin(size, generator)
+        pair = isinstance(begun, Sequence) and len(begun) == 2
+        parts = list(begun[1]) if pair and isinstance(begun[1], Sequence | Tensor) else []
+        if len(parts) != self.lattice.rank:
+            got = f"a velocity of {begun[1]!r}" if pair else type(begun).__name__
+            raise ArgumentError(
+                f"{type(self).__name__} must begin with a density and a velocity, one tensor "
+                f"{size} for each of {self.lattice.rank} axes: (density, [uy, ux]) in 2-D; "
+                f"got {got}"
+            )
+        # A number is the same everywhere.
+        density, *velocity = (
+            torch.full(size, float(x), dtype=torch.float64) if isinstance(x, Real) else x
+            for x in (begun[0], *parts)
+        )
+        return spread(density, size, "density"), [spread(u, size, "velocity") for u in velocity]
 
     def _declared_inputs(self) -> tuple[Input, ...]:
         found = [
@@ -228,3 +269,21 @@ class LatticeModel(Model):
                 f"and below {LOWEST_TAU} nothing damps the flow; take a finer grid, a larger "
                 "viscosity (a smaller Reynolds number), or a larger velocity"
             )
+
+
+def _checked_boundaries(boundaries: object) -> tuple[Boundary, ...]:
+    found = tuple(boundaries) if isinstance(boundaries, Iterable) else (None,)
+    if not all(isinstance(each, Boundary) for each in found):
+        raise ArgumentError(
+            "`boundaries` is a list of boundaries, such as [Wall('y-'), Wall('y+')], got "
+            f"{boundaries!r}"
+        )
+    return found  # pyright: ignore[reportReturnType]
+
+
+def _checked_force(force: object, lattice: Lattice) -> tuple[Number, ...]:
+    text = isinstance(force, str)
+    found: Any = tuple(force) if isinstance(force, Iterable) and not text else force
+    if found != ():
+        check_vector("force", found, lattice)
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.grid._checks import expect_callable
 from hotgrid.grid._model import Parameter
 
 from ._boundary import Boundary, Number, Shape
@@ -47,7 +48,7 @@ class Flow(LatticeBoltzmann):
         ArgumentError: A parameter is out of bounds.
     """
 
-    viscosity: Any = Parameter(0.02, "kinematic viscosity in cells^2 per step", above=0)
+    viscosity = Parameter(0.02, "kinematic viscosity in cells^2 per step", above=0)
 
     def __init__(
         self,
@@ -68,6 +69,8 @@ class Flow(LatticeBoltzmann):
             viscosity_map=viscosity_map,
             parameters=parameters,
         )
+        if start is not None:
+            expect_callable("start", start, "size and generator")
         self.start = start
         self._of_grid = {}
 

@@ -1,7 +1,6 @@
 """Karman: the street of eddies behind a cylinder."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,8 +37,8 @@ class Karman(CylinderFlow):
         ArgumentError: A parameter is out of bounds, or the grid too small for the cylinder.
     """
 
-    reynolds: Any = Parameter(150.0, "velocity times diameter over viscosity", above=0)
-    diameter: Any = Parameter(0.1, "diameter over the height of the grid", above=0, high=0.5)
+    reynolds = Parameter(150.0, "velocity times diameter over viscosity", above=0)
+    diameter = Parameter(0.1, "diameter over the height of the grid", above=0, high=0.5)
 
     def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:
         super().__init__(

@@ -105,9 +105,9 @@ def find_lattice(lattice: Lattice | str) -> Lattice:
     """
     if isinstance(lattice, Lattice):
         return lattice
-    if lattice.upper() not in LATTICES:
+    if not isinstance(lattice, str) or lattice.upper() not in LATTICES:
         raise ArgumentError(
-            f"`lattice` {lattice!r} is unknown{near(lattice.upper(), LATTICES)}; "
+            f"`lattice` {lattice!r} is unknown{near(str(lattice).upper(), LATTICES)}; "
             f"use one of {', '.join(LATTICES)}"
         )
     return LATTICES[lattice.upper()]

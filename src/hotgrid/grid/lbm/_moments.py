@@ -6,12 +6,16 @@ written out over planes, so that a whole step stays one expression and one kerne
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ._lattice import Lattice
+
+# Cells of a slab.
+_AT_ONCE = 1 << 17
 
 
 def combined(signs: Sequence[int], terms: Sequence[Any]) -> Any:
@@ -151,5 +155,14 @@ def at_equilibrium(lattice: Lattice, density: Tensor, velocity: Sequence[Tensor]
         >>> at_equilibrium(D2Q9, torch.ones(4, 4), [rest, rest]).abs().max()
         tensor(0.)
     """
-    momentum = [density * u for u in velocity]
-    return torch.stack(equilibrium(lattice, density - 1, momentum, list(velocity)))
+    density, *velocity = torch.broadcast_tensors(density, *velocity)
+    dtype = reduce(torch.promote_types, [x.dtype for x in (density, *velocity)])
+    found = density.new_empty((lattice.count, *density.shape), dtype=dtype)
+    # Slab by slab: what lies between takes more room than the result.
+    rows = max(1, _AT_ONCE * len(density) // max(1, density.numel()))
+    for at in range(0, len(density), rows):
+        here = slice(at, at + rows)
+        u = [x[here] for x in velocity]
+        momentum = [density[here] * x for x in u]
+        found[:, here] = torch.stack(equilibrium(lattice, density[here] - 1, momentum, u))
+    return found

@@ -1,6 +1,6 @@
 """Openings of a grid: inlets and outlets on its faces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hotgrid.grid._model import Input
 
-from ._boundary import Face, Number, Shape, Site, spread
+from ._boundary import Face, Number, Shape, Site, check_number, check_vector, spread
 from ._lattice import Lattice
 from ._moments import combined, is_zero
 
@@ -79,6 +79,10 @@ class ZouHeVelocity(_ZouHe):
     velocity: tuple[Number, ...]
     profile: Shape | None = None
 
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
+        """The velocity is one number for each axis."""
+        check_vector("velocity", self.velocity, lattice, numbers)
+
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """The profile, where there is one."""
         return () if self.profile is None else (Input("profile"),)
@@ -119,6 +123,10 @@ class ZouHePressure(_ZouHe):
     face: str
     density: Number = 1.0
 
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
+        """The density is a number."""
+        check_number("density", self.density, numbers)
+
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
         """The entering populations that give the cell its density."""
         axis = self.axis(site.lattice.rank)
@@ -151,6 +159,10 @@ class ExtrapolationOutlet(Face):
 
     face: str
     hold: Number = 0.0
+
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
+        """What is held is a number."""
+        check_number("hold", self.hold, numbers)
 
     @property
     def leaks(self) -> bool:

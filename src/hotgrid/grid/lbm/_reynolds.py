@@ -25,8 +25,8 @@ class ReynoldsFlow(LatticeBoltzmann):
         1.0
     """
 
-    reynolds: Any = Parameter(100.0, "velocity times length over viscosity", above=0)
-    velocity: Any = Parameter(
+    reynolds = Parameter(100.0, "velocity times length over viscosity", above=0)
+    velocity = Parameter(
         0.1,
         "velocity of the flow in cells per step; sound goes at 0.577, stay far below",
         above=0,

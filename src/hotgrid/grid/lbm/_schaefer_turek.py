@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.grid._checks import whole_number
 from hotgrid.grid._model import Parameter, State, observable
 
 from ._collision import Collision
@@ -49,7 +50,7 @@ class SchaeferTurek(CylinderFlow):
         ArgumentError: A parameter is out of bounds, or the grid too small for the cylinder.
     """
 
-    reynolds: Any = Parameter(20.0, "mean velocity times diameter over viscosity", above=0)
+    reynolds = Parameter(20.0, "mean velocity times diameter over viscosity", above=0)
 
     def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:
         super().__init__(
@@ -68,6 +69,7 @@ class SchaeferTurek(CylinderFlow):
     @staticmethod
     def grid(rows: int) -> tuple[int, int]:
         """The size of a grid with so many rows: as long as the benchmark says."""
+        rows = whole_number("rows", rows, 1)
         return rows, round(WIDTH / HEIGHT * rows) + 1
 
     @property

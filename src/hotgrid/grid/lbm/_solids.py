@@ -5,7 +5,8 @@ Coordinates are counted in cells, in the order of the axes; the centre of the fi
 cell is at 0.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.grid._parameter import Parameter
 
 Solid = Callable[[tuple[int, ...]], Tensor]
 """A function from the size of a grid to a bool tensor `[*space]`, true where it is solid."""
@@ -56,12 +58,13 @@ def ball(centre: Sequence[float], radius: float) -> Solid:
     Raises:
         ArgumentError: The radius is not above 0.
     """
-    if not radius > 0:
-        raise ArgumentError(f"`radius` must be above 0, got {radius!r}")
+    middle = _corner("centre", centre)
+    reach = Parameter(1.0, above=0).checked("radius", radius)
 
     def outside(*at: Tensor) -> Tensor:
-        squares = [(x - c) ** 2 for x, c in zip(at, centre, strict=True)]
-        return torch.stack(squares).sum(0) - radius**2
+        _expect_axes("centre", middle, at)
+        squares = [(x - c) ** 2 for x, c in zip(at, middle, strict=True)]
+        return torch.stack(squares).sum(0) - reach**2
 
     return from_distance(outside)
 
@@ -80,14 +83,36 @@ def box(low: Sequence[float], high: Sequence[float]) -> Solid:
     Raises:
         ArgumentError: A low coordinate is above the high one.
     """
-    if any(a > b for a, b in zip(low, high, strict=True)):
-        raise ArgumentError(f"`low` {tuple(low)} must not be above `high` {tuple(high)}")
+    first, last = _corner("low", low), _corner("high", high)
+    if len(first) != len(last):
+        raise ArgumentError(f"`low` {first} and `high` {last} must have as many coordinates")
+    if any(a > b for a, b in zip(first, last, strict=True)):
+        raise ArgumentError(f"`low` {first} must not be above `high` {last}")
 
     def inside(*at: Tensor) -> Tensor:
-        found = [(x < a) | (x > b) for x, a, b in zip(at, low, high, strict=True)]
+        _expect_axes("low", first, at)
+        found = [(x < a) | (x > b) for x, a, b in zip(at, first, last, strict=True)]
         return torch.stack(found).any(0).double() - 0.5
 
     return from_distance(inside)
+
+
+def _corner(name: str, place: object) -> tuple[float, ...]:
+    """A place as numbers, one for each axis."""
+    found: Any = tuple(place) if isinstance(place, Iterable) else (None,)
+    # Tensors of one number are numbers too.
+    if not all(isinstance(x, Real) or (isinstance(x, Tensor) and x.ndim == 0) for x in found):
+        raise ArgumentError(
+            f"`{name}` must be one number for each axis, such as (16, 32), got {place!r}"
+        )
+    return found
+
+
+def _expect_axes(name: str, place: tuple[float, ...], at: Sequence[Tensor]) -> None:
+    if len(place) != len(at):
+        raise ArgumentError(
+            f"`{name}` {place} has {len(place)} coordinates, but the grid has {len(at)} dims"
+        )
 
 
 def from_image(image: str | Path | Any, threshold: float = 0.5, dark: bool = True) -> Solid:
@@ -108,6 +133,7 @@ def from_image(image: str | Path | Any, threshold: float = 0.5, dark: bool = Tru
         ArgumentError: The file cannot be read, or the array is not a picture.
         MissingPartError: A file was given and matplotlib is not installed.
     """
+    level = Parameter(0.5).checked("threshold", threshold)
     pixels = torch.as_tensor(_read(image) if isinstance(image, str | Path) else image)
     if pixels.ndim not in (2, 3) or 0 in pixels.shape:
         raise ArgumentError(
@@ -120,7 +146,7 @@ def from_image(image: str | Path | Any, threshold: float = 0.5, dark: bool = Tru
         if opacity is not None:
             # Where a picture is transparent nothing is drawn.
             bright = opacity * bright + (1 - opacity) * (1.0 if dark else 0.0)
-    drawn = bright < threshold if dark else bright >= threshold
+    drawn = bright < level if dark else bright >= level
 
     def solid(size: tuple[int, ...]) -> Tensor:
         if len(size) != 2:

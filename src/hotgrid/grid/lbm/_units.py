@@ -7,6 +7,7 @@ from typing import Any
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid._checks import near
+from hotgrid.grid._parameter import Parameter
 
 from ._observed import SOUND
 
@@ -60,8 +61,7 @@ class Units:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
-                raise ArgumentError(f"`{name}` must be above 0, got {value!r}")
+            Parameter(1.0, above=0).checked(name, value)
         if self.mach > 0.3:
             warnings.warn(
                 f"the Mach number is {self.mach:.2f}: above 0.3 the fluid is compressed; "

@@ -10,7 +10,17 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.grid._model import Input
 
-from ._boundary import Boundary, Face, Number, Shape, Site, dotted, has_bits, spread
+from ._boundary import (
+    Boundary,
+    Face,
+    Number,
+    Shape,
+    Site,
+    check_vector,
+    dotted,
+    has_bits,
+    spread,
+)
 from ._forces import exchanged_momentum
 from ._lattice import Lattice
 from ._moments import is_zero
@@ -53,6 +63,11 @@ class HalfWay(Boundary):
     def leaks(self) -> bool:
         """A solid that moves sweeps fluid away."""
         return bool(self.velocity)
+
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
+        """The velocity is one number for each axis, or empty."""
+        if self.velocity != ():
+            check_vector("velocity", self.velocity, lattice, numbers)
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The solid cells."""
@@ -156,6 +171,11 @@ class Wall(Face):
 
     face: str
     velocity: tuple[Number, ...] = ()
+
+    def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
+        """The velocity is one number for each axis, or empty."""
+        if self.velocity != ():
+            check_vector("velocity", self.velocity, lattice, numbers)
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The outermost layer of cells at the face."""

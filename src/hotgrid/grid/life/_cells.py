@@ -1,5 +1,6 @@
 """What the automata of this room share: cells that are 0 or 1, and how they start."""
 
+import math
 from collections.abc import Mapping
 from typing import Literal
 
@@ -56,10 +57,16 @@ class CellModel(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The first cells, random numbers where there is noise, and zeros."""
-        state = {**super().initial(size, generator), "cells": self.first_cells(size, generator)}
+        state = {"cells": self.first_cells(size, generator)}
         if self._flips:
             state["random"] = random_numbers(size, generator)
-        return state
+        others = [field for field in self.fields if field.name not in state]
+        return {**state, **{f.name: torch.zeros(size, dtype=f.dtype) for f in others}}
+
+    def initial_bytes(self, size: tuple[int, ...]) -> int:
+        """Cells are drawn row by row, random numbers all at once."""
+        cell = sum((field.dtype or torch.uint8).itemsize for field in self.fields)
+        return math.prod(size) * (cell + (5 if self._flips else 0))
 
     def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """Cells alive at random, `density` of them, uint8 `[*size]`."""

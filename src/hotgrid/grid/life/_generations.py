@@ -72,6 +72,11 @@ class NativeLifeForm(GenerationsForm):
 
     name = "native"
 
+    @property
+    def compiled(self) -> bool:
+        """The core is there already."""
+        return False
+
     @staticmethod
     def obstacle(setting: Setting) -> str:
         """It needs the core, and words in the memory of the CPU."""

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid._checks import near
 
 from ._pattern import Pattern
+from ._plaintext import read_cells
 from ._rle import read_rle
 
 
@@ -22,14 +24,37 @@ def pattern(name: str) -> Pattern:
     Raises:
         ArgumentError: There is none of this name.
     """
+    if not isinstance(name, str):
+        raise ArgumentError(f"a pattern is named by a text, such as `glider`, got {name!r}")
     known = _library()
     key = name.strip().lower().replace("_", " ").replace("-", " ")
     if key not in known:
         raise ArgumentError(
             f"there is no pattern `{name}`{near(key, known)}; `pattern_names()` lists them, "
-            "and `read_rle` reads others from files"
+            "and files end in `.rle` or `.cells`"
         )
     return read_rle(known[key])
+
+
+def find_pattern(given: str | Path | Pattern) -> Pattern:
+    """A pattern: itself, by its name, or from a file.
+
+    Raises:
+        ArgumentError: There is none of this name, or the file cannot be read.
+    """
+    if isinstance(given, Pattern):
+        return given
+    if not isinstance(given, str | Path):
+        raise ArgumentError(
+            "`pattern` must be a name, a file that ends in `.rle` or `.cells`, or a Pattern, "
+            f"got {type(given).__name__}; `Pattern(cells)` makes one of cells"
+        )
+    suffix = Path(given).suffix
+    if suffix == ".cells":
+        return read_cells(Path(given))
+    if suffix == ".rle" or isinstance(given, Path):
+        return read_rle(Path(given))
+    return pattern(given)
 
 
 def pattern_names() -> list[str]:

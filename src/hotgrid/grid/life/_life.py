@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from functools import reduce
 from operator import add
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import expect_flag
 from hotgrid.grid._model import Field, Model, Planes
 from hotgrid.grid._neighbours import Neighbours
 
 from ._cells import CellModel, Topology
-from ._library import pattern as pattern_named
+from ._library import find_pattern
 from ._packed import CELLS_PER_WORD, PackedLife
 from ._pattern import Pattern
 from ._rule import Neighbourhood, Rule
@@ -34,8 +36,8 @@ class Life(CellModel):
         packed: Whether 32 cells share a word; by default wherever the rule is one of
             eight neighbours, the columns are a multiple of 32, and there is neither age
             nor noise.
-        pattern: What stands in the middle at the start, itself or by name; by default
-            cells at random.
+        pattern: What stands in the middle at the start: itself, by name, or a file that
+            ends in `.rle` or `.cells`; by default cells at random.
         density: The share of living cells of a random start.
         age: Whether to count, in the field `age` (int16), at the ends of how many steps
             in a row a cell has been alive.
@@ -58,16 +60,20 @@ class Life(CellModel):
         neighbourhood: Neighbourhood | None = None,
         topology: Topology = "torus",
         packed: bool | None = None,
-        pattern: str | Pattern | None = None,
+        pattern: str | Path | Pattern | None = None,
         density: float = 0.3,
         age: bool = False,
         noise: float = 0.0,
     ) -> None:
         super().__init__(topology, density, noise)
-        self.pattern = pattern_named(pattern) if isinstance(pattern, str) else pattern
-        rule = rule or (self.pattern and self.pattern.rule) or "B3/S23"
+        self.pattern = None if pattern is None else find_pattern(pattern)
+        if rule is None:
+            rule = (self.pattern and self.pattern.rule) or "B3/S23"
         self.rule = checked_rule(rule, 2, neighbourhood)
+        if packed is not None:
+            expect_flag("packed", packed)
         self.packed = packed
+        expect_flag("age", age)
         self.age = age
         if age:
             self.fields = (*self.fields, Field("age", dtype=torch.int16, outside=self.outside))
@@ -161,7 +167,7 @@ class Life3D(CellModel):
 
 def checked_rule(rule: str | Rule, rank: int, neighbourhood: Neighbourhood | None) -> Rule:
     """A rule that is text or a rule already, for a number of dims."""
-    if isinstance(rule, str):
+    if not isinstance(rule, Rule):
         return Rule.parse(rule, rank, neighbourhood)
     if rule.rank != rank or neighbourhood not in (None, rule.neighbourhood):
         raise ArgumentError(

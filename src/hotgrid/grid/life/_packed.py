@@ -5,7 +5,7 @@ cannot shift unsigned ones; a shift to the right therefore drags the sign along 
 masked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -27,16 +27,38 @@ _SPREAD = 0x0101010101010101
 _DIAGONAL = 0x8040201008040201 - (1 << 64)
 
 
+# Cells that are packed at once: on the way each of them takes some bytes.
+_AT_ONCE = 1 << 22
+
+
 def packed(cells: Tensor) -> Tensor:
     """Cells that are 0 and not 0, `[..., columns]`, as int32 words `[..., columns / 32]`."""
-    eights = (cells != 0).contiguous().view(torch.int64)
-    return ((eights * _GATHER) >> 56).to(torch.uint8).view(torch.int32)
+    shape = (*cells.shape[:-1], cells.shape[-1] // CELLS_PER_WORD)
+    words = torch.empty(shape, dtype=torch.int32, device=cells.device)
+    for rows, into in _slabs(cells, words):
+        eights = (rows != 0).contiguous().view(torch.int64)
+        into.copy_(((eights * _GATHER) >> 56).to(torch.uint8).view(torch.int32))
+    return words
 
 
 def unpacked(words: Tensor) -> Tensor:
     """Words `[..., columns / 32]` as uint8 cells `[..., columns]`."""
-    eights = words.contiguous().view(torch.uint8).to(torch.int64)
-    return ((eights * _SPREAD) & _DIAGONAL).view(torch.uint8).ne(0).view(torch.uint8)
+    shape = (*words.shape[:-1], words.shape[-1] * CELLS_PER_WORD)
+    cells = torch.empty(shape, dtype=torch.uint8, device=words.device)
+    for rows, into in _slabs(words, cells):
+        eights = rows.contiguous().view(torch.uint8).to(torch.int64)
+        into.copy_(((eights * _SPREAD) & _DIAGONAL).view(torch.uint8).ne(0))
+    return cells
+
+
+def _slabs(given: Tensor, to: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Two tensors of as many rows, some rows of each at a time."""
+    rows = max(1, _AT_ONCE // max(1, given.shape[-1], to.shape[-1]))
+    yield from zip(
+        given.reshape(-1, given.shape[-1]).split(rows),
+        to.view(-1, to.shape[-1]).split(rows),
+        strict=True,
+    )
 
 
 class PackedLife(Model):

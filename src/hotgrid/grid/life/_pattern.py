@@ -1,7 +1,8 @@
 """A pattern: a small picture of cells, with the rule it was made for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -39,13 +40,18 @@ class Pattern:
     comments: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        cells = torch.as_tensor(self.cells)
+        try:
+            cells = torch.as_tensor(self.cells)
+        except (TypeError, ValueError, RuntimeError):
+            raise ArgumentError(
+                f"`cells` of a pattern are a table of 0 and 1, got {self.cells!r}"
+            ) from None
         if cells.ndim != 2:
             raise ArgumentError(
                 f"`cells` of a pattern are [rows, columns], got the shape {tuple(cells.shape)}"
             )
         for text in (self.name, *self.comments):
-            if len(text.splitlines()) > 1 or text != text.strip():
+            if not isinstance(text, str) or len(text.splitlines()) > 1 or text != text.strip():
                 raise ArgumentError(
                     f"a name or comment is one line without blanks at its ends, got {text!r}"
                 )
@@ -72,14 +78,32 @@ class Pattern:
             ArgumentError: It does not fit.
         """
         rows, columns = self.cells.shape
-        if at is None:
-            at = [(n - m) // 2 for n, m in zip(size, self.cells.shape, strict=True)]
-        y, x = at
-        if min(y, x) < 0 or y + rows > size[0] or x + columns > size[1]:
+        height, width = _pair("size", size)
+        y, x = ((height - rows) // 2, (width - columns) // 2) if at is None else _pair("at", at)
+        if min(y, x) < 0 or y + rows > height or x + columns > width:
             raise ArgumentError(
                 f"the pattern {self.name or 'without a name'} has {rows} x {columns} cells and "
-                f"does not fit at row {y} and column {x} of a grid of {size[0]} x {size[1]}"
+                f"does not fit at row {y} and column {x} of a grid of {height} x {width}; take "
+                f"a `size` of at least {rows} x {columns}"
             )
-        grid = torch.zeros(tuple(size), dtype=torch.uint8)
+        grid = torch.zeros((height, width), dtype=torch.uint8)
         grid[y : y + rows, x : x + columns] = self.cells
         return grid
+
+
+def expect_pattern(value: object) -> None:
+    """Refuse what is no pattern."""
+    if not isinstance(value, Pattern):
+        raise ArgumentError(
+            f"`pattern` must be a Pattern, got {value!r}; `life.pattern(name)` gives one"
+        )
+
+
+def _pair(name: str, value: object) -> tuple[int, int]:
+    """Two whole numbers, of rows and of columns."""
+    found = tuple(value) if isinstance(value, Iterable) else ()
+    if len(found) != 2 or not all(isinstance(n, Integral) for n in found):
+        raise ArgumentError(
+            f"`{name}` must be two whole numbers, (rows, columns), got {value!r}"
+        )
+    return int(found[0]), int(found[1])

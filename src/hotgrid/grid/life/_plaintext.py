@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from ._pattern import Pattern
+from ._pattern import Pattern, expect_pattern
 from ._source import Source, saved
 
 
@@ -63,6 +63,7 @@ def write_cells(pattern: Pattern, path: str | Path | None = None) -> str:
     Raises:
         ArgumentError: The file cannot be written.
     """
+    expect_pattern(pattern)
     lines = [f"!Name: {pattern.name}"] if pattern.name else []
     lines += [f"! {comment}".rstrip() for comment in pattern.comments]
     lines += ["".join(".O"[cell] for cell in row) for row in pattern.cells.tolist()]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
-from ._pattern import Pattern
+from ._pattern import Pattern, expect_pattern
 from ._rule import Rule
 from ._source import Source, saved
 
@@ -88,6 +88,7 @@ def write_rle(pattern: Pattern, path: str | Path | None = None) -> str:
     Raises:
         ArgumentError: The file cannot be written.
     """
+    expect_pattern(pattern)
     rows, columns = pattern.cells.shape
     lines = [f"#N {pattern.name}"] if pattern.name else []
     lines += [f"#C {comment}".rstrip() for comment in pattern.comments]

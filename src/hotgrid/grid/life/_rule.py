@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from numbers import Integral
 from types import MappingProxyType
 from typing import Literal, NoReturn
 
@@ -73,7 +74,13 @@ class Rule:
                 f"{near(str(self.neighbourhood), words)}; use {' or '.join(words)}"
             )
         for name in ("birth", "survival"):
-            counts = frozenset(getattr(self, name))
+            given = getattr(self, name)
+            listed = isinstance(given, Iterable) and not isinstance(given, str)
+            if not listed or not all(isinstance(n, Integral) for n in given):
+                raise ArgumentError(
+                    f"`{name}` must be counts of neighbours, such as [2, 3], got {given!r}"
+                )
+            counts = frozenset(map(int, given))
             for n in sorted(counts):
                 if not 0 <= n <= self.most:
                     raise ArgumentError(
@@ -145,6 +152,10 @@ def _ranges(counts: Iterable[int]) -> str:
 
 
 def _parsed(text: str, rank: int, neighbourhood: Neighbourhood | None) -> Rule:
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"`rule` must be a text such as `B3/S23`, a name of it, or a Rule, got {text!r}"
+        )
     text = RULES.get(text.strip().lower(), text)
     found = _FORM.match(text)
     assert found is not None  # noqa: S101  every part of the form may be empty

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid._checks import expect_callable, whole_number
 from hotgrid.grid._model import Planes
 from hotgrid.grid._neighbours import Neighbours
 
@@ -42,10 +43,9 @@ class WindowRule(CellModel):
         density: float = 0.3,
     ) -> None:
         super().__init__(topology, density)
-        if radius < 1:
-            raise ArgumentError(f"`radius` must be at least 1, got {radius}")
+        expect_callable("rule", rule, "the windows around all cells")
         self.rule = rule
-        self.radius = radius
+        self.radius = whole_number("radius", radius, 1)
 
     def step(
         self,
@@ -54,4 +54,7 @@ class WindowRule(CellModel):
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
         """One generation."""
-        return {"cells": self.rule(state["cells"].windows()) != 0}
+        after = self.rule(state["cells"].windows())
+        if not isinstance(after, Tensor):
+            raise ArgumentError(f"`rule` must return a tensor of cells, got {after!r}")
+        return {"cells": after != 0}

@@ -1,0 +1,63 @@
+"""What came of a run, for people and for programs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hotgrid import grid
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        simulation: As it stands now.
+        speed: How fast it was.
+        observables: At the end.
+        files: What was written.
+        copy_bandwidth: Of the device, in bytes a second; None when no step was made.
+        spoken: Whether it is for this process to tell of it.
+        stopped: Whether it was told to stop before its end.
+    """
+
+    simulation: "grid.Simulation"
+    speed: "grid.Speed"
+    observables: dict[str, Any]
+    files: list[Path]
+    copy_bandwidth: float | None
+    spoken: bool = True
+    stopped: bool = False
+
+    @property
+    def share(self) -> float:
+        """The share of the copy bandwidth that the steps reached."""
+        return self.speed.bytes_per_second / self.copy_bandwidth if self.copy_bandwidth else 0.0
+
+    def plain(self) -> dict[str, Any]:
+        """The object of `run --json`."""
+        simulation, speed = self.simulation, self.speed
+        return {
+            "model": type(simulation.model).__name__,
+            "size": list(simulation.size),
+            "device": str(simulation.device),
+            "form": simulation.form,
+            "seed": simulation.seed,
+            "parameters": simulation.model.parameters,
+            "step": simulation.step_count,
+            "time": simulation.time,
+            "stopped": self.stopped,
+            "observables": self.observables,
+            "speed": {
+                "steps": speed.steps,
+                "seconds": speed.seconds,
+                "startup_seconds": speed.startup_seconds,
+                "steps_per_second": speed.steps_per_second,
+                "mlups": speed.mlups,
+                "gigabytes_per_second": speed.bytes_per_second / 1e9,
+                "copy_gigabytes_per_second": (self.copy_bandwidth or 0.0) / 1e9,
+                "share_of_copy": self.share,
+            },
+            "files": [str(path) for path in self.files],
+        }

@@ -1,0 +1,39 @@
+"""Hearing that the process shall end soon: SIGTERM, as schedulers send it."""
+
+import signal
+import threading
+from types import FrameType, TracebackType
+
+
+class StopRequest:
+    """Whether SIGTERM has come; while it is open, that does not end the process.
+
+    Arguments:
+        heeded: Whether somebody asks; otherwise the signal does what it always does.
+    """
+
+    def __init__(self, heeded: bool) -> None:
+        # Only the main thread of a program hears signals.
+        self._heeded = heeded and threading.current_thread() is threading.main_thread()
+        self._came = False
+
+    def __call__(self) -> bool:
+        """Whether it has come."""
+        return self._came
+
+    def __enter__(self) -> "StopRequest":
+        if self._heeded:
+            self._before = signal.signal(signal.SIGTERM, self._hear)
+        return self
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self._came = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._heeded:
+            signal.signal(signal.SIGTERM, self._before)

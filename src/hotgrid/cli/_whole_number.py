@@ -1,0 +1,18 @@
+"""Whole numbers on the command line: nothing is rounded on the quiet."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+
+def _read(kind: Any, tokens: Sequence[Token]) -> int:
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"`{text}` is not a whole number.") from None
+
+
+WholeNumber = Annotated[int | None, Parameter(converter=_read)]
+"""An option that is a whole number, or is not given."""

@@ -1,0 +1,47 @@
+"""`together`: a part of the work on every rank, and one outcome for all."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hotgrid import errors
+from hotgrid.errors import HotgridError
+
+from ._communicator import Communicator
+
+Result = TypeVar("Result")
+
+
+def together(communicator: Communicator, work: Callable[[], Result]) -> Result:
+    """Do this rank's part of some work; when one rank fails, all raise.
+
+    Without it, the others would go on and wait for the one that gave up. All ranks call
+    it, and the work itself must not talk to other ranks.
+
+    Args:
+        communicator: The ranks.
+        work: What this rank does.
+
+    Returns:
+        What the work of this rank returned.
+
+    Raises:
+        HotgridError: The first rank that failed did so; on that rank, what it raised. On
+            the others the error is of the same class and begins with the rank.
+
+    Example:
+        >>> together(Alone(), lambda: 2 + 3)
+        5
+    """
+    done: list[Result] = []
+    problem: HotgridError | None = None
+    try:
+        done.append(work())
+    except HotgridError as found:
+        problem = found
+    heard = communicator.gather_json(problem and [type(problem).__name__, str(problem)])
+    if problem is not None:
+        raise problem
+    for rank, other in enumerate(heard):
+        if other is not None:
+            raise getattr(errors, other[0], HotgridError)(f"rank {rank}: {other[1]}")
+    return done[0]
