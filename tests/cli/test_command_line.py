@@ -159,7 +159,7 @@ def test_interruption_is_exit_130(
 
     monkeypatch.setattr(_doctor, "diagnose", interrupt)
     assert run(["doctor"]) == 130
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "hotgrid: interrupted\n"
 
 
 def test_main_exits_with_the_code_of_its_arguments(
