@@ -27,8 +27,9 @@ def main() -> NoReturn:
             interrupted, 141 the reader of the output went away.
     """
     code = run(sys.argv[1:])
-    if code == CommunicationError.exit_code:
-        # Threads and connections that wait for the lost rank would hold this one back.
+    interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if code == CommunicationError.exit_code or interrupted:
+        # Threads and connections that wait for another rank would hold this one back.
         os._exit(code)
     sys.exit(code)
 

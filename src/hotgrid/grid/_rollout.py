@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -99,9 +99,7 @@ def rollout(
     step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
 
     if halo is not None:
-        from ._cut_rollout import cut_inputs, exchanging
-
-        fixed = cut_inputs(model, halo, fixed)
+        fixed = _cut().cut_inputs(model, halo, fixed)
 
     def advance(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
         for _ in range(count):
@@ -109,8 +107,7 @@ def rollout(
         return fields
 
     if halo is not None:
-        advance = exchanging(model, halo, advance)
-
+        advance = _cut().exchanging(model, halo, advance)
     if remat is None:
         fields = advance(steps, *fields)
     else:
@@ -124,6 +121,13 @@ def rollout(
         field.name: x.squeeze(-len(size) - 1) if field.components == 1 else x
         for field, x in zip(model.fields, fields, strict=True)
     }
+
+
+def _cut() -> Any:
+    """The part that cuts a grid; the cluster is loaded only by those who do."""
+    from . import _cut_rollout
+
+    return _cut_rollout
 
 
 def _size_of(model: Model, state: Mapping[str, Tensor]) -> tuple[int, ...]:
