@@ -21,10 +21,11 @@ import time
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from report import report
 
 import hotgrid as hg
-from hotgrid.cluster import Alone, all_reduce, to_device, world
+from hotgrid.cluster import Alone, GroupCommunicator, all_reduce, to_device, world
 
 GPU = torch.cuda.is_available()
 SIDE = 4096 if GPU else 2048
@@ -133,14 +134,15 @@ def scaling() -> list[dict]:
 
 def nccl() -> list[dict]:
     """The collectives over NCCL with one GPU: that the path runs, and what it costs."""
-    os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    os.environ |= {"RANK": "0", "WORLD_SIZE": "1"}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29571"}
-    communicator = world("cuda")
+    dist.init_process_group("nccl")
+    communicator = GroupCommunicator(dist.group.WORLD, torch.device("cuda"))
     rows = []
     for name, call in {
         "all_reduce": lambda x: all_reduce(x, communicator),
         "to_device": lambda x: to_device(x, communicator, 0, 0),
-        "torch.distributed.all_reduce": lambda x: torch.distributed.all_reduce(x.clone()),
+        "torch.distributed.all_reduce": lambda x: dist.all_reduce(x.clone()),
     }.items():
         x = torch.ones(1 << 20, device="cuda")
         for _ in range(10):
@@ -154,6 +156,7 @@ def nccl() -> list[dict]:
         waited()
         cost = (time.perf_counter() - begin) / 100
         rows.append({"case": f"NCCL, {name}, 4 MiB", "us a call": round(cost * 1e6, 1)})
+    dist.destroy_process_group()
     return rows
 
 

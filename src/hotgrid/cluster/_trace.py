@@ -39,7 +39,7 @@ def trace(path: str | Path, communicator: Communicator | None = None) -> Iterato
 
     ranks = communicator or Alone()
     kinds = [ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * is_available()]
-    with profile(activities=kinds) as found:
+    with profile(activities=kinds, acc_events=True) as found:
         yield
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "trace.json"
