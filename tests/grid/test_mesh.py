@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hotgrid.cluster import Alone, Communicator, run_ranks
+from hotgrid.cluster import Alone, Communicator, Mesh, run_ranks
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid import Field, Model, Simulation, lbm, pde
 
@@ -19,6 +19,27 @@ def test_a_mesh_of_one_is_the_whole_grid():
     for sim in (whole, alone):
         sim.run(9, progress=False)
     assert torch.equal(whole.state["u"], alone.state["u"])
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize(("mesh", "depth"), [("2x1x2", 1), ("1x2x2", 2), ("2x2x2", 1)])
+def test_a_box_is_cut_along_all_of_its_axes_into_uneven_parts(mesh, depth, overlap):
+    def flow() -> lbm.Cavity:
+        return lbm.Cavity(lattice="D3Q19", reynolds=10)
+
+    whole = Simulation(flow(), size=(7, 6, 9), compiled=False)
+    whole.run(11, progress=False)
+
+    def part(communicator: Communicator) -> torch.Tensor:
+        sim = Simulation(
+            flow(), size=(7, 6, 9), compiled=False, mesh=mesh, depth=depth, overlap=overlap,
+            communicator=communicator,
+        )  # fmt: skip
+        sim.run(11, progress=False)
+        return sim.state["f"]
+
+    for f in run_ranks(Mesh(mesh).ranks, part):
+        assert torch.equal(f, whole.state["f"])
 
 
 @pytest.mark.parametrize(
