@@ -150,3 +150,22 @@ def test_what_is_written_may_be_read_by_whom_the_umask_allows(tmp_path: Path):
     assert {path.name: path.stat().st_mode & 0o777 for path in files} == {
         path.name: 0o644 for path in files
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--mesh", "64x1"], "use at most 8 ranks there"),
+        (["--mesh", "2x1", "--depth", "5"], "a margin of 5 does not fit"),
+        (["--mesh", "2x1x1"], "mesh `2x1x1` has 3 axes, but the grid has 2"),
+    ],
+)
+def test_a_mesh_that_does_not_fit_is_said_before_any_rank_is_started(
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setattr(hg.cluster, "launch", lambda *_, **__: pytest.fail("ranks started"))
+    assert hotgrid(*HEAT, *options) == 1
+    assert said in capsys.readouterr().err

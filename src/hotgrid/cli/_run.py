@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,6 +18,8 @@ from ._run_checkpoints import KeptRun
 from ._stop import StopRequest
 
 if TYPE_CHECKING:
+    import torch
+
     from hotgrid import cluster, grid
 
 Result = TypeVar("Result")
@@ -50,7 +53,7 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
     if ranks == 1:
         return False
     # Better said here once than by every rank.
-    _model(case, resume)
+    _planned_depth(case, "cpu", resume)
     kept = case.out is not None and case.checkpoint_period is not None
     restarts = (_RESTARTS if kept else 0) if case.restarts is None else case.restarts
     code = hg.cluster.launch(ranks, sys.argv[1:], restarts=restarts)
@@ -100,23 +103,22 @@ def _ranks(case: Case) -> "cluster.Communicator":
 
 def _with_depth(case: Case, ranks: "cluster.Communicator", resume: bool) -> Case:
     """The case with a depth that all ranks have agreed upon."""
+    if case.mesh is None or ranks.size == 1:
+        return case
+    plan = partial(_planned_depth, case, ranks.device, resume)
+    return replace(case, depth=ranks.gather_json(_said_once(ranks, plan))[0])
+
+
+def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> int:
+    """The depth that was asked for, or the best; and whether the mesh fits the grid."""
     import torch
 
-    if case.mesh is None or case.depth is not None or ranks.size == 1:
-        return case
-    mesh = case.mesh
-
-    def planned() -> int | str:
-        wanted = hg.config.current().cluster.margin_depth
-        if wanted != "auto":
-            return wanted
-        model = _model(case, resume)
-        kept = getattr(torch, case.storage or case.dtype)
-        job = hg.grid.job_of(model, case.size or model.size, kept)
-        return hg.grid.planned_depth(job, mesh, ranks.device)
-
-    depths = ranks.gather_json(_said_once(ranks, planned))
-    return replace(case, depth=depths[0])
+    model = _model(case, resume)
+    kept = getattr(torch, case.storage or case.dtype)
+    job = hg.grid.job_of(model, case.size or model.size, kept)
+    wanted = case.depth or hg.config.current().cluster.margin_depth
+    depth = None if wanted == "auto" else wanted
+    return hg.grid.planned_depth(job, case.mesh or "1", device, depth)
 
 
 def _said_once(ranks: "cluster.Communicator", work: Callable[[], Result]) -> Result:

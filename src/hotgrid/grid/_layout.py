@@ -91,15 +91,19 @@ def joined_ends(model: Model) -> bool:
 
 
 def planned_depth(
-    job: "Job", mesh: "Mesh | str | Sequence[int]", device: torch.device | str
+    job: "Job",
+    mesh: "Mesh | str | Sequence[int]",
+    device: torch.device | str,
+    depth: int | None = None,
 ) -> int:
     """The steps between two exchanges that this machine's planner finds best.
 
     By what `hotgrid plan --calibrate` measured here, or else by what is usual. Hosts may
-    differ in that, so let one rank decide for all.
+    differ in that, so let one rank decide for all. A `depth` that is given is only held
+    against the mesh.
 
     Raises:
-        ArgumentError: The mesh does not fit the grid.
+        ArgumentError: The mesh does not fit the grid, or the depth the mesh.
 
     Example:
         >>> from hotgrid.grid.pde import Heat
@@ -110,7 +114,7 @@ def planned_depth(
 
     layout = Mesh(mesh).over(len(job.size))
     machine, link = _machine(torch.device(device), layout.ranks)
-    return best_plan(job, machine, link, layout.ranks, mesh=layout).best.depth
+    return best_plan(job, machine, link, layout.ranks, mesh=layout, depth=depth).best.depth
 
 
 def agreed_depth(
