@@ -1,14 +1,17 @@
 """Claims of the grid: shares of the copy bandwidth, against plain torch in the same run.
 
 python benchmarks/bench_grid.py [NAME ...]
+
+Names choose cases; the other rows of an earlier table stay as they are.
 """
 
+import json
 import sys
 import time
 from dataclasses import replace
 
 import torch
-from report import report
+from report import RESULTS, report
 
 import hotgrid as hg
 from hotgrid.grid._roll import RollForm
@@ -174,6 +177,15 @@ def cpu_cases() -> list:
     ]
 
 
+def with_earlier(name: str, found: list[dict]) -> list[dict]:
+    """The rows found now in the place of those of the last table, the others as they were."""
+    files = sorted(RESULTS.glob(f"{name}-*.json"))
+    rows = json.loads(files[0].read_text())["rows"] if len(files) == 1 else []
+    fresh = {(row["case"], row["grid"]): row for row in found}
+    kept = [fresh.pop((row["case"], row["grid"]), row) for row in rows]
+    return kept + list(fresh.values())
+
+
 def main() -> None:
     gpu = torch.cuda.is_available()
     limit = copy_bandwidth("cuda" if gpu else "cpu").bytes_per_second
@@ -191,9 +203,10 @@ def main() -> None:
     if gpu and (len(sys.argv) == 1 or "largest" in sys.argv):
         found.append(largest())
     where = torch.cuda.get_device_name() if gpu else "cpu"
+    name = f"grid-{'cuda' if gpu else 'cpu'}"
     report(
-        f"grid-{'cuda' if gpu else 'cpu'}",
-        found,
+        name,
+        with_earlier(name, found) if len(sys.argv) > 1 else found,
         torch=torch.__version__,
         device=where,
         copy_GBps=round(limit / 1e9, 1),

@@ -1,9 +1,11 @@
 #include "bind/stencil.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,17 +62,40 @@ void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
                                 margin, planes.itemsize());
 }
 
-// A sweep that owns its lists; the tensors behind the pointers are their owner's to keep.
-class Sweeping {
+// A kernel that owns its lists; the tensors behind the pointers are their owner's to keep.
+class Launched {
 public:
-    Sweeping(std::uintptr_t kernel, const Sizes& first, const Sizes& second, Sizes strides,
-             std::size_t cells, std::size_t piece, std::size_t reach, std::size_t ahead,
-             std::size_t threads)
-        : strides_(std::move(strides)) {
+    Launched(std::uintptr_t address, const Sizes& first, const Sizes& second, Sizes strides)
+        : address_(reinterpret_cast<void*>(address)), strides_(std::move(strides)) {
         for (const std::size_t at : first) first_.push_back(reinterpret_cast<void*>(at));
         for (const std::size_t at : second) second_.push_back(reinterpret_cast<void*>(at));
-        work_ = {reinterpret_cast<void*>(kernel), {first_, second_}, strides_, cells,
-                 piece,                            reach,             ahead,    threads};
+    }
+
+    hotgrid::stencil::Kernel kernel() const { return {address_, {first_, second_}, strides_}; }
+
+private:
+    void* address_;
+    std::vector<void*> first_, second_;
+    Sizes strides_;
+};
+
+using Marks = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+class Sweeping {
+public:
+    Sweeping(Launched kernel, std::optional<Launched> quiet, std::optional<Marks> marks,
+             std::size_t cells, std::size_t piece, std::size_t reach, std::size_t ahead,
+             std::size_t threads)
+        : kernel_(std::move(kernel)), quiet_(std::move(quiet)) {
+        if (marks) marks_.assign(marks->data(), marks->data() + marks->size());
+        work_.kernel = kernel_.kernel();
+        if (quiet_) work_.quiet = quiet_->kernel();
+        work_.marks = marks_;
+        work_.cells = cells;
+        work_.piece = piece;
+        work_.reach = reach;
+        work_.ahead = ahead;
+        work_.threads = threads;
         hotgrid::stencil::check(work_);
     }
     Sweeping(const Sweeping&) = delete;
@@ -82,8 +107,9 @@ public:
     }
 
 private:
-    std::vector<void*> first_, second_;
-    Sizes strides_;
+    Launched kernel_;
+    std::optional<Launched> quiet_;
+    std::vector<std::uint8_t> marks_;
     hotgrid::stencil::Sweep work_{};
 };
 
@@ -97,10 +123,13 @@ void bind_stencil(nb::module_& module) {
                "How many generations a call to `life` should take.");
     module.def("join_ends", &join_ends, nb::arg("planes"), nb::arg("size"), nb::arg("margin"),
                "Copy the far ends of padded grids, each laid out flat, into their margins.");
+    nb::class_<Launched>(module, "Kernel", "A compiled kernel of pointers, and what it is given.")
+        .def(nb::init<std::uintptr_t, const Sizes&, const Sizes&, Sizes>(), nb::arg("address"),
+             nb::arg("first"), nb::arg("second"), nb::arg("strides"));
     nb::class_<Sweeping>(module, "Sweep", "Many steps of a compiled kernel, cache by cache.")
-        .def(nb::init<std::uintptr_t, const Sizes&, const Sizes&, Sizes, std::size_t,
+        .def(nb::init<Launched, std::optional<Launched>, std::optional<Marks>, std::size_t,
                       std::size_t, std::size_t, std::size_t, std::size_t>(),
-             nb::arg("kernel"), nb::arg("first"), nb::arg("second"), nb::arg("strides"),
+             nb::arg("kernel"), nb::arg("quiet").none(), nb::arg("marks").none(),
              nb::arg("cells"), nb::arg("piece"), nb::arg("reach"), nb::arg("ahead"),
              nb::arg("threads"))
         .def("run", &Sweeping::run, nb::arg("from_"), nb::arg("steps"),

@@ -237,8 +237,10 @@ Pass chosen() {
 
 std::size_t rows_of_a_piece(const Life& life) {
     const std::size_t kept = std::max<std::size_t>(24, kept_words / std::max<std::size_t>(1, life.words));
+    // As many pieces for one thread as for another, for all wait for the last.
     const std::size_t share = (life.rows + cpu::threads() - 1) / cpu::threads();
-    return std::max<std::size_t>(1, std::min(kept, share));
+    const std::size_t pieces = std::max<std::size_t>(1, (share + kept - 1) / kept);
+    return std::max<std::size_t>(1, (share + pieces - 1) / pieces);
 }
 
 }  // namespace

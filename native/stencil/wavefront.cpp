@@ -11,20 +11,28 @@ namespace hotgrid::stencil {
 namespace {
 
 using Arguments = std::array<std::byte*, most_arguments>;
-using Call = void (*)(void*, const Arguments&);
+using Moves = std::array<std::size_t, most_arguments>;
+using Call = void (*)(void*, const Arguments&, const Moves&, std::size_t);
 
 template <std::size_t>
 using Pointer = void*;
 
-// Calls a function of exactly that many pointers.
+// Calls a function of exactly that many pointers, with all of them moved on after each call.
+// The count is known to the compiler: between two calls lie few instructions.
 template <std::size_t... I>
-void call_with(void* kernel, const Arguments& arguments, std::index_sequence<I...>) {
-    reinterpret_cast<void (*)(Pointer<I>...)>(kernel)(arguments[I]...);
+void call_with(void* kernel, const Arguments& first, const Moves& moves, std::size_t times,
+               std::index_sequence<I...>) {
+    const auto go = reinterpret_cast<void (*)(Pointer<I>...)>(kernel);
+    [[maybe_unused]] std::byte* at[sizeof...(I) + 1] = {first[I]...};
+    for (; times; --times) {
+        go(at[I]...);
+        ((at[I] += moves[I]), ...);
+    }
 }
 
 template <std::size_t N>
-void call(void* kernel, const Arguments& arguments) {
-    call_with(kernel, arguments, std::make_index_sequence<N>{});
+void call(void* kernel, const Arguments& first, const Moves& moves, std::size_t times) {
+    call_with(kernel, first, moves, times, std::make_index_sequence<N>{});
 }
 
 template <std::size_t... N>
@@ -36,20 +44,17 @@ constexpr auto by_count = calls(std::make_index_sequence<most_arguments + 1>{});
 
 class Runner {
 public:
-    Runner(const Sweep& work, std::size_t from) : work_(work), from_(from) {}
+    Runner(const Sweep& work, std::size_t from)
+        : work_(work), from_(from), piece_(std::ptrdiff_t(work.piece)) {}
 
     // Cells [begin, end) of step `step`.
     void make(std::ptrdiff_t begin, std::ptrdiff_t end, std::size_t step) const {
-        if (begin >= end) return;
-        const std::size_t count = work_.strides.size();
-        const auto& given = work_.arguments[(from_ + step) % 2];
-        Arguments at{};
-        for (std::size_t k = 0; k < count; ++k)
-            at[k] = static_cast<std::byte*>(given[k]) + begin * std::ptrdiff_t(work_.strides[k]);
-        const Call go = by_count[count];
-        for (std::ptrdiff_t cell = begin; cell < end; cell += std::ptrdiff_t(work_.piece)) {
-            go(work_.kernel, at);
-            for (std::size_t k = 0; k < count; ++k) at[k] += work_.piece * work_.strides[k];
+        while (begin < end) {
+            const bool quiet = is_quiet(begin);
+            std::ptrdiff_t stop = begin + piece_;
+            while (stop < end && is_quiet(stop) == quiet) stop += piece_;
+            launch(quiet ? work_.quiet : work_.kernel, begin, stop, step);
+            begin = stop;
         }
     }
 
@@ -65,7 +70,7 @@ public:
                 const auto back = std::ptrdiff_t(t) * reach;
                 const std::ptrdiff_t low = begin + (low_edge ? back : 0);
                 const std::ptrdiff_t high = end - (high_edge ? back : 0);
-                            make(std::clamp(front - back, low, high),
+                make(std::clamp(front - back, low, high),
                      std::clamp(front - back + ahead, low, high), t);
             }
         }
@@ -81,20 +86,45 @@ public:
     }
 
 private:
+    bool is_quiet(std::ptrdiff_t cell) const {
+        return !work_.marks.empty() && !work_.marks[std::size_t(cell / piece_)];
+    }
+
+    void launch(const Kernel& kernel, std::ptrdiff_t begin, std::ptrdiff_t end,
+                std::size_t step) const {
+        const std::size_t count = kernel.strides.size();
+        const auto& given = kernel.arguments[(from_ + step) % 2];
+        Arguments first;
+        Moves moves;
+        for (std::size_t k = 0; k < count; ++k) {
+            first[k] = static_cast<std::byte*>(given[k]) + begin * std::ptrdiff_t(kernel.strides[k]);
+            moves[k] = work_.piece * kernel.strides[k];
+        }
+        by_count[count](kernel.address, first, moves, std::size_t((end - begin) / piece_));
+    }
+
     const Sweep& work_;
     std::size_t from_;
+    std::ptrdiff_t piece_;
 };
+
+void check(const Kernel& kernel) {
+    const std::size_t count = kernel.strides.size();
+    if (!kernel.address || count > most_arguments || kernel.arguments[0].size() != count ||
+        kernel.arguments[1].size() != count)
+        throw std::invalid_argument("a sweep needs a kernel and as many arguments as strides");
+}
 
 }  // namespace
 
 void check(const Sweep& work) {
-    const std::size_t count = work.strides.size();
-    if (!work.kernel || count > most_arguments || work.arguments[0].size() != count ||
-        work.arguments[1].size() != count)
-        throw std::invalid_argument("a sweep needs a kernel and as many arguments as strides");
+    check(work.kernel);
+    if (!work.marks.empty()) check(work.quiet);
     if (work.piece == 0 || work.cells % work.piece || work.reach % work.piece ||
         work.ahead == 0 || work.ahead % work.piece)
         throw std::invalid_argument("`cells`, `reach` and `ahead` must be whole pieces");
+    if (!work.marks.empty() && work.marks.size() != work.cells / work.piece)
+        throw std::invalid_argument("`marks` must be one for each piece");
 }
 
 void sweep(const Sweep& work, std::size_t from, std::size_t steps) {

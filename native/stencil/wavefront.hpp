@@ -9,19 +9,29 @@
 // several steps before it moves on: step t trails step t - 1 by `reach` cells, so that what
 // it needs has been made and what it overwrites is no longer needed. Where two stretches
 // meet, each step can be made only so far; when all threads are there, the gaps are filled.
+//
+// Where a kernel spends much on what few pieces need, such as walls, a second one may come
+// along that does without, and a mark for each piece that says which of them it needs.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace hotgrid::stencil {
 
-struct Sweep {
-    void* kernel;
+struct Kernel {
+    void* address = nullptr;
     // The arguments of a step out of the first buffer, and of one out of the second.
     std::span<void* const> arguments[2];
     // Bytes by which each argument moves from one cell to the next; 0 stays.
     std::span<const std::size_t> strides;
+};
+
+struct Sweep {
+    Kernel kernel;       // makes any piece
+    Kernel quiet;        // makes pieces that are not marked
+    std::span<const std::uint8_t> marks;  // one for each piece; none where all take `kernel`
     std::size_t cells;   // a whole number of pieces
     std::size_t piece;   // cells of one call
     std::size_t reach;   // cells a step looks, to either side

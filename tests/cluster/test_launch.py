@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,21 @@ def run_options() -> set[str]:
     from hotgrid.cli._grid import run
 
     return {f"--{name.replace('_', '-')}" for name in inspect.signature(run).parameters}
+
+
+LAUNCHER = """
+import os, subprocess, sys, time
+rank = "import hotgrid.cluster._launch as l, time; l.follow_launcher(); print('up', flush=True); time.sleep(600)"
+environment = {**os.environ, "LAUNCHER_OF_HOTGRID": str(os.getpid())}
+subprocess.Popen([sys.executable, "-c", rank], env=environment)
+time.sleep(600)
+"""  # fmt: skip  # noqa: E501
+
+
+def test_a_rank_ends_after_its_launcher_was_killed():
+    launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE)
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == b"up\n"
+    launcher.kill()
+    # The pipe is closed when the rank, too, is gone.
+    assert launcher.communicate(timeout=120)[0] == b""

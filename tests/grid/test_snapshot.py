@@ -75,6 +75,16 @@ def test_a_damaged_file_is_refused(tmp_path: Path):
             sim.load(path)
 
 
+def test_a_number_that_was_changed_is_found(tmp_path: Path):
+    sim = simulation()
+    path = sim.save(tmp_path / "run")
+    whole = bytearray(path.read_bytes())
+    whole[-5] ^= 0x10
+    path.write_bytes(whole)
+    with pytest.raises(ArgumentError, match="its numbers are not those that were saved"):
+        sim.load(path)
+
+
 def test_a_file_that_is_not_there_or_not_ours_is_refused(tmp_path: Path):
     sim = simulation()
     with pytest.raises(ArgumentError, match=r"there is no file `.*nothing\.safetensors`"):

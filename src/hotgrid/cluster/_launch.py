@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from hotgrid.errors import CommunicationError
 _LOST = CommunicationError.exit_code
 _PATIENCE = 10.0
 _LOOK_EVERY = 0.05
+_PARENT = "LAUNCHER_OF_HOTGRID"
 
 
 def launched() -> bool:
@@ -96,6 +98,23 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
     return _LOST
 
 
+def follow_launcher() -> None:
+    """End this rank soon after the launcher that started it, however that came to its end.
+
+    A launcher that is killed cannot tell its ranks, and they would go on writing where the
+    next run begins.
+    """
+    parent = int(os.environ.get(_PARENT, "0"))
+    if parent:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(_LOST)
+
+
 def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> dict[str, str]:
     """What torchrun would tell ranks, so that they need not know who started them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -116,6 +135,7 @@ def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> d
         "TORCHELASTIC_RESTART_COUNT": str(attempt),
         "TORCHELASTIC_MAX_RESTARTS": str(most),
         "TORCHELASTIC_RUN_ID": name,
+        _PARENT: str(os.getpid()),
     }
 
 

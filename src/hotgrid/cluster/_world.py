@@ -18,7 +18,7 @@ from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 
 from ._communicator import Alone, Communicator
 from ._group import GroupCommunicator
-from ._launch import launched, restarts
+from ._launch import follow_launcher, launched, restarts
 
 # Seconds that ranks have to come together.
 _START = 300.0
@@ -77,6 +77,7 @@ def check_versions(communicator: Communicator) -> None:
 
 
 def _join(device: torch.device) -> None:
+    follow_launcher()
     settings = current().cluster
     backend = settings.backend
     if backend == "auto":

@@ -69,6 +69,7 @@ class Input:
         name: The key in the inputs.
         components: How many numbers a cell carries.
         dtype: The type it is stored in; None is the floating type of the simulation.
+        quiet_at_zero: Whether it has nothing to say where it is zero; see `Model.quiet`.
 
     Example:
         >>> Input("solid", dtype=torch.bool).components
@@ -81,6 +82,7 @@ class Input:
     name: str
     components: int = 1
     dtype: torch.dtype | None = None
+    quiet_at_zero: bool = False
 
     def __post_init__(self) -> None:
         _check_kind(self)
@@ -265,6 +267,14 @@ class Model(ABC):
         `stored_size`, `stored` and `shown`.
         """
         return self
+
+    def quiet(self) -> "Model | None":
+        """A twin for cells where every input with `quiet_at_zero` is zero, or None.
+
+        There its step must give the same bits, with less work: a flow has no walls in most
+        places. It has the same fields and parameters, and some of the inputs.
+        """
+        return None
 
     def own_forms(self) -> "Sequence[type[Form]]":
         """Forms written for this model alone, tried before those that run every model."""

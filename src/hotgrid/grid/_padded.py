@@ -8,8 +8,9 @@ every `depth` steps. Compiled steps are launched by the native core where it is 
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,21 +18,48 @@ from torch import Tensor
 
 from hotgrid import _native
 
-from ._form import FirstCall, Setting, compile_step, planes_of
+from ._form import Setting, compile_step, planes_of
 from ._model import State
 from ._neighbours import Look
-from ._sweep import sweep_of
+from ._padding import (
+    best_depth,
+    computed_cells,
+    end_cells,
+    fits_inside,
+    fitting_depth,
+    margin_of,
+    piece_of,
+)
+from ._quiet import loud_pieces, quiet_setting
+from ._sweep import kernel_of, sweep_of
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
-_PIECE = 256
-_DEPTHS = (1, 2, 4, 8)
-# What a step costs when that many are made while the cells are in the cache; measured
-# with D2Q9 on 1024 x 1024.
-_GAIN = {1: 1.0, 2: 0.88, 4: 0.76, 8: 0.7}
-# Bytes that the steps of a sweep may hold in a core's own cache.
-_CACHE = 3 << 18
-# What a refresh costs beside its copies, in numbers computed.
-_REFRESH = 10_000
+# The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
+_MOST_LOUD = 0.75
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step out of one buffer into the other, as torch makes it.
+
+    Attributes:
+        call: The function behind it, compiled or not.
+        lines: The fields of both buffers, laid out flat.
+        outs: Where it writes, in both buffers.
+        fixed: The inputs.
+        params: The parameters.
+    """
+
+    call: Callable[..., object]
+    lines: list[list[Tensor]]
+    outs: list[Views]
+    fixed: list[Tensor]
+    params: list[Tensor]
+
+    def make(self, old: int) -> None:
+        """Make the step out of that buffer."""
+        with torch.no_grad():
+            self.call(self.lines[old], self.outs[1 - old], self.fixed, self.params)
 
 
 class PaddedForm(TwoBufferForm):
@@ -41,25 +69,29 @@ class PaddedForm(TwoBufferForm):
 
     def __init__(self, setting: Setting, depth: int | None = None) -> None:
         model = setting.model
-        self.depth = _fitting(setting, depth) if depth else _best_depth(setting)
-        margin = _margin(setting, self.depth)
+        self.depth = fitting_depth(setting, depth) if depth else best_depth(setting)
+        margin = margin_of(setting, self.depth)
         self._by_hand = setting.device.type == "cpu" and _native.available()
         swept = setting.compiled and self._by_hand
-        self._piece = _piece(setting, margin) if swept else 0
+        self._piece = piece_of(setting, margin) if swept else 0
         super().__init__(setting, margin, tail=self._piece)
         self._lines = [[self._line(flat) for flat in flats] for flats in self._flats]
-        self._fixed = [self._extended(setting.inputs[known.name]) for known in model.inputs]
+        self._fixed = {
+            known.name: self._extended(setting.inputs[known.name]) for known in model.inputs
+        }
         self._clean = 0
+        self._whole: _Step | None = None
+        self._kernel: Any = None
         self._sweep: Any = None
-        self._outs: list[Views] = []
-        self._step: Any = None
+        # Seconds of steps after which a quiet twin is compiled.
+        self._patience = math.inf
         if not swept:
-            self._prepare(self._cells)
+            self._whole = self._stepping(setting, self._cells)
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
         """The grid must be large enough to be its own margin."""
-        if _inside_of(setting, 1):
+        if fits_inside(setting, 1):
             return ""
         return (
             f"it needs at least {setting.model.radius} cells, the radius of "
@@ -94,54 +126,96 @@ class PaddedForm(TwoBufferForm):
     @property
     def _cells(self) -> int:
         """How many cells lie between the ends that a step leaves out."""
-        return _computed(self._padded_size, self.setting.model.radius)
+        return computed_cells(self._padded_size, self.setting.model.radius)
+
+    @property
+    def _first(self) -> int:
+        """The first of these cells: as far as a step looks."""
+        return end_cells(self._padded_size, self.setting.model.radius)
 
     def _advance(self, steps: int) -> None:
-        if self._piece and self._step is None:
-            self._sweep = self._swept()
-            if self._sweep is None:
-                self._piece = 0
-                tried = isinstance(self._step, FirstCall) and self._step.is_plain
-                self._prepare(self._cells, again=not tried)
+        if self._whole is None and self._sweep is None:
+            self._begin()
         if self._sweep is not None:
+            begin = time.perf_counter()
             self._sweep.run(self._now, steps)
             self._now = (self._now + steps) % 2
+            self._patience -= time.perf_counter() - begin
+            if self._patience < 0:
+                self._hush()
             return
         for _ in range(steps):
-            self._call(self._now)
+            self._whole.make(self._now)  # pyright: ignore[reportOptionalMemberAccess]
             self._now = 1 - self._now
 
-    def _call(self, old: int) -> None:
-        with torch.no_grad():
-            self._step(self._lines[old], self._outs[1 - old], self._fixed, self._params)
+    def _begin(self) -> None:
+        """Compile a piece for the core to launch, or the whole grid where that cannot be."""
+        begin = time.perf_counter()
+        step = self._stepping(self.setting, self._piece)
+        self._step = step.call
+        self._kernel = self._kernel_of(step)
+        if self._kernel is not None:
+            self._sweep = self._swept()
+            if self.setting.model.quiet() is not None:
+                self._patience = time.perf_counter() - begin
+            return
+        self._piece = 0
+        setting = replace(self.setting, compiled=self.compiled)
+        self._whole = self._stepping(setting, self._cells)
 
-    def _prepare(self, cells: int, again: bool = True) -> None:
-        """Make ready a step of the first so many cells, compiled unless that was in vain."""
-        setting = replace(self.setting, compiled=self.setting.compiled and again)
+    def _hush(self) -> None:
+        """Let a quiet twin make the pieces where it may.
+
+        Compiling it takes as long as the model itself took. Whoever has run for as long is
+        likely to go on, and who has not is not kept waiting.
+        """
+        self._patience = math.inf
+        setting = quiet_setting(self.setting)
+        if setting is None:
+            return
+        marks = loud_pieces(
+            [self._fixed[x.name] for x in self.setting.model.inputs if x.quiet_at_zero],
+            first=self._first,
+            cells=self._cells,
+            piece=self._piece,
+        )
+        if marks.sum() > _MOST_LOUD * len(marks):
+            return
+        quiet = self._kernel_of(self._stepping(setting, self._piece))
+        if quiet is not None:
+            self._sweep = self._swept(quiet, marks)
+
+    def _swept(self, quiet: Any = None, marks: Tensor | None = None) -> Any:
+        return sweep_of(
+            self._kernel,
+            quiet,
+            marks,
+            cells=self._cells,
+            piece=self._piece,
+            reach=self._first,
+        )
+
+    def _stepping(self, setting: Setting, cells: int) -> _Step:
+        """A step of the first so many cells."""
         kinds = (*setting.model.fields, *setting.model.inputs)
         look = _slicing(self._padded_size, setting.model.radius, cells)
         here, rank = (0,) * setting.rank, setting.rank
-        self._outs = [
+        outs: list[Views] = [
             [[[look(x, here) for x in planes_of(buffer, rank)] for buffer in buffers]]
             for buffers in self._lines
         ]
         looks: list[Looks] = [{kind.name: look for kind in kinds}]
         threads = 1 if self._piece else None
-        self._step = compile_step(writing_step(setting, looks), setting, threads)
+        call = compile_step(writing_step(setting, looks), setting, threads)
+        fixed = [self._fixed[known.name] for known in setting.model.inputs]
+        return _Step(call, self._lines, outs, fixed, self._params)
 
-    def _swept(self) -> Any:
-        """The core's sweep over a step that is compiled for one piece."""
-        self._prepare(self._piece)
-        outs = [[x for views in self._outs[1 - old][0] for x in views] for old in (0, 1)]
+    def _kernel_of(self, step: _Step) -> Any:
+        """What the core launches for a step of one piece; what that writes is put back."""
+        outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
         kept = [[x.clone() for x in written] for written in outs]
-        made = sweep_of(
-            self._call,
-            outs,
-            [*self._flats[0], *self._flats[1], *self._fixed],
-            cells=self._cells,
-            piece=self._piece,
-            reach=_ends(self._padded_size, self.setting.model.radius),
-        )
+        moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
+        made = kernel_of(step.make, outs, moving)
         for written, saved in zip(outs, kept, strict=True):
             for out, x in zip(written, saved, strict=True):
                 out.copy_(x)
@@ -171,75 +245,13 @@ class PaddedForm(TwoBufferForm):
                 _wrap(buffer, self.margin)
 
 
-def _ends(size: Sequence[int], radius: int) -> int:
-    """Cells at either end of a flat plane from which a step would look beyond it."""
-    return radius * sum(math.prod(size[k + 1 :]) for k in range(len(size)))
-
-
-def _computed(size: Sequence[int], radius: int) -> int:
-    """How many cells of a flat plane a step computes."""
-    return math.prod(size) - 2 * _ends(size, radius)
-
-
-def _piece(setting: Setting, margin: Sequence[int]) -> int:
-    """Cells of one call: about a thousand numbers, so that the call itself is nothing."""
-    size = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
-    numbers = sum(field.components for field in setting.model.fields)
-    wanted = max(_PIECE, 1024 // numbers // 64 * 64)
-    return min(wanted, _computed(size, setting.model.radius))
-
-
-def _fitting(setting: Setting, depth: int) -> int:
-    """The depth, or the largest below it that the grid allows."""
-    # A constant margin would come alive if steps were let into it.
-    if any(field.outside is not None for field in setting.model.fields):
-        return 1
-    # A periodic margin repeats cells of the grid, so it cannot be wider than that.
-    return next((d for d in range(depth, 1, -1) if _inside_of(setting, d)), 1)
-
-
-def _best_depth(setting: Setting) -> int:
-    """The depth that costs least: cells computed twice against refreshes and the cache."""
-    model = setting.model
-    numbers = sum(field.components for field in model.fields)
-    cells = math.prod(setting.size)
-    width = 2 * sum(f.components * setting.kept_as(f).itemsize for f in model.fields)
-    width += sum(known.components * setting.kept_as(known).itemsize for known in model.inputs)
-
-    def cost(depth: int) -> float:
-        """Time of a step in units of a number computed; about a nanosecond."""
-        margin = _margin(setting, depth)
-        shares = [2 * m / n for n, m in zip(setting.size, margin, strict=True)]
-        padded = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
-        held = width * (depth + 1) * _ends(padded, model.radius)
-        gain = _GAIN[depth] if held <= _CACHE < width * cells else 1.0
-        work = numbers * cells * math.prod(1 + share for share in shares) * gain
-        return work + (_REFRESH + numbers * cells * sum(shares) / 2) / depth
-
-    return min((d for d in _DEPTHS if _fitting(setting, d) == d), key=cost)
-
-
-def _inside_of(setting: Setting, depth: int) -> bool:
-    margin = _margin(setting, depth)
-    return all(m <= n for n, m in zip(setting.size, margin, strict=True))
-
-
-def _margin(setting: Setting, depth: int) -> tuple[int, ...]:
-    """Cells beyond the grid along each axis, for so many steps between two refreshes."""
-    radius = setting.model.radius
-    *before, last = setting.model.reach(depth, setting.rank)
-    # A step leaves out the outermost cells of the first and the last row it writes. Where
-    # news travels slower than the radius, they would be missed.
-    return (*before, min(depth * radius, last + radius))
-
-
 def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
     """Look by slicing planes of that padded size, laid out flat."""
     strides = [math.prod(size[k + 1 :]) for k in range(len(size))]
-    ends = _ends(size, radius)
+    begin = end_cells(size, radius)
 
     def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
-        there = ends
+        there = begin
         for o, stride in zip(offset, strides, strict=True):
             there += o * stride
         return plane.narrow(-1, there, cells)

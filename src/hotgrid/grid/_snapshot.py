@@ -17,10 +17,10 @@ from ._model import State
 _FORMAT = "hotgrid state 1"
 
 
-def digest(inputs: Mapping[str, Tensor]) -> str:
-    """A few letters that differ where the inputs of two simulations do."""
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """A few letters that differ where two sets of tensors do."""
     found = hashlib.blake2b(digest_size=16)
-    for name, x in sorted(inputs.items()):
+    for name, x in sorted(tensors.items()):
         found.update(f"{name} {x.dtype} {tuple(x.shape)} ".encode())
         found.update(x.cpu().contiguous().view(torch.uint8).numpy().data)
     return found.hexdigest()
@@ -29,7 +29,7 @@ def digest(inputs: Mapping[str, Tensor]) -> str:
 def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps: int) -> Path:
     """Write a state; the name gets a suffix if it has none."""
     path = snapshot_path(path)
-    notes = {**identity, "format": _FORMAT, "steps": str(steps)}
+    notes = {**identity, "format": _FORMAT, "steps": str(steps), "digest": digest(state)}
     try:
         with whole_file(path) as aside:
             save_file(state, aside, metadata=notes)
@@ -52,6 +52,11 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     if notes.get("format") != _FORMAT:
         raise ArgumentError(f"`{path}` is not a state that hotgrid saved")
     expect_identity(path, notes, identity)
+    if notes.get("digest") != digest(state):
+        raise ArgumentError(
+            f"`{path}` is damaged: its numbers are not those that were saved; go on from an "
+            "earlier file"
+        )
     return state, int(notes["steps"])
 
 

@@ -19,28 +19,19 @@ from hotgrid import _native
 from ._form import CELLS_PER_THREAD
 from ._tape import Tape, taped
 
-# Pieces that are made of one step before the next is turned to, where steps reach little.
-_AHEAD = 8
+# Cells that are made of one step before the next is turned to, where steps reach little.
+_AHEAD = 2048
 
 
-def sweep_of(
-    call: Callable[[int], None],
-    outs: Sequence[Sequence[Tensor]],
-    moving: Sequence[Tensor],
-    *,
-    cells: int,
-    piece: int,
-    reach: int,
+def kernel_of(
+    call: Callable[[int], None], outs: Sequence[Sequence[Tensor]], moving: Sequence[Tensor]
 ) -> Any:
-    """The core's sweep over a compiled step, or None where it cannot be had.
+    """The core's handle to the kernel behind a compiled step, or None where it has none.
 
     Arguments:
         call: Makes the first piece of a step out of the first or the second buffer.
         outs: What it then writes.
         moving: Tensors whose cells lie flat, and move along from piece to piece.
-        cells: How many cells a step computes; behind them is room for a piece.
-        piece: How many cells a call computes.
-        reach: How many cells to either side it looks.
     """
     if not _native.available():
         return None
@@ -53,12 +44,28 @@ def sweep_of(
     if address is None or strides[0] is None or strides[0] != strides[1]:
         return None
     pointers = [[x.data_ptr() for x in tape[0][1]] for tape in tapes]
+    return _native.core().Kernel(address, *pointers, strides[0])
+
+
+def sweep_of(
+    kernel: Any, quiet: Any, marks: Tensor | None, *, cells: int, piece: int, reach: int
+) -> Any:
+    """The core's sweep over kernels.
+
+    Arguments:
+        kernel: Makes any piece.
+        quiet: Makes pieces that are not marked.
+        marks: For every piece whether it needs `kernel`, uint8 `[pieces]`; None if all do.
+        cells: How many cells a step computes; behind them is room for a piece.
+        piece: How many cells a call computes.
+        reach: How many cells to either side it looks.
+    """
     # The steps of a sweep trail each other by whole pieces.
     behind, pieces = -(-reach // piece) * piece, -(-cells // piece)
-    ahead = max(behind, _AHEAD * piece)
+    ahead = max(behind, -(-_AHEAD // piece) * piece)
     threads = max(1, min(torch.get_num_threads(), cells // CELLS_PER_THREAD))
     return _native.core().Sweep(
-        address, *pointers, strides[0], pieces * piece, piece, behind, ahead, threads
+        kernel, quiet, marks, pieces * piece, piece, behind, ahead, threads
     )
 
 

@@ -168,7 +168,8 @@ def test_half_precision_storage_stays_close():
     assert half.state["f"].dtype == torch.float16
     error = (half.view("velocity_x") - full.view("velocity_x")).norm()
     assert 0 < error < 2e-3 * full.view("velocity_x").norm()
-    assert half.observe()["mass"] == pytest.approx(32 * 32, rel=1e-5)
+    # Rounding to eleven bits lets the mass wander by about 1e-5.
+    assert half.observe()["mass"] == pytest.approx(32 * 32, rel=5e-5)
 
 
 def test_views_know_the_flow_they_were_made_from():

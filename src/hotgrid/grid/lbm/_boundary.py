@@ -38,10 +38,10 @@ def own_name(place: int, name: str) -> str:
 
 
 def has_bits(code: Tensor, bits: int) -> Tensor:
-    """Whether a whole number has any of some bits, bool like `code`."""
+    """Whether a whole number that is not negative has any of some bits, bool like `code`."""
     # A comparison of floats: masks of whole numbers are slow to blend floats with on
     # some processors (measured, 30 against 54 MLUPS).
-    return (code & bits).to(torch.float32) != 0
+    return (code & bits).to(torch.float32) > 0
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,9 @@ class Boundary(ABC):
     """Whether its cells are solid, so that drag and lift are taken on them."""
     marks: ClassVar[bool] = True
     """Whether a step asks which cells are its own."""
+    quiet_elsewhere: ClassVar[bool] = False
+    """Whether it changes nothing in cells that are not its own, nor where its inputs with
+    `quiet_at_zero` are zero: a CPU then does without it there."""
 
     @property
     def leaks(self) -> bool:

@@ -55,21 +55,23 @@ def relaxed_pairs(
     g: Sequence[Tensor],
     excess: Tensor,
     momentum: Sequence[Tensor],
-    velocity: Sequence[Tensor],
     rates: tuple[Any, Any],
 ) -> list[Tensor]:
     """A whole collision without force, of even and odd parts at a rate each.
 
-    It is `equilibrium + relaxed(h)` with the deviation never written out.
+    It is `equilibrium + relaxed(h)` with the deviation never written out. Even parts come
+    last, since they are ready last.
     """
     even_rate, odd_rate = rates
-    rest, parts = equilibrium_parts(lattice, excess, momentum, velocity, *rates)
+    rest, parts = equilibrium_parts(lattice, excess, momentum, *rates)
     found = [(1 - even_rate) * g[0] + rest] * lattice.count
     for (i, o), (even, odd) in zip(lattice.pairs, parts, strict=True):
         if even_rate is odd_rate:
-            found[i] = (1 - even_rate) * g[i] + (even + odd)
-            found[o] = (1 - even_rate) * g[o] + (even - odd)
+            found[i] = ((1 - even_rate) * g[i] + odd) + even
+            found[o] = ((1 - even_rate) * g[o] - odd) + even
             continue
+        # Not `(1 - rate) * g + rate * equilibrium`: where `1 - rate` is rounded, momentum
+        # would grow or fade by that much in every step.
         change = (0.5 * even_rate) * (g[i] + g[o]) - even
         turn = (0.5 * odd_rate) * (g[i] - g[o]) - odd
         found[i], found[o] = g[i] - (change + turn), g[o] - (change - turn)

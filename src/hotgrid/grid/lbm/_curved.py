@@ -53,6 +53,7 @@ class Curved(Boundary):
 
     distance: Callable[..., Tensor]
     obstacle: ClassVar[bool] = True
+    quiet_elsewhere: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         expect_callable("distance", self.distance, "the size and one tensor for each axis")
@@ -76,7 +77,7 @@ class Curved(Boundary):
 
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """One number for each link; see `shares`."""
-        return (Input("shares", components=lattice.count - 1),)
+        return (Input("shares", components=lattice.count - 1, quiet_at_zero=True),)
 
     def static(self, lattice: Lattice, size: tuple[int, ...]) -> dict[str, Tensor]:
         """One number for each link; see `shares`."""

@@ -104,6 +104,16 @@ class LatticeModel(Model):
         twin._of_grid = self.of_grid(size)
         return twin
 
+    def quiet(self) -> Model | None:
+        """The flow without boundaries, where all of them are quiet elsewhere."""
+        mute = all(b.quiet_elsewhere for b in self.boundaries)
+        if not self.boundaries or not mute or type(self).step is not LatticeModel.step:
+            return None
+        twin = copy.copy(self)
+        twin.boundaries = ()
+        twin.inputs = twin._declared_inputs()
+        return twin
+
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
@@ -149,16 +159,15 @@ class LatticeModel(Model):
             momentum = [
                 m if is_zero(x) else m + 0.5 * x for m, x in zip(momentum, force, strict=True)
             ]
-        density = 1 + excess
-        volume = density.reciprocal()
-        velocity = [m * volume for m in momentum]
         rates = None if force else self.collision.rates(omega)
         if rates is not None:
-            return relaxed_pairs(lattice, g, excess, momentum, velocity, rates)
-        base = equilibrium(lattice, excess, momentum, velocity)
+            return relaxed_pairs(lattice, g, excess, momentum, rates)
+        density = 1 + excess
+        base = equilibrium(lattice, excess, momentum)
         h = [plane - eq for plane, eq in zip(g, base, strict=True)]
         if force:
-            push = half_source(lattice, velocity, force)
+            volume = density.reciprocal()
+            push = half_source(lattice, [m * volume for m in momentum], force)
             h = [plane + s for plane, s in zip(h, push, strict=True)]
             base = [plane + s for plane, s in zip(base, push, strict=True)]
         left = self.collision.relaxed(lattice, h, density, omega)
@@ -237,7 +246,7 @@ class LatticeModel(Model):
             for known in boundary.inputs(self.lattice)
         ]
         if any(boundary.marks for boundary in self.boundaries):
-            found.append(Input(MARKS, dtype=self._marks_dtype()))
+            found.append(Input(MARKS, dtype=self._marks_dtype(), quiet_at_zero=True))
         if self.viscosity_map is not None:
             found.append(Input(_VISCOSITY_MAP))
         return tuple(found)

@@ -19,7 +19,8 @@ class Karman(CylinderFlow):
     The stream comes in at `x-` with one velocity and leaves at `x+`; it slips along
     `y-` and `y+`. The cylinder stands in the middle of the height, a fifth of the width
     downstream. It starts with a faint wave across, so that the street need not wait for
-    round-off to grow.
+    round-off to grow. Make it at least three times as wide as high: in a shorter box sound
+    is thrown back between inlet and outlet and drowns the lift.
 
     Arguments:
         collision: How populations relax, or its name.

@@ -59,16 +59,13 @@ def moments(lattice: Lattice, g: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]
     return excess, momentum
 
 
-def equilibrium(
-    lattice: Lattice, excess: Tensor, momentum: Sequence[Tensor], velocity: Sequence[Tensor]
-) -> list[Tensor]:
+def equilibrium(lattice: Lattice, excess: Tensor, momentum: Sequence[Tensor]) -> list[Tensor]:
     """The shifted populations of a fluid at rest in the frame that moves with it.
 
     Arguments:
         lattice: The lattice.
         excess: Density minus one, `[*space]`.
         momentum: Density times velocity along each axis, `[*space]` each.
-        velocity: Velocity along each axis, `[*space]` each.
 
     Returns:
         One `[*space]` for each velocity of the lattice.
@@ -76,10 +73,10 @@ def equilibrium(
     Example:
         >>> from hotgrid.grid.lbm import D2Q9
         >>> zero = torch.zeros(4, 4)
-        >>> len(equilibrium(D2Q9, zero, [zero, zero], [zero, zero]))
+        >>> len(equilibrium(D2Q9, zero, [zero, zero]))
         9
     """
-    rest, parts = equilibrium_parts(lattice, excess, momentum, velocity)
+    rest, parts = equilibrium_parts(lattice, excess, momentum)
     found = [rest] * lattice.count
     for (i, o), (even, odd) in zip(lattice.pairs, parts, strict=True):
         found[i], found[o] = even + odd, even - odd
@@ -90,35 +87,34 @@ def equilibrium_parts(
     lattice: Lattice,
     excess: Tensor,
     momentum: Sequence[Tensor],
-    velocity: Sequence[Tensor],
     even_rate: Any = 1.0,
     odd_rate: Any = 1.0,
 ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
     """Equilibrium as even and odd parts of opposite populations, times a rate each.
 
-    A rate goes into factors that are there anyway, so it costs nothing.
+    A rate goes into factors that are there anyway, so it costs nothing. Velocities do not
+    occur: what can be is made of momentum while the division is under way, for a CPU waits
+    for the longest chain of operations, and that goes through it.
 
     Arguments:
         lattice: The lattice.
         excess: Density minus one, `[*space]`.
         momentum: Density times velocity along each axis, `[*space]` each.
-        velocity: Velocity along each axis, `[*space]` each.
         even_rate: What the population at rest and the even parts are multiplied by.
         odd_rate: What the odd parts are multiplied by.
 
     Returns:
         The population at rest, and an even and an odd part for each pair of the lattice.
     """
-    energy = momentum[0] * velocity[0]
-    for m, u in zip(momentum[1:], velocity[1:], strict=True):
-        energy = energy + m * u
-    base = excess - 1.5 * energy
+    volume = (1 + excess).reciprocal()
+    energy = combined([1] * lattice.rank, [m * m for m in momentum])
+    base = excess - (1.5 * energy) * volume
     weighted = {w: (w * even_rate) * base for w in lattice.weights}
+    spread = {w: (4.5 * w * even_rate) * volume for w in lattice.weights[1:]}
     parts = []
     for i, _ in lattice.pairs:
-        w, c = lattice.weights[i], lattice.velocities[i]
-        along = combined(c, momentum)
-        even = weighted[w] + (4.5 * w * even_rate) * (along * combined(c, velocity))
+        w, along = lattice.weights[i], combined(lattice.velocities[i], momentum)
+        even = weighted[w] + (along * along) * spread[w]
         parts.append((even, (3 * w * odd_rate) * along))
     return weighted[lattice.weights[0]], parts
 
@@ -162,7 +158,6 @@ def at_equilibrium(lattice: Lattice, density: Tensor, velocity: Sequence[Tensor]
     rows = max(1, _AT_ONCE * len(density) // max(1, density.numel()))
     for at in range(0, len(density), rows):
         here = slice(at, at + rows)
-        u = [x[here] for x in velocity]
-        momentum = [density[here] * x for x in u]
-        found[:, here] = torch.stack(equilibrium(lattice, density[here] - 1, momentum, u))
+        momentum = [density[here] * x[here] for x in velocity]
+        found[:, here] = torch.stack(equilibrium(lattice, density[here] - 1, momentum))
     return found

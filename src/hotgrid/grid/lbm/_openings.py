@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -19,6 +19,8 @@ class _ZouHe(Face):
     The deviation from equilibrium of what comes in is that of what goes out the other
     way, with momentum along the face put right, for any lattice.
     """
+
+    quiet_elsewhere: ClassVar[bool] = True
 
     @property
     def leaks(self) -> bool:
@@ -159,6 +161,7 @@ class ExtrapolationOutlet(Face):
 
     face: str
     hold: Number = 0.0
+    quiet_elsewhere: ClassVar[bool] = True
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
         """What is held is a number."""

@@ -58,6 +58,7 @@ class HalfWay(Boundary):
     velocity: tuple[Number, ...] = ()
     obstacle: ClassVar[bool] = True
     marks: ClassVar[bool] = False
+    quiet_elsewhere: ClassVar[bool] = True
 
     @property
     def leaks(self) -> bool:
@@ -75,7 +76,8 @@ class HalfWay(Boundary):
 
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """One bit for each direction from which a wall sends populations back."""
-        return (Input("links", dtype=torch.uint8 if lattice.count <= 9 else torch.int32),)
+        dtype = torch.uint8 if lattice.count <= 9 else torch.int32
+        return (Input("links", dtype=dtype, quiet_at_zero=True),)
 
     def static(self, lattice: Lattice, size: tuple[int, ...]) -> dict[str, Tensor]:
         """Bit `i - 1` of a cell: population i comes from a solid cell; all in the solid."""
@@ -129,6 +131,7 @@ class FullWay(Boundary):
 
     solid: Shape
     obstacle: ClassVar[bool] = True
+    quiet_elsewhere: ClassVar[bool] = True
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The solid cells."""
@@ -171,6 +174,7 @@ class Wall(Face):
 
     face: str
     velocity: tuple[Number, ...] = ()
+    quiet_elsewhere: ClassVar[bool] = True
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
         """The velocity is one number for each axis, or empty."""
@@ -210,6 +214,7 @@ class FreeSlip(Face):
     """
 
     face: str
+    quiet_elsewhere: ClassVar[bool] = True
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
         """What left a neighbour along the face through it comes back mirrored."""
