@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from hotgrid.cluster import Communicator, run_ranks
-from hotgrid.grid import Field, Model, Simulation, lbm, pde
+from hotgrid.grid import Field, Model, Simulation, lbm
 from hotgrid.grid._crossing import crossing
 
 
@@ -51,7 +51,9 @@ def test_a_field_that_is_seen_from_one_side_only():
 
 
 def test_a_step_that_needs_numbers_sends_everything():
-    class Curious(pde.Heat):
+    class Curious(Model):
+        fields = (Field("u"),)
+
         def step(self, state, inputs, params):
             if state["u"][0, 0].sum().item() > 0:
                 return {"u": state["u"][0, 1]}
