@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         kernels as kernels,
         store as store,
         tensors as tensors,
-        tokens as tokens,
     )
     from .grid import Simulation as Simulation, lbm as lbm, life as life, pde as pde
 
@@ -35,7 +34,6 @@ _ROOMS = (
     "kernels",
     "store",
     "tensors",
-    "tokens",
 )
 _SHORT = {"Simulation": "grid", "lbm": "grid", "life": "grid", "pde": "grid"}
 

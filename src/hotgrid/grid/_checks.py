@@ -63,8 +63,8 @@ def expect_callable(name: str, value: object, called_with: str) -> None:
 
 def checked_path(name: str, path: object) -> Path:
     """A path that names a file or folder."""
-    if not isinstance(path, str | PathLike) or not Path(path).name:
-        raise ArgumentError(f"`{name}` must be a path that ends in a name, got {path!r}")
+    if not isinstance(path, str | PathLike) or not str(path):
+        raise ArgumentError(f"`{name}` must be a path, got {path!r}")
     return Path(path)
 
 

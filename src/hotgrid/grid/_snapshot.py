@@ -71,4 +71,6 @@ def expect_identity(path: Path, found: Mapping[str, str], identity: Mapping[str,
 
 
 def snapshot_path(path: Path) -> Path:
+    if not path.name:
+        raise ArgumentError(f"`path` must end in the name of a file, got `{path}`")
     return path if path.suffix else path.with_suffix(".safetensors")
