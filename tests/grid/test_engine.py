@@ -1,6 +1,7 @@
 """The engine: what a simulation accepts, how time passes, and what it says when it must not."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -561,8 +562,12 @@ def no_compiler(function: Any, **options: Any) -> Any:
 
 @pytest.mark.parametrize("form", ["roll", "padded"])
 def test_without_a_compiler_it_runs_uncompiled_and_says_so_once(
-    form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    form: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # nothing is kept there
     eager = simulation(form=form)
     eager.run(5)
     monkeypatch.setattr(torch, "compile", no_compiler)
@@ -575,7 +580,8 @@ def test_without_a_compiler_it_runs_uncompiled_and_says_so_once(
     assert "`hotgrid doctor`" in notice
 
 
-def test_a_setting_can_insist_on_compiling(monkeypatch: pytest.MonkeyPatch):
+def test_a_setting_can_insist_on_compiling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(torch, "compile", no_compiler)
     with override({"compile.enabled": "on"}):
         sim = simulation(compiled=None)

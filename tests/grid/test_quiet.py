@@ -1,5 +1,6 @@
 """Quiet twins: where no boundary speaks, a flow without any does the same."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -125,7 +126,8 @@ def test_a_piece_is_loud_where_any_of_its_cells_is(numbers, piece, first):
 
 @pytest.mark.compiles
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_a_run_goes_on_with_its_twin_bit_by_bit():
+def test_a_run_goes_on_with_its_twin_bit_by_bit(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))  # where no twin is known
     solid, walls = lbm.HalfWay(lbm.ball((30, 80), 9)), [lbm.Wall("y-"), lbm.Wall("y+")]
     model = lbm.Flow(collision="bgk", boundaries=[solid, *walls], viscosity=0.03)
     sims = [simulation(model, compiled=compiled) for compiled in (True, False)]
@@ -134,11 +136,15 @@ def test_a_run_goes_on_with_its_twin_bit_by_bit():
     for sim in sims:
         sim.run(3, progress=False)
     before = form._sweep
+    assert 0 < form._patience < math.inf
     form._patience = 0.0  # as after as many seconds as compiling took
     for sim in sims:
         sim.run(30, progress=False)
     assert form._sweep is not before
     assert torch.equal(sims[0].state["f"], sims[1].state["f"])
+    later = simulation(model)
+    later.run(1, progress=False)
+    assert later._form._patience == math.inf  # the twin was there from the first step
 
 
 def test_a_form_without_the_core_never_waits_for_a_twin():

@@ -11,6 +11,7 @@ import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -264,6 +265,13 @@ def compile_step(
         options["coordinate_descent_tuning"] = True
     compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
     return FirstCall(compiled, function)
+
+
+def compiled_code_folder() -> Path | None:
+    """Where compiled code is kept for the next process; None where it is not."""
+    _keep_compiled_code()
+    told = os.environ.get(_CACHE_VARIABLE)
+    return None if told is None else Path(told)
 
 
 def _keep_compiled_code() -> None:

@@ -19,6 +19,8 @@ from torch import Tensor
 from hotgrid import _native
 
 from ._form import Setting, compile_step, planes_of
+from ._kept_kernels import PieceTrial
+from ._launch import launch_of
 from ._model import State
 from ._neighbours import Look
 from ._padding import (
@@ -31,7 +33,7 @@ from ._padding import (
     piece_of,
 )
 from ._quiet import loud_pieces, quiet_setting
-from ._sweep import kernel_of, sweep_of
+from ._sweep import sweep_of
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 # The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
@@ -149,41 +151,37 @@ class PaddedForm(TwoBufferForm):
             self._now = 1 - self._now
 
     def _begin(self) -> None:
-        """Compile a piece for the core to launch, or the whole grid where that cannot be."""
-        begin = time.perf_counter()
-        step = self._stepping(self.setting, self._piece)
-        self._step = step.call
-        self._kernel = self._kernel_of(step)
-        if self._kernel is not None:
-            self._sweep = self._swept()
-            if self.setting.model.quiet() is not None:
-                self._patience = time.perf_counter() - begin
+        """Get a kernel for the core to launch, or compile the whole grid where none is had."""
+        self._kernel, seconds = self._kernel_of(self.setting)
+        if self._kernel is None:
+            self._piece = 0
+            setting = replace(self.setting, compiled=self.compiled)
+            self._whole = self._stepping(setting, self._cells)
             return
-        self._piece = 0
-        setting = replace(self.setting, compiled=self.compiled)
-        self._whole = self._stepping(setting, self._cells)
+        self._sweep = self._swept()
+        if self.setting.model.quiet() is not None:
+            self._patience = seconds
+            self._hush(compiling=False)
 
-    def _hush(self) -> None:
+    def _hush(self, compiling: bool = True) -> None:
         """Let a quiet twin make the pieces where it may.
 
         Compiling it takes as long as the model itself took. Whoever has run for as long is
         likely to go on, and who has not is not kept waiting.
         """
-        self._patience = math.inf
         setting = quiet_setting(self.setting)
-        if setting is None:
-            return
         marks = loud_pieces(
             [self._fixed[x.name] for x in self.setting.model.inputs if x.quiet_at_zero],
             first=self._first,
             cells=self._cells,
             piece=self._piece,
         )
-        if marks.sum() > _MOST_LOUD * len(marks):
-            return
-        quiet = self._kernel_of(self._stepping(setting, self._piece))
+        worth_it = marks.sum() <= _MOST_LOUD * len(marks)
+        quiet = self._kernel_of(setting, compiling)[0] if setting and worth_it else None
         if quiet is not None:
             self._sweep = self._swept(quiet, marks)
+        if quiet is not None or compiling or not worth_it:
+            self._patience = math.inf
 
     def _swept(self, quiet: Any = None, marks: Tensor | None = None) -> Any:
         return sweep_of(
@@ -196,7 +194,7 @@ class PaddedForm(TwoBufferForm):
         )
 
     def _stepping(self, setting: Setting, cells: int) -> _Step:
-        """A step of the first so many cells."""
+        """A step of the first so many cells, compiled if the setting says so."""
         kinds = (*setting.model.fields, *setting.model.inputs)
         look = _slicing(self._padded_size, setting.model.radius, cells)
         here, rank = (0,) * setting.rank, setting.rank
@@ -205,21 +203,25 @@ class PaddedForm(TwoBufferForm):
             for buffers in self._lines
         ]
         looks: list[Looks] = [{kind.name: look for kind in kinds}]
-        threads = 1 if self._piece else None
-        call = compile_step(writing_step(setting, looks), setting, threads)
+        call = compile_step(writing_step(setting, looks), setting)
         fixed = [self._fixed[known.name] for known in setting.model.inputs]
         return _Step(call, self._lines, outs, fixed, self._params)
 
-    def _kernel_of(self, step: _Step) -> Any:
-        """What the core launches for a step of one piece; what that writes is put back."""
+    def _kernel_of(self, setting: Setting, compiling: bool = True) -> tuple[Any, float]:
+        """What the core launches for a piece, and the seconds that compiling it took."""
+        step = self._stepping(replace(setting, compiled=False), self._piece)
         outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
-        kept = [[x.clone() for x in written] for written in outs]
         moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
-        made = kernel_of(step.make, outs, moving)
-        for written, saved in zip(outs, kept, strict=True):
-            for out, x in zip(written, saved, strict=True):
-                out.copy_(x)
-        return made
+        trial = PieceTrial(step.make, outs, [*moving, *self._params], self._piece)
+        launch, seconds = trial.known() or (None, 0.0)
+        if launch is None and compiling:
+            begin = time.perf_counter()
+            self._step = compile_step(step.call, setting, threads=1)
+            launch = launch_of(replace(step, call=self._step).make, outs, moving)
+            seconds = time.perf_counter() - begin
+            if launch is not None:
+                trial.keep(launch, seconds)
+        return (None if launch is None else launch.kernel()), seconds
 
     def _extended(self, x: Tensor) -> Tensor:
         """An input with its periodic margin, laid out flat."""

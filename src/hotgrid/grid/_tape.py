@@ -39,11 +39,23 @@ def taped(call: Callable[[], object], outs: Sequence[Tensor]) -> Tape:
         out.copy_(right == 0)
     for kernel, args in tape:
         kernel(*args)
-    same = all(_same_bits(out, right) for out, right in zip(outs, wanted, strict=True))
+    same = all(same_bits(out, right) for out, right in zip(outs, wanted, strict=True))
     return tape if same else []
 
 
-def _same_bits(a: Tensor, b: Tensor) -> bool:
+@contextmanager
+def put_back(outs: Sequence[Tensor]) -> Iterator[None]:
+    """Afterwards tensors are what they were, whatever is written into them meanwhile."""
+    kept = [out.clone() for out in outs]
+    try:
+        yield
+    finally:
+        for out, x in zip(outs, kept, strict=True):
+            out.copy_(x)
+
+
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors of one type are the same, down to the sign of zeros."""
     return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
 
 
