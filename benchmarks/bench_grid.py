@@ -121,8 +121,8 @@ def cuda_cases() -> list:
         ("heat", hg.pde.Heat(), (16384, 16384), 100, {}, 1),
         ("Gray-Scott", hg.pde.GrayScott(), (8192, 8192), 100, {}, 1),
         ("wave", hg.pde.Wave(), (8192, 8192), 100, {}, 1),
-        ("Life packed, one generation a pass", empty, (65536, 65536), 96, {"at_once": 1}, 1),
-        ("Life packed", empty, (65536, 65536), 96, {}, 1),
+        ("Life packed, one generation a pass", empty, (65536, 65536), 480, {"at_once": 1}, 1),
+        ("Life packed", empty, (65536, 65536), 960, {}, 1),
         ("Life bytes", hg.life.Life(packed=False, pattern="glider"), (16384,) * 2, 100, {}, 1),
     ]
 
