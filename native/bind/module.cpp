@@ -5,6 +5,7 @@
 
 #include "bind/matcher.hpp"
 #include "bind/stencil.hpp"
+#include "bind/tokens.hpp"
 #include "cpu/bandwidth.hpp"
 #include "cpu/features.hpp"
 #include "cpu/pool.hpp"
@@ -42,4 +43,5 @@ NB_MODULE(_core, module) {
                "Bytes read plus written per second by a copy over the whole pool.");
     bind_matcher(module);
     bind_stencil(module);
+    bind_tokens(module);
 }

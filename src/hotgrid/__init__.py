@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         kernels as kernels,
         store as store,
         tensors as tensors,
+        tokens as tokens,
     )
     from .grid import Simulation as Simulation, lbm as lbm, life as life, pde as pde
 
@@ -34,6 +35,7 @@ _ROOMS = (
     "kernels",
     "store",
     "tensors",
+    "tokens",
 )
 _SHORT = {"Simulation": "grid", "lbm": "grid", "life": "grid", "pde": "grid"}
 

@@ -1,0 +1,183 @@
+#include "bind/token_values.hpp"
+
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace nb = nanobind;
+using namespace hotgrid::tokens;
+
+namespace {
+
+constexpr std::size_t most_integers = std::size_t{1} << 20;
+
+Rank token_from(PyObject* item) {
+    nb::object index = nb::borrow(item);
+    if (!PyLong_Check(item)) {
+        index = nb::steal(PyNumber_Index(item));
+        if (!index.is_valid()) throw nb::python_error();
+    }
+    int beyond = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &beyond);
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    if (beyond || value < 0 || value > 0xFFFFFFFFLL) {
+        PyErr_Format(PyExc_OverflowError, "token %R is not in the range 0 to 4294967295", item);
+        throw nb::python_error();
+    }
+    return Rank(value);
+}
+
+template <class Number>
+bool copy_tokens(const Py_buffer& view, std::vector<Rank>& tokens) {
+    const auto* items = static_cast<const Number*>(view.buf);
+    const std::size_t count = std::size_t(view.len) / sizeof(Number);
+    tokens.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        if constexpr (std::is_signed_v<Number>)
+            if (items[i] < 0) return false;
+        if constexpr (sizeof(Number) > 4)
+            if (std::uint64_t(items[i]) > 0xFFFFFFFF) return false;
+        tokens.push_back(Rank(items[i]));
+    }
+    return true;
+}
+
+// Arrays of integers without an object for each. False: take them one by one.
+bool tokens_from_buffer(PyObject* sequence, std::vector<Rank>& tokens) {
+    if (!PyObject_CheckBuffer(sequence) || PyBytes_Check(sequence)) return false;
+    Py_buffer view;
+    if (PyObject_GetBuffer(sequence, &view, PyBUF_FORMAT | PyBUF_ND | PyBUF_C_CONTIGUOUS)) {
+        PyErr_Clear();
+        return false;
+    }
+    bool done = false;
+    const std::string_view format = view.format ? view.format : "B";
+    if (view.ndim == 1 && format.size() == 1) {
+        const bool is_signed = std::strchr("bhilq", format[0]);
+        const bool is_unsigned = std::strchr("BHILQ", format[0]);
+        if (is_unsigned && view.itemsize == 4) done = copy_tokens<std::uint32_t>(view, tokens);
+        if (is_signed && view.itemsize == 4) done = copy_tokens<std::int32_t>(view, tokens);
+        if (is_unsigned && view.itemsize == 8) done = copy_tokens<std::uint64_t>(view, tokens);
+        if (is_signed && view.itemsize == 8) done = copy_tokens<std::int64_t>(view, tokens);
+        if (is_unsigned && view.itemsize == 2) done = copy_tokens<std::uint16_t>(view, tokens);
+    }
+    PyBuffer_Release(&view);
+    return done;
+}
+
+}  // namespace
+
+std::string_view utf8_of(nb::handle text) {
+    if (!PyUnicode_Check(text.ptr())) {
+        PyErr_Format(PyExc_TypeError, "expected a text (str), got %.100s",
+                     Py_TYPE(text.ptr())->tp_name);
+        throw nb::python_error();
+    }
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (!bytes) throw nb::python_error();
+    return {bytes, std::size_t(size)};
+}
+
+Texts::Texts(nb::handle texts) {
+    if (PyUnicode_Check(texts.ptr())) {
+        PyErr_SetString(PyExc_TypeError, "expected a list of texts, got one str; write [text]");
+        throw nb::python_error();
+    }
+    const nb::object fast = nb::steal(PySequence_Fast(texts.ptr(), "expected a list of texts"));
+    if (!fast.is_valid()) throw nb::python_error();
+    const std::size_t count = std::size_t(PySequence_Fast_GET_SIZE(fast.ptr()));
+    owners_.reserve(count);
+    views_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        // Another thread may change the list while we work: the texts are held one by one.
+        owners_.push_back(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), Py_ssize_t(i))));
+        views_.push_back(utf8_of(owners_.back()));
+    }
+}
+
+void add_stretches(std::string_view text, std::size_t document, const Specials* allowed,
+                   std::vector<Stretch>& stretches) {
+    const Byte* bytes = reinterpret_cast<const Byte*>(text.data());
+    std::size_t at = 0;
+    Specials::Found found{};
+    while (allowed && allowed->find(bytes, at, text.size(), found)) {
+        stretches.push_back({bytes, at, found.at, found.at, found.rank, document});
+        at = found.at + found.size;
+    }
+    stretches.push_back({bytes, at, text.size(), text.size(), no_symbol, document});
+}
+
+std::vector<Stretch> Texts::stretches(const Specials* allowed) const {
+    std::vector<Stretch> made;
+    made.reserve(views_.size());
+    for (std::size_t i = 0; i < views_.size(); ++i) add_stretches(views_[i], i, allowed, made);
+    return made;
+}
+
+std::vector<Rank> tokens_from(nb::handle sequence) {
+    std::vector<Rank> tokens;
+    if (tokens_from_buffer(sequence.ptr(), tokens)) return tokens;
+    tokens.clear();
+    if (!PySequence_Check(sequence.ptr()) || PyUnicode_Check(sequence.ptr())) {
+        PyErr_Format(PyExc_TypeError, "expected a sequence of tokens, got %.100s",
+                     Py_TYPE(sequence.ptr())->tp_name);
+        throw nb::python_error();
+    }
+    const nb::object fast =
+        nb::steal(PySequence_Fast(sequence.ptr(), "expected a sequence of tokens"));
+    if (!fast.is_valid()) throw nb::python_error();
+    tokens.reserve(std::size_t(PySequence_Fast_GET_SIZE(fast.ptr())));
+    // The size is read anew each time: __index__ of an item may change the list.
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.ptr()); ++i)
+        tokens.push_back(token_from(PySequence_Fast_GET_ITEM(fast.ptr(), i)));
+    return tokens;
+}
+
+Integers::Integers(Rank highest) : made_(std::min<std::size_t>(highest, most_integers) + 1) {}
+
+Integers::~Integers() {
+    for (PyObject* each : made_) Py_XDECREF(each);
+}
+
+PyObject* Integers::make(Rank token) {
+    PyObject* made = PyLong_FromUnsignedLong(token);
+    if (!made) throw nb::python_error();
+    return made;
+}
+
+nb::object Integers::list(std::span<const Rank> tokens) {
+    nb::object made = nb::steal(PyList_New(Py_ssize_t(tokens.size())));
+    if (!made.is_valid()) throw nb::python_error();
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        PyObject* item;
+#if defined(Py_GIL_DISABLED)
+        item = make(tokens[i]);
+#else
+        if (tokens[i] < made_.size()) {
+            PyObject*& known = made_[tokens[i]];
+            if (!known) known = make(tokens[i]);
+            item = Py_NewRef(known);
+        } else {
+            item = make(tokens[i]);
+        }
+#endif
+        PyList_SET_ITEM(made.ptr(), Py_ssize_t(i), item);
+    }
+    return made;
+}
+
+nb::object token_array(TokenBuffer tokens, bool writable) {
+    tokens.shrink();
+    const std::size_t size = tokens.size();
+    Rank* data = tokens.release();
+    const nb::capsule owner(data ? static_cast<void*>(data) : Py_None,
+                            [](void* memory) noexcept {
+                                if (memory != Py_None) std::free(memory);
+                            });
+    if (writable)
+        return nb::cast(nb::ndarray<nb::numpy, Rank, nb::ndim<1>>(data, {size}, owner));
+    return nb::cast(nb::ndarray<nb::numpy, const Rank, nb::ndim<1>>(data, {size}, owner));
+}

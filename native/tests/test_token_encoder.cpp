@@ -1,0 +1,220 @@
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "token_samples.hpp"
+#include "tokens/encoder.hpp"
+#include "tokens/rank_file.hpp"
+#include "tokens/specials.hpp"
+
+using namespace hotgrid::tokens;
+
+namespace {
+
+std::vector<Rank> encoded(const Encoder& encoder, Workspace& space, const std::string& text) {
+    const std::vector<Byte> exact(text.begin(), text.end());
+    TokenBuffer out;
+    encoder.encode(space, exact.data(), 0, exact.size(), exact.size(), out);
+    CHECK(encoder.count(space, exact.data(), 0, exact.size(), exact.size(), ~std::size_t{0}) ==
+          out.size());
+    return {out.data(), out.data() + out.size()};
+}
+
+// Piece by piece, without a cache.
+std::vector<Rank> slowly(const Vocabulary& vocabulary, Split split, const std::string& text) {
+    std::vector<Rank> made;
+    std::vector<Symbol> symbols;
+    std::size_t end = 0;
+    const Byte* bytes = samples::bytes(text);
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t ends[lexer_room];
+        const std::size_t found = split(bytes, at, text.size(), text.size(), ends, lexer_room);
+        for (std::size_t i = 0; i < found; ++i) {
+            end = ends[i];
+            symbols.assign(1, vocabulary.find(bytes + at, end - at, bytes + text.size()));
+            if (symbols[0] == no_symbol) {
+                symbols.clear();
+                const Merger merger(vocabulary);
+                merger.merge_by_heap(bytes + at, end - at, bytes + text.size(), symbols);
+            }
+            for (const Symbol symbol : symbols) made.push_back(vocabulary.rank(symbol));
+            at = end;
+        }
+    }
+    return made;
+}
+
+std::vector<Stretch> stretches_of(const std::vector<std::string>& texts) {
+    std::vector<Stretch> made;
+    for (const std::string& text : texts)
+        made.push_back({samples::bytes(text), 0, text.size(), text.size(), no_symbol, made.size()});
+    return made;
+}
+
+template <class Work>
+std::string refusal(const Work& work) {
+    try {
+        work();
+    } catch (const std::invalid_argument& problem) {
+        return problem.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST(a_cache_changes_nothing_even_when_it_forgets) {
+    std::mt19937 dice(6);
+    const auto vocabulary = samples::vocabulary(samples::ranks(dice, 200, 5));
+    for (const Pattern pattern : {Pattern::gpt2, Pattern::o200k}) {
+        const Encoder encoder(vocabulary, lexer(pattern));
+        Workspace roomy, narrow;
+        narrow.cache = WordCache(std::size_t{160} << 10);  // just above what it starts with
+        for (int i = 0; i < 300; ++i) {
+            std::string text = samples::text(dice, 300);
+            for (int n = int(dice() % 40); n > 0; --n)
+                text += " " + std::to_string(dice() % 5000) +
+                        std::string(dice() % 50, char('a' + n % 5));
+            const auto expected = slowly(*vocabulary, lexer(pattern), text);
+            CHECK(encoded(encoder, roomy, text) == expected);
+            CHECK(encoded(encoder, narrow, text) == expected);
+            CHECK(narrow.cache.bytes() <= (std::size_t{400} << 10));
+        }
+    }
+}
+
+TEST(threads_change_nothing) {
+    std::mt19937 dice(7);
+    const auto vocabulary = samples::vocabulary(samples::ranks(dice, 100, 5));
+    const Encoder encoder(vocabulary, lexer(Pattern::cl100k));
+    std::vector<std::string> texts(40);
+    for (std::string& text : texts)
+        text = samples::text(dice, dice() % 3 ? 200 : 40'000, dice() % 2);
+    const auto stretches = stretches_of(texts);
+    std::vector<std::int64_t> one(texts.size()), many(texts.size());
+    const TokenBuffer expected = encoder.encode_all(stretches, 1, one);
+    for (const std::size_t threads : {2, 3, 8}) {
+        std::fill(many.begin(), many.end(), 0);
+        const TokenBuffer found = encoder.encode_all(stretches, threads, many);
+        CHECK(one == many);
+        CHECK(std::equal(found.data(), found.data() + found.size(), expected.data(),
+                         expected.data() + expected.size()));
+    }
+}
+
+TEST(a_byte_without_a_token_is_named) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {"bc", 1}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    Workspace space;
+    CHECK(encoded(encoder, space, "abcabc") == (std::vector<Rank>{0, 1, 0, 1}));
+    int missing = -1;
+    try {
+        encoded(encoder, space, "aab");
+    } catch (const MissingByte& problem) {
+        missing = problem.value;
+    }
+    CHECK(missing == 'b');
+}
+
+TEST(counting_stops_beyond_its_limit) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {" ", 1}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    Workspace space;
+    std::string text;
+    for (int i = 0; i < 100'000; ++i) text += "a ";
+    const std::size_t found =
+        encoder.count(space, samples::bytes(text), 0, text.size(), text.size(), 10);
+    CHECK(found > 10 && found < 1000);
+}
+
+TEST(vocabularies_find_their_tokens_and_nothing_else) {
+    std::mt19937 dice(8);
+    const auto ranks = samples::ranks(dice, 500, 4);
+    const auto vocabulary = samples::vocabulary(ranks);
+    const std::map<std::string, Rank> known(ranks.begin(), ranks.end());
+    for (const auto& [token, rank] : ranks) {
+        const std::vector<Byte> exact(token.begin(), token.end());
+        const Symbol symbol =
+            vocabulary->find(exact.data(), exact.size(), exact.data() + exact.size());
+        CHECK(vocabulary->rank(symbol) == rank);
+        CHECK(vocabulary->bytes(symbol) == token);
+        CHECK(vocabulary->symbol_of_rank(rank) == symbol);
+    }
+    for (int i = 0; i < 3000; ++i) {
+        std::string string(1 + dice() % 20, 'a');
+        for (char& c : string) c = char('a' + dice() % 4);
+        const std::vector<Byte> exact(string.begin(), string.end());
+        const Symbol symbol =
+            vocabulary->find(exact.data(), exact.size(), exact.data() + exact.size());
+        CHECK((symbol != no_symbol) == known.contains(string));
+    }
+    CHECK(vocabulary->symbol_of_rank(4'000'000'000) == no_symbol);
+}
+
+TEST(what_is_a_token_is_guessed_right) {
+    std::mt19937 dice(9);
+    std::map<std::string, Rank> known;
+    // Enough of them that many share the bits of the hash that the table keeps.
+    while (known.size() < 150'000) {
+        std::string token(2 + dice() % 16, 'a');
+        for (char& c : token) c = char('a' + dice() % 26);
+        known.emplace(token, Rank(known.size()));
+    }
+    const std::vector<std::pair<std::string, Rank>> ranks(known.begin(), known.end());
+    const auto vocabulary = samples::vocabulary(ranks);
+    std::size_t wrong = 0;
+    for (const auto& [token, rank] : known) {
+        const Byte* end = samples::bytes(token) + token.size();
+        const Symbol found = vocabulary->guess(samples::bytes(token), token.size(), end);
+        CHECK(found == rank);
+        CHECK(vocabulary->is(found, samples::bytes(token), token.size(), end));
+        const std::string other = token.substr(1) + "Q";
+        const Byte* there = samples::bytes(other);
+        const Symbol guess = vocabulary->guess(there, other.size(), there + other.size());
+        if (guess == no_symbol) continue;
+        ++wrong;
+        CHECK(!vocabulary->is(guess, there, other.size(), there + other.size()));
+    }
+    CHECK(wrong > 0);  // or this test shows nothing
+}
+
+TEST(vocabularies_refuse_what_cannot_be_one) {
+    CHECK(refusal([] { samples::vocabulary({{"a", 1}, {"a", 2}}); }) ==
+          "ranks 1 and 2 are the same token");
+    CHECK(refusal([] { samples::vocabulary({{"a", 1}, {"b", 1}}); }) ==
+          "two tokens have the rank 1");
+    CHECK(refusal([] { samples::vocabulary({{"", 1}}); }) == "token 1 is empty");
+    CHECK(refusal([] { samples::vocabulary({{std::string(65'536, 'a'), 1}}); }) ==
+          "token 1 has 65536 bytes; 65535 are the most");
+    CHECK(refusal([] { samples::vocabulary({{"a", 4'294'967'295}}); }) != "");
+    // Ranks as far apart as they can be.
+    const auto sparse = samples::vocabulary({{"a", 0}, {"b", 4'294'967'294}});
+    CHECK(sparse->symbol_of_rank(4'294'967'294) == 1 && sparse->symbol_of_rank(7) == no_symbol);
+}
+
+TEST(rank_files_are_read_or_refused_by_line) {
+    std::vector<char> slab;
+    const auto tokens = read_ranks("aGk= 5\r\n\nIQ== 0", slab);
+    CHECK(tokens.size() == 2);
+    CHECK(tokens[0].bytes == "hi" && tokens[0].rank == 5);
+    CHECK(tokens[1].bytes == "!" && tokens[1].rank == 0);
+    CHECK(read_ranks("", slab).empty());
+    for (const std::string bad : {"aGk=", "aGk= ", "aGk 1", "a*k= 1", "aGk= -1", "aGk= 1x", " 1",
+                                  "==== 1", "aGk= 4294967295", "aGk= 99999999999", "=Gk= 1"})
+        CHECK(refusal([&] { read_ranks("IQ== 0\n" + bad, slab); }).starts_with("line 2: "));
+}
+
+TEST(specials_are_found_leftmost_and_longest) {
+    const Specials specials({{"<a>", 1}, {"<a>b", 2}, {"\xC3\xA9", 3}, {"", 4}});
+    Specials::Found found{};
+    const std::string text = "x<a<a>bc\xC3\xA9";
+    CHECK(specials.find(samples::bytes(text), 0, text.size(), found));
+    CHECK(found.at == 3 && found.size == 4 && found.rank == 2);
+    CHECK(specials.find(samples::bytes(text), 4, text.size(), found) && found.rank == 3);
+    CHECK(!specials.find(samples::bytes(text), 0, 5, found));
+    CHECK(!Specials({}).find(samples::bytes(text), 0, text.size(), found));
+    CHECK(specials.longest() == 4);
+}

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "token_samples.hpp"
+#include "tokens/merge.hpp"
+
+using namespace hotgrid::tokens;
+
+namespace {
+
+// The rule as it is said: join the best pair, the leftmost of several, until there is none.
+template <class Find>
+std::vector<std::string> by_the_rule(const std::string& piece, const Find& find) {
+    std::vector<std::string> parts;
+    for (const char c : piece) parts.push_back(std::string(1, c));
+    while (true) {
+        long best = -1;
+        std::size_t place = 0;
+        for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+            const long found = find(parts[i], parts[i + 1]);
+            if (found >= 0 && (best < 0 || found < best)) best = found, place = i;
+        }
+        if (best < 0) return parts;
+        parts[place] += parts[place + 1];
+        parts.erase(parts.begin() + std::ptrdiff_t(place) + 1);
+    }
+}
+
+std::vector<std::string> texts_of(const Vocabulary& vocabulary,
+                                  const std::vector<Symbol>& symbols) {
+    std::vector<std::string> made;
+    for (const Symbol symbol : symbols) made.emplace_back(vocabulary.bytes(symbol));
+    return made;
+}
+
+std::string letters(std::mt19937& dice, std::size_t size, std::size_t kinds) {
+    std::string made(size, 'a');
+    for (char& c : made) c = char('a' + dice() % kinds);
+    return made;
+}
+
+template <class Expected>
+void check_piece(const Merger& merger, const Vocabulary& vocabulary, const std::string& piece,
+                 const Expected& expected) {
+    const std::vector<Byte> exact(piece.begin(), piece.end());
+    const Byte* end = exact.data() + exact.size();
+    std::vector<Symbol> merged, by_heap;
+    merger.merge(exact.data(), exact.size(), end, merged);
+    merger.merge_by_heap(exact.data(), exact.size(), end, by_heap);
+    CHECK(merged == by_heap);
+    CHECK(texts_of(vocabulary, merged) == expected(piece));
+}
+
+}  // namespace
+
+TEST(pieces_merge_as_the_rule_says) {
+    std::mt19937 dice(3);
+    for (int round = 0; round < 60; ++round) {
+        const std::size_t kinds = 1 + dice() % 4;
+        const auto ranks = samples::ranks(dice, 5 + dice() % 60, kinds);
+        const std::map<std::string, Rank> known(ranks.begin(), ranks.end());
+        const auto vocabulary = samples::vocabulary(ranks);
+        const Merger merger(*vocabulary);
+        const auto expected = [&](const std::string& piece) {
+            return by_the_rule(piece, [&](const std::string& left, const std::string& right) {
+                const auto found = known.find(left + right);
+                return found == known.end() ? -1L : long(found->second);
+            });
+        };
+        for (std::size_t size : {1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 255, 256, 257, 400})
+            check_piece(merger, *vocabulary, letters(dice, size, kinds), expected);
+    }
+}
+
+TEST(pieces_merge_by_a_table_of_pairs_as_the_rule_says) {
+    std::mt19937 dice(4);
+    for (int round = 0; round < 40; ++round) {
+        const std::size_t kinds = 1 + dice() % 3;
+        const auto ranks = samples::ranks(dice, 40, kinds);
+        const auto vocabulary = samples::vocabulary(ranks);
+        std::map<std::pair<std::string, std::string>, long> priorities;
+        std::vector<MergeTable::Merge> merges;
+        const auto symbol = [&](const std::string& token) {
+            return vocabulary->find(samples::bytes(token), token.size(),
+                                    samples::bytes(token) + token.size());
+        };
+        for (const auto& [token, rank] : ranks)
+            for (std::size_t at = 1; at < token.size(); ++at) {
+                const std::string left = token.substr(0, at), right = token.substr(at);
+                if (symbol(left) == no_symbol || symbol(right) == no_symbol || dice() % 4 == 0)
+                    continue;
+                priorities[{left, right}] = long(merges.size());
+                merges.push_back({symbol(left), symbol(right), symbol(token)});
+            }
+        const MergeTable table(merges, *vocabulary);
+        const Merger merger(*vocabulary, &table);
+        const auto expected = [&](const std::string& piece) {
+            return by_the_rule(piece, [&](const std::string& left, const std::string& right) {
+                const auto found = priorities.find({left, right});
+                return found == priorities.end() ? -1L : found->second;
+            });
+        };
+        for (std::size_t size : {1, 2, 17, 100, 300})
+            check_piece(merger, *vocabulary, letters(dice, size, kinds), expected);
+    }
+}
+
+TEST(long_pieces_merge_in_windows_as_they_do_at_once) {
+    std::mt19937 dice(5);
+    for (int round = 0; round < 60; ++round) {
+        const std::size_t kinds = 1 + dice() % 5;
+        const auto vocabulary = samples::vocabulary(samples::ranks(dice, 20 + dice() % 200, kinds));
+        const Merger merger(*vocabulary);
+        std::string piece = letters(dice, 257 + dice() % 4000, kinds);
+        if (round % 3 == 0) {
+            const std::string unit = letters(dice, 1 + dice() % 7, kinds);
+            for (std::size_t i = 0; i < piece.size(); ++i) piece[i] = unit[i % unit.size()];
+        }
+        const std::vector<Byte> exact(piece.begin(), piece.end());
+        std::vector<Symbol> merged, by_heap;
+        merger.merge(exact.data(), exact.size(), exact.data() + exact.size(), merged);
+        merger.merge_by_heap(exact.data(), exact.size(), exact.data() + exact.size(), by_heap);
+        CHECK(merged == by_heap);
+    }
+}
+
+TEST(tokens_longer_than_a_window_fall_back_to_the_heap) {
+    std::vector<std::pair<std::string, Rank>> ranks;
+    for (std::size_t size = 1; size <= 1024; size *= 2)
+        ranks.emplace_back(std::string(size, 'a'), Rank(ranks.size()));
+    const auto vocabulary = samples::vocabulary(ranks);
+    const std::string piece(5000, 'a');
+    std::vector<Symbol> merged, by_heap;
+    const Merger merger(*vocabulary);
+    merger.merge(samples::bytes(piece), piece.size(), samples::bytes(piece) + piece.size(), merged);
+    merger.merge_by_heap(samples::bytes(piece), piece.size(), samples::bytes(piece) + piece.size(),
+                         by_heap);
+    CHECK(merged == by_heap);
+    CHECK(vocabulary->bytes(merged[0]).size() == 1024);
+}
+
+TEST(a_table_of_pairs_refuses_what_is_no_token) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {"b", 1}});
+    bool refused = false;
+    try {
+        const MergeTable table({{0, 1, 100'000}}, *vocabulary);
+    } catch (const std::invalid_argument&) {
+        refused = true;
+    }
+    CHECK(refused);
+}

@@ -1,0 +1,41 @@
+#include "tokens/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace hotgrid::tokens {
+namespace {
+
+constexpr std::size_t large_page = std::size_t{2} << 20;
+
+}  // namespace
+
+void prefer_large_pages(void* memory, std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    // Only whole ones: what lies around them may be someone else's.
+    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (start + large_page - 1) / large_page * large_page;
+    const std::uintptr_t last = (start + bytes) / large_page * large_page;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
+void* zeroed(std::size_t bytes) {
+    const std::size_t alignment = bytes >= large_page ? large_page : 64;
+    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    void* memory = std::aligned_alloc(alignment, whole);
+    if (!memory) throw std::bad_alloc();
+    prefer_large_pages(memory, whole);
+    std::memset(memory, 0, bytes);
+    return memory;
+}
+
+void Free::operator()(void* memory) const { std::free(memory); }
+
+}  // namespace hotgrid::tokens

@@ -1,0 +1,76 @@
+// Characters: their classes, as regular expressions know them, and reading UTF-8.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace hotgrid::tokens {
+
+using Byte = std::uint8_t;
+
+// What the patterns ask of a character. A class is a sum of these.
+enum Trait : std::uint8_t {
+    letter = 1,    // \p{L}
+    number = 2,    // \p{N}
+    space = 4,     // \s
+    newline = 8,   // [\r\n]
+    heading = 16,  // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], what o200k begins words with
+    trailing = 32, // [\p{Ll}\p{Lm}\p{Lo}\p{M}], what o200k goes on with
+};
+inline constexpr std::uint8_t wordlike = heading | trailing;
+
+// The Unicode version of the classes.
+inline constexpr const char* unicode_version = "16.0";
+
+// The class of every code point; made at the first call.
+using Classes = std::array<std::uint8_t, 0x110000>;
+const Classes& classes();
+
+// A character as the lexers see it.
+struct Character {
+    std::uint8_t traits;
+    std::uint8_t size;  // bytes
+};
+
+// Reads characters from UTF-8 without ever leaving the text. Bytes that are no UTF-8
+// count as characters of one byte and no class.
+class Reader {
+public:
+    Reader() : classes_(classes().data()) {}
+
+    // `at` must be before `end`.
+    __attribute__((always_inline)) Character read(const Byte* at, const Byte* end) const {
+        const Byte lead = *at;
+        if (lead < 0x80) return {classes_[lead], 1};
+        return read_long(at, end);
+    }
+
+private:
+    Character read_long(const Byte* at, const Byte* end) const {
+        const Byte lead = *at;
+        const std::ptrdiff_t left = end - at;
+        // What follows a lead byte has 10 above; without it, the six bits that count.
+        const auto rest = [at](int i) { return at[i] ^ 0x80u; };
+        if (lead < 0xE0) {
+            if (lead < 0xC2 || left < 2 || rest(1) > 0x3F) return {0, 1};
+            return {classes_[(lead & 0x1Fu) << 6 | rest(1)], 2};
+        }
+        if (lead < 0xF0) {
+            if (left < 3 || (rest(1) | rest(2)) > 0x3F) return {0, 1};
+            return {classes_[(lead & 0x0Fu) << 12 | rest(1) << 6 | rest(2)], 3};
+        }
+        if (lead > 0xF4 || left < 4 || (rest(1) | rest(2) | rest(3)) > 0x3F) return {0, 1};
+        const std::uint32_t point =
+            (lead & 0x07u) << 18 | rest(1) << 12 | rest(2) << 6 | rest(3);
+        return point < 0x110000 ? Character{classes_[point], 4} : Character{0, 1};
+    }
+
+    const std::uint8_t* classes_;
+};
+
+// How many of the first bytes are whole, valid UTF-8 characters (no surrogates, no
+// overlong forms), as far as the first one that is not.
+std::size_t valid_utf8(const Byte* text, std::size_t size);
+
+}  // namespace hotgrid::tokens

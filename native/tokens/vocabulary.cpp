@@ -1,0 +1,132 @@
+#include "tokens/vocabulary.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+
+namespace hotgrid::tokens {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+void check(const std::vector<Token>& tokens) {
+    if (tokens.size() > most_tokens)
+        refuse("a vocabulary may have " + std::to_string(most_tokens) + " tokens; this one has " +
+               std::to_string(tokens.size()));
+    for (const Token& token : tokens) {
+        if (token.bytes.empty()) refuse("token " + std::to_string(token.rank) + " is empty");
+        if (token.bytes.size() > longest_token)
+            refuse("token " + std::to_string(token.rank) + " has " +
+                   std::to_string(token.bytes.size()) + " bytes; " +
+                   std::to_string(longest_token) + " are the most");
+        if (token.rank == no_symbol) refuse("rank 4294967295 is above the highest, 4294967294");
+    }
+    for (std::size_t i = 1; i < tokens.size(); ++i)
+        if (tokens[i].rank == tokens[i - 1].rank)
+            refuse("two tokens have the rank " + std::to_string(tokens[i].rank));
+}
+
+}  // namespace
+
+std::uint64_t hash_of(const Byte* at, std::size_t size) {
+    std::uint64_t hash = size * 0x9E3779B97F4A7C15;
+    while (size) {
+        const std::size_t part = std::min(size, key_bytes);
+        hash = (std::rotl(hash, 29) ^ key_of(at, part, at + size).hash()) * 0xD6E8FEB86659FD93;
+        at += part;
+        size -= part;
+    }
+    return hash;
+}
+
+Vocabulary::Vocabulary(std::vector<Token> tokens) : count_(tokens.size()) {
+    const auto by_rank = [](const Token& a, const Token& b) { return a.rank < b.rank; };
+    if (!std::is_sorted(tokens.begin(), tokens.end(), by_rank))
+        std::sort(tokens.begin(), tokens.end(), by_rank);
+    check(tokens);
+    lay_out(tokens);
+    index();
+}
+
+void Vocabulary::lay_out(const std::vector<Token>& tokens) {
+    std::fill(std::begin(byte_symbols_), std::end(byte_symbols_), no_symbol);
+    std::size_t bytes = 256;
+    for (const Token& token : tokens) bytes += token.bytes.size();
+    if (bytes > 0xFFFFFFF0) refuse("the tokens have more than 4 GB together");
+    slab_.reserve(bytes);
+    starts_.reserve(count_ + 257);
+    ranks_.reserve(count_);
+    for (const Token& token : tokens) {
+        const Symbol symbol = Symbol(ranks_.size());
+        starts_.push_back(std::uint32_t(slab_.size()));
+        slab_.insert(slab_.end(), token.bytes.begin(), token.bytes.end());
+        ranks_.push_back(token.rank);
+        dense_ = dense_ && token.rank == symbol;
+        longest_ = std::max(longest_, token.bytes.size());
+        if (token.bytes.size() == 1) byte_symbols_[Byte(token.bytes[0])] = symbol;
+    }
+    // Bytes without a token still take part in merging.
+    for (unsigned value = 0; value < 256; ++value) {
+        if (byte_symbols_[value] != no_symbol) continue;
+        byte_symbols_[value] = Symbol(starts_.size());
+        starts_.push_back(std::uint32_t(slab_.size()));
+        slab_.push_back(char(value));
+    }
+    starts_.push_back(std::uint32_t(slab_.size()));
+    if (!dense_ && highest() < 2 * count_ + 65'536) {
+        of_rank_.assign(std::size_t(highest()) + 1, no_symbol);
+        for (std::size_t symbol = 0; symbol < count_; ++symbol)
+            of_rank_[ranks_[symbol]] = Symbol(symbol);
+    }
+}
+
+void Vocabulary::index() {
+    const std::size_t slots = std::bit_ceil(std::max<std::size_t>(count_ + count_ / 4, 64));
+    slots_.assign(slots, free_slot);
+    mask_ = slots - 1;
+    shift_ = unsigned(std::countl_zero(slots)) + 1;
+    // Wide enough that no symbol is all ones, as a free slot is.
+    symbol_bits_ = unsigned(std::bit_width(count_));
+    filter_.assign(slots / 8, 0);
+    filter_shift_ = shift_ + 3;
+    keys_.assign(count_, {0, 0});
+    pair_symbols_.assign(65'536, no_symbol);
+    for (std::size_t symbol = 0; symbol < count_; ++symbol) {
+        const std::string_view token = bytes(Symbol(symbol));
+        const Byte* at = reinterpret_cast<const Byte*>(token.data());
+        const Byte* end = reinterpret_cast<const Byte*>(slab_.data() + slab_.size());
+        if (find(at, token.size(), end) != no_symbol)
+            refuse("ranks " + std::to_string(ranks_[find(at, token.size(), end)]) + " and " +
+                   std::to_string(ranks_[symbol]) + " are the same token");
+        if (token.size() == 2) pair_symbols_[std::size_t(at[0]) << 8 | at[1]] = Symbol(symbol);
+        const bool is_short = token.size() <= key_bytes;
+        if (is_short) keys_[symbol] = key_of(at, token.size(), end);
+        insert(is_short ? keys_[symbol].hash() : hash_of(at, token.size()), Symbol(symbol));
+    }
+}
+
+void Vocabulary::insert(std::uint64_t hash, Symbol symbol) {
+    filter_[hash >> filter_shift_] |= std::uint64_t{1} << (hash >> (filter_shift_ - 6) & 63);
+    const unsigned tag_bit = symbol_bits_ + 1;
+    const std::uint32_t tag = std::uint32_t(hash >> tag_shift) >> tag_bit << tag_bit;
+    std::size_t slot = hash >> shift_;
+    for (; slots_[slot] != free_slot; slot = (slot + 1) & mask_)
+        if (!((slots_[slot] ^ tag) >> tag_bit)) slots_[slot] |= std::uint32_t{1} << symbol_bits_;
+    slots_[slot] = tag | symbol;
+}
+
+Symbol Vocabulary::find_long(const Byte* at, std::size_t size) const {
+    if (size > longest_) return no_symbol;
+    const std::string_view wanted(reinterpret_cast<const char*>(at), size);
+    return find_by(hash_of(at, size), [&](Symbol symbol, bool) { return bytes(symbol) == wanted; });
+}
+
+Symbol Vocabulary::symbol_of_rank(Rank rank) const {
+    if (!of_rank_.empty()) return rank < of_rank_.size() ? of_rank_[rank] : no_symbol;
+    if (rank < count_ && ranks_[rank] == rank) return Symbol(rank);
+    const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
+    return found != ranks_.end() && *found == rank ? Symbol(found - ranks_.begin()) : no_symbol;
+}
+
+}  // namespace hotgrid::tokens

@@ -1,0 +1,145 @@
+// A vocabulary: byte strings and their ranks. Built once, then only read, by any thread.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tokens/unicode.hpp"
+
+namespace hotgrid::tokens {
+
+using Rank = std::uint32_t;    // what users see
+using Symbol = std::uint32_t;  // the place in the order of ranks; also merge priority
+
+inline constexpr Symbol no_symbol = 0xFFFFFFFF;
+inline constexpr std::size_t longest_token = 65'535;
+// The merge packs a symbol and a place into 32 bits; see merge.cpp.
+inline constexpr std::size_t most_tokens = (std::size_t{1} << 24) - 512;
+
+// Up to 15 bytes in two words, the length in the highest byte: no two strings share a key.
+struct Key {
+    std::uint64_t low, high;
+    bool operator==(const Key&) const = default;
+    // The upper bits depend on all others; the lower ones do not.
+    std::uint64_t hash() const { return (low ^ std::rotl(high, 23)) * 0x9E3779B97F4A7C15; }
+};
+inline constexpr std::size_t key_bytes = 15;
+
+inline constexpr std::uint8_t key_masks[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                               255, 255, 255, 255, 255, 255, 255, 255};
+
+// `size` of at most 15; may read 16 bytes from `at`.
+inline Key key_of_padded(const Byte* at, std::size_t size) {
+    Key key, mask;
+    std::memcpy(&key, at, 16);
+    std::memcpy(&mask, key_masks + 16 - size, 16);
+    return {key.low & mask.low, (key.high & mask.high) | std::uint64_t(size) << 56};
+}
+
+// The same, but reads no byte from `end` on.
+inline Key key_of(const Byte* at, std::size_t size, const Byte* end) {
+    if (end - at >= 16) return key_of_padded(at, size);
+    Byte padded[16] = {};
+    std::memcpy(padded, at, size);
+    return key_of_padded(padded, size);
+}
+
+std::uint64_t hash_of(const Byte* at, std::size_t size);
+
+struct Token {
+    std::string_view bytes;
+    Rank rank;
+};
+
+class Vocabulary {
+public:
+    // Throws std::invalid_argument for duplicates, empty or overlong tokens, or too many.
+    explicit Vocabulary(std::vector<Token> tokens);
+    Vocabulary(const Vocabulary&) = delete;
+    Vocabulary& operator=(const Vocabulary&) = delete;
+
+    std::size_t size() const { return count_; }
+    std::size_t symbols() const { return starts_.size() - 1; }
+    std::size_t longest() const { return longest_; }
+    Rank highest() const { return count_ ? ranks_[count_ - 1] : 0; }
+
+    // Symbols from size() on stand for bytes that are no token; they have no rank.
+    bool has_rank(Symbol symbol) const { return symbol < count_; }
+    Rank rank(Symbol symbol) const { return dense_ ? symbol : ranks_[symbol]; }
+    Byte lone_byte(Symbol symbol) const { return Byte(*bytes(symbol).data()); }
+    std::string_view bytes(Symbol symbol) const {
+        return {slab_.data() + starts_[symbol], starts_[symbol + 1] - starts_[symbol]};
+    }
+    // no_symbol for a rank that is not there.
+    Symbol symbol_of_rank(Rank rank) const;
+
+    Symbol byte(Byte value) const { return byte_symbols_[value]; }
+    Symbol pair(Byte first, Byte second) const {
+        return pair_symbols_[std::size_t(first) << 8 | second];
+    }
+    // The symbol of a byte string of one byte or more; never reads from `end` on.
+    Symbol find(const Byte* at, std::size_t size, const Byte* end) const {
+        return size <= key_bytes ? find(key_of(at, size, end)) : find_long(at, size);
+    }
+    Symbol find(const Key& key) const {
+        return find_by(key.hash(), [&](Symbol symbol, bool) { return keys_[symbol] == key; });
+    }
+
+    // The symbol of the string, if it is a token. If not, mostly no_symbol, but it may be any.
+    // Does without the memory that `is` needs; ask that before you rely on it.
+    Symbol guess(const Byte* at, std::size_t size, const Byte* end) const {
+        if (size > key_bytes) return find_long(at, size);
+        const Key key = key_of(at, size, end);
+        return find_by(key.hash(), [&](Symbol symbol, bool doubtful) {
+            return !doubtful || keys_[symbol] == key;
+        });
+    }
+    bool is(Symbol symbol, const Byte* at, std::size_t size, const Byte* end) const {
+        return size > key_bytes || keys_[symbol] == key_of(at, size, end);
+    }
+    void expect(Symbol symbol) const { __builtin_prefetch(&keys_[symbol]); }
+
+private:
+    // Slots of four bytes, so that the table stays in the near caches: some bits of the hash
+    // above, then a bit that says whether the search for another token comes by here and must
+    // not end, then the symbol. A filter keeps most of what is no token away from it.
+    template <class Check>
+    Symbol find_by(std::uint64_t hash, const Check& check) const {
+        const std::uint64_t word = filter_[hash >> filter_shift_];
+        if (!(word >> (hash >> (filter_shift_ - 6) & 63) & 1)) return no_symbol;
+        for (std::size_t slot = hash >> shift_;; slot = (slot + 1) & mask_) {
+            const std::uint32_t here = slots_[slot];
+            if (here == free_slot) return no_symbol;
+            if ((here ^ std::uint32_t(hash >> tag_shift)) >> (symbol_bits_ + 1)) continue;
+            const Symbol symbol = here & ((std::uint32_t{1} << symbol_bits_) - 1);
+            if (check(symbol, here >> symbol_bits_ & 1)) return symbol;
+        }
+    }
+    static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
+    static constexpr unsigned tag_shift = 8;
+
+    Symbol find_long(const Byte* at, std::size_t size) const;
+    void lay_out(const std::vector<Token>& tokens);
+    void index();
+    void insert(std::uint64_t hash, Symbol symbol);
+
+    std::size_t count_ = 0, longest_ = 0;
+    bool dense_ = true;  // ranks are symbols
+    std::vector<char> slab_;
+    std::vector<std::uint32_t> starts_;
+    std::vector<Rank> ranks_;
+    std::vector<Symbol> of_rank_;  // empty where ranks are the symbols, or too far apart
+    std::vector<Key> keys_;        // of short tokens; zero for long ones
+    std::vector<std::uint32_t> slots_;
+    std::vector<std::uint64_t> filter_;
+    std::size_t mask_ = 0;
+    unsigned shift_ = 0, filter_shift_ = 0, symbol_bits_ = 0;
+    std::vector<Symbol> pair_symbols_;
+    Symbol byte_symbols_[256];
+};
+
+}  // namespace hotgrid::tokens

@@ -1,0 +1,22 @@
+"""tokens: byte pair encoding, fast and exact. Stands on `config`, `errors` and `_native`.
+
+`get_encoding("o200k_base")` gives what tiktoken gives, token for token, and more of it:
+arrays instead of lists, counts, offsets, streams, other people's file formats. `Encoding`
+is one vocabulary with its pattern and its special tokens. `_twin.py` is the same algorithm
+in plain Python; the tests hold the native core to it and to tiktoken. Never imports torch,
+and numpy only once an array is asked for.
+"""
+
+from ._batches import FlatBatch as FlatBatch, PaddedBatch as PaddedBatch
+from ._encoding import Encoding as Encoding
+from ._huggingface import (
+    load_huggingface as load_huggingface,
+    save_huggingface as save_huggingface,
+)
+from ._models import encoding_name_for_model as encoding_name_for_model
+from ._rank_files import load_tiktoken as load_tiktoken, save_tiktoken as save_tiktoken
+from ._registry import (
+    encoding_for_model as encoding_for_model,
+    get_encoding as get_encoding,
+    list_encoding_names as list_encoding_names,
+)

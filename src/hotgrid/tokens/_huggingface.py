@@ -1,0 +1,255 @@
+"""HuggingFace's `tokenizer.json`, for byte-level byte pair encoding."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from hotgrid.errors import ArgumentError
+
+from ._byte_letters import letters, to_bytes, to_letters
+from ._encoding import Encoding
+from ._patterns import GPT2, PORTABLE
+from ._vocabularies import write_whole
+
+# Back from the spelling that `save_huggingface` writes.
+_USUAL = MappingProxyType({portable: usual for usual, portable in PORTABLE.items()})
+
+
+def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
+    """An encoding from a `tokenizer.json` whose model is byte-level byte pair encoding.
+
+    GPT-2, Llama 3, Qwen and most models of today have such a file. All added tokens become
+    special tokens. What a post-processor would add around a text (such as a token for its
+    beginning) is not added.
+
+    Args:
+        path: The file.
+        name: What to call the encoding; by default as the folder that holds the file.
+
+    Raises:
+        ArgumentError: The file cannot be read or is no such tokenizer; the text says where.
+
+    Example:
+        >>> enc = Encoding(
+        ...     "ab", pat_str=".+", mergeable_ranks={b"a": 0, b"b": 1, b"ab": 2},
+        ...     special_tokens={"<|end|>": 3},
+        ... )
+        >>> save_huggingface(enc, "tokenizer.json")
+        >>> load_huggingface("tokenizer.json").encode("abba<|end|>", allowed_special="all")
+        [2, 1, 0, 3]
+    """
+    path = Path(path)
+    file = _read(path)
+    model = _part(file, "model", dict, path)
+    if model.get("type", "BPE") != "BPE":
+        _refuse(path, f"its model is {model.get('type')!r}, expected 'BPE'")
+    if file.get("normalizer") is not None:
+        _refuse(path, "it has a normalizer, which hotgrid does not apply")
+    for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if model.get(option):
+            _refuse(path, f"its model has the option {option!r}, which hotgrid does not know")
+    specials = dict(_added_tokens(file, path))
+    ranks = _ranks(_part(model, "vocab", dict, path), specials, path)
+    pairs = list(_pairs(_part(model, "merges", list, path), ranks, path))
+    whole_first = bool(model.get("ignore_merges", False))
+    settings = {
+        "name": name or path.resolve().parent.name,
+        "pat_str": _pattern(file.get("pre_tokenizer"), path),
+        "mergeable_ranks": ranks,
+        "special_tokens": specials,
+    }
+    if whole_first and _ranks_say_it_all(ranks, pairs):
+        return Encoding(**settings)
+    return Encoding._from_merges(**settings, merges=(pairs, whole_first))
+
+
+def save_huggingface(encoding: Encoding, path: str | Path) -> None:
+    """Write an encoding as a `tokenizer.json` that HuggingFace's tokenizers can load.
+
+    Args:
+        encoding: What to write.
+        path: Where to; a file that is there is replaced.
+
+    Raises:
+        ArgumentError: The file cannot be written.
+
+    Example:
+        >>> ranks = {b"a": 0, b"b": 1}
+        >>> enc = Encoding("ab", pat_str=".", mergeable_ranks=ranks, special_tokens={})
+        >>> save_huggingface(enc, "tokenizer.json")
+        >>> json.loads(Path("tokenizer.json").read_text())["model"]["vocab"]
+        {'a': 0, 'b': 1}
+    """
+    ranks = encoding._mergeable_ranks
+    names = {rank: to_letters(token) for token, rank in ranks.items()}
+    pairs, whole_first = encoding._merges or (list(_splits(ranks)), True)
+    file = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": token,
+                "content": content,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+            for content, token in encoding._special_tokens.items()
+        ],
+        "normalizer": None,
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {
+                    "type": "Split",
+                    "pattern": {"Regex": PORTABLE.get(encoding._pat_str, encoding._pat_str)},
+                    "behavior": "Isolated",
+                    "invert": False,
+                },
+                _byte_level(),
+            ],
+        },
+        "post_processor": None,
+        "decoder": _byte_level(),
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": whole_first,
+            "vocab": {names[rank]: rank for rank in sorted(names)},
+            "merges": [[names[left], names[right]] for left, right, _ in pairs],
+        },
+    }
+    try:
+        write_whole(Path(path), json.dumps(file, ensure_ascii=False).encode())
+    except OSError as problem:
+        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
+
+
+def _byte_level() -> dict[str, Any]:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
+
+
+def _splits(ranks: Mapping[bytes, int]) -> Iterator[tuple[int, int, int]]:
+    """Every way to make a token of two, in the order of ranks."""
+    for token, rank in sorted(ranks.items(), key=lambda pair: pair[1]):
+        for at in range(1, len(token)):
+            left, right = ranks.get(token[:at]), ranks.get(token[at:])
+            if left is not None and right is not None:
+                yield left, right, rank
+
+
+def _ranks_say_it_all(ranks: Mapping[bytes, int], pairs: list[tuple[int, int, int]]) -> bool:
+    """Whether joining by ranks alone is the same as joining by this list of pairs."""
+    results = [result for _, _, result in pairs]
+    return results == sorted(results) and set(pairs) == set(_splits(ranks))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        file = json.loads(path.read_bytes())
+    except OSError as problem:
+        raise ArgumentError(f"cannot read `{path}`: {problem.strerror or problem}") from None
+    except (ValueError, RecursionError) as problem:
+        _refuse(path, f"it is not JSON ({problem})")
+    if not isinstance(file, dict):
+        _refuse(path, "it holds no object")
+    return file
+
+
+def _refuse(path: Path, why: str) -> NoReturn:
+    raise ArgumentError(f"`{path}` is no tokenizer that can be loaded: {why}")
+
+
+def _part(holder: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:
+    part = holder.get(key)
+    if not isinstance(part, kind):
+        _refuse(path, f"{key!r} must be of type {kind.__name__}, got {type(part).__name__}")
+    return part
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**32 - 1
+
+
+def _added_tokens(file: Mapping[str, Any], path: Path) -> Iterator[tuple[str, int]]:
+    for token in file.get("added_tokens") or []:
+        content = token.get("content") if isinstance(token, dict) else None
+        if not isinstance(content, str) or not _is_token(token.get("id")):
+            _refuse(path, f"an added token must have a 'content' and an 'id', got {token!r}")
+        for option in ("single_word", "lstrip", "rstrip"):
+            if token.get(option):
+                _refuse(path, f"the added token {content!r} asks for {option!r}")
+        yield content, token["id"]
+
+
+def _ranks(
+    vocabulary: Mapping[str, Any], specials: Mapping[str, int], path: Path
+) -> dict[bytes, int]:
+    ranks: dict[bytes, int] = {}
+    for text, rank in vocabulary.items():
+        if not _is_token(rank):
+            _refuse(path, f"the token {text!r} has the number {rank!r}")
+        if specials.get(text) == rank:
+            continue
+        try:
+            ranks[to_bytes(text)] = rank
+        except KeyError as problem:
+            _refuse(path, f"the token {text!r} has {problem}, which stands for no byte")
+    return ranks
+
+
+def _pairs(
+    merges: list[Any], ranks: Mapping[bytes, int], path: Path
+) -> Iterator[tuple[int, int, int]]:
+    known = dict(zip(letters(), range(256), strict=True))
+    for place, merge in enumerate(merges):
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        try:
+            left, right = (bytes([known[letter] for letter in part]) for part in pair)
+            yield ranks[left], ranks[right], ranks[left + right]
+        except (KeyError, TypeError, ValueError):
+            _refuse(path, f"merge {place} is {merge!r}, which is no pair of tokens")
+
+
+def _pattern(pre_tokenizer: Any, path: Path) -> str:
+    """The pattern of a byte-level pre-tokenizer, alone or behind a split by a pattern."""
+    found: str | None = None
+    steps = pre_tokenizer if isinstance(pre_tokenizer, dict) else {}
+    parts = steps.get("pretokenizers", [steps])
+    for part in parts if isinstance(parts, list) else []:
+        match part:
+            case {
+                "type": "Split",
+                "pattern": {"Regex": str(pattern)},
+                "behavior": "Isolated",
+            } if found is None and not part.get("invert"):
+                found = pattern
+            case {"type": "ByteLevel"} if not part.get("add_prefix_space"):
+                if part.get("use_regex", True):
+                    if found is not None:
+                        break
+                    found = GPT2
+                if found is not None and part is parts[-1]:
+                    return _USUAL.get(found, found)
+            case _:
+                break
+    _refuse(
+        path,
+        "its pre-tokenizer must be 'ByteLevel' without a space ahead, alone or behind one "
+        f"'Split' by a pattern; got {json.dumps(pre_tokenizer)[:200]}",
+    )

@@ -1,0 +1,64 @@
+"""Texts by any regular expression: slower, through the `regex` library, same answers."""
+
+from typing import Any
+
+from hotgrid.errors import ArgumentError
+
+from ._patterns import splitter
+
+
+class RegexPieces:
+    """Encodes texts like `BytePairs` of the native core, for patterns without a lexer."""
+
+    def __init__(self, core: Any, pattern: str) -> None:
+        self.core = core
+        self.pattern = pattern
+        self.split = splitter(pattern)
+
+    def encode(self, text: str, allowed: Any) -> list[int]:
+        """The tokens of a text."""
+        if not isinstance(text, str):
+            raise TypeError(f"expected a text (str), got {type(text).__name__}")
+        if allowed is None:
+            return self.core.encode_pieces(self.split(text), as_array=False)
+        tokens: list[int] = []
+        for stretch, special in allowed.segments(text):
+            tokens += self.core.encode_pieces(self.split(stretch), as_array=False)
+            if special is not None:
+                tokens.append(special)
+        return tokens
+
+    def encode_array(self, text: str, allowed: Any) -> Any:
+        """The tokens of a text as an array that cannot be written to."""
+        import numpy as np
+
+        tokens = np.array(self.encode(text, allowed), dtype=np.uint32)
+        tokens.flags.writeable = False
+        return tokens
+
+    def encode_batch(self, texts: list[str], allowed: Any, threads: int) -> list[list[int]]:
+        """The tokens of each text; on one thread, as the `regex` library keeps the lock."""
+        del threads
+        return [self.encode(text, allowed) for text in texts]
+
+    def encode_flat(self, texts: list[str], allowed: Any, threads: int) -> tuple[Any, Any]:
+        """The tokens of all texts, and where each begins."""
+        import numpy as np
+
+        rows = self.encode_batch(texts, allowed, threads)
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        return np.array([token for row in rows for token in row], dtype=np.uint32), offsets
+
+    def count(self, text: str, allowed: Any, limit: int) -> int:
+        """How many tokens a text has."""
+        del limit
+        return len(self.encode(text, allowed))
+
+    def encode_prefix(self, text: bytes, allowed: Any, keep: int) -> tuple[Any, int]:
+        """Refused: nothing is known about where such a pattern may be cut."""
+        del text, allowed, keep
+        raise ArgumentError(
+            f"texts cannot be encoded in parts by the pattern {self.pattern!r}: only patterns "
+            "with a lexer of their own can; encode the whole text with `encode`"
+        )

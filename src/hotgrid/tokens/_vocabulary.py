@@ -1,0 +1,242 @@
+"""What an encoding is made of, what it knows about its tokens, and how they become text."""
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeAlias
+
+from hotgrid import _native
+from hotgrid.errors import ArgumentError
+
+from . import _streams
+from ._patterns import LEXERS
+from ._regex_pieces import RegexPieces
+from ._specials import SpecialTokens
+
+# Ranks of the left, the right and the joined token, best first; whether whole pieces win.
+Merges: TypeAlias = tuple[list[tuple[int, int, int]], bool]
+
+
+class Vocabulary:
+    """The half of `Encoding` that reads no text: made, decoded, copied."""
+
+    name: str
+    """What it is called."""
+    max_token_value: int
+    """The highest token."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: dict[bytes, int],
+        special_tokens: dict[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        if not mergeable_ranks:
+            raise ArgumentError("`mergeable_ranks` is empty; a vocabulary needs a token")
+        if min(mergeable_ranks.values()) < 0 or min(special_tokens.values(), default=0) < 0:
+            raise OverflowError("ranks must be in the range 0 to 4294967294")
+        try:
+            core = _native.core().BytePairs.from_ranks(
+                mergeable_ranks, special_tokens, LEXERS.get(pat_str)
+            )
+        except ValueError as problem:
+            raise ArgumentError(f"`mergeable_ranks` of {name!r}: {problem}") from None
+        self._take(name, core, pat_str, special_tokens)
+        self._mergeable_ranks = mergeable_ranks
+        count = len(mergeable_ranks) + len(special_tokens)
+        if explicit_n_vocab and not count == self.n_vocab == explicit_n_vocab:
+            raise AssertionError(
+                f"`explicit_n_vocab` is {explicit_n_vocab}, but {name!r} has {count} tokens "
+                f"and the highest is {self.max_token_value}"
+            )
+
+    def _take(self, name: str, core: Any, pat_str: str, special_tokens: dict[str, int]) -> None:
+        self.name = name
+        self.max_token_value = max(core.highest, *special_tokens.values(), 0)
+        self._pat_str = pat_str
+        self._core = core
+        self._special_tokens = special_tokens
+        self._texts = core if pat_str in LEXERS else RegexPieces(core, pat_str)
+        self._specials = SpecialTokens(special_tokens)
+        # Made by `get_encoding`: copies are asked for there by name.
+        self._registered = False
+        # Where a list of pairs says what joins: see `load_huggingface`.
+        self._merges: Merges | None = None
+
+    @classmethod
+    def _from_core(
+        cls, name: str, core: Any, *, pat_str: str, special_tokens: dict[str, int]
+    ) -> Self:
+        """An encoding around a `BytePairs` of the native core."""
+        made = cls.__new__(cls)
+        made._take(name, core, pat_str, special_tokens)
+        return made
+
+    @classmethod
+    def from_rank_file(
+        cls, name: str, file: bytes, *, pat_str: str, special_tokens: dict[str, int]
+    ) -> Self:
+        """An encoding from the bytes of a `.tiktoken` file; much faster than from a dict.
+
+        Raises:
+            ArgumentError: A line is not a token and a rank, or the pattern cannot be used.
+        """
+        try:
+            core = _native.core().BytePairs.from_rank_file(
+                file, special_tokens, LEXERS.get(pat_str)
+            )
+        except ValueError as problem:
+            raise ArgumentError(f"the ranks of {name!r} cannot be read: {problem}") from None
+        return cls._from_core(name, core, pat_str=pat_str, special_tokens=special_tokens)
+
+    @classmethod
+    def _from_merges(
+        cls,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: dict[bytes, int],
+        special_tokens: dict[str, int],
+        merges: Merges,
+    ) -> Self:
+        """An encoding where a list of pairs says what joins, as HuggingFace's tokenizers do.
+
+        Raises:
+            ArgumentError: The ranks, the merges or the pattern cannot be used.
+        """
+        try:
+            core = _native.core().BytePairs.from_merges(
+                mergeable_ranks, *merges, special_tokens, LEXERS.get(pat_str)
+            )
+        except ValueError as problem:
+            raise ArgumentError(f"the vocabulary of {name!r}: {problem}") from None
+        made = cls._from_core(name, core, pat_str=pat_str, special_tokens=special_tokens)
+        made._merges = merges
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of tokens.
+
+        Raises:
+            KeyError: One is no token.
+            OverflowError: One is negative or needs more than 32 bits.
+        """
+        return self._core.decode(tokens)
+
+    def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
+        """The text of tokens; what is no UTF-8 is treated as `bytes.decode` would."""
+        return self._core.decode(tokens).decode("utf-8", errors=errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """The bytes of one token, special or not.
+
+        Raises:
+            KeyError: It is no token.
+        """
+        try:
+            return self._core.decode([token])
+        except KeyError:
+            raise KeyError(str(token)) from None
+
+    def decode_tokens_bytes(self, tokens: Iterable[int]) -> list[bytes]:
+        """The bytes of each token."""
+        return [self.decode_single_token_bytes(token) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
+        """The text of tokens, and the character each token starts in.
+
+        Raises:
+            UnicodeDecodeError: The bytes are not UTF-8.
+        """
+        return self.decode(tokens, errors="strict"), self._core.offsets(tokens, in_bytes=False)
+
+    def decode_batch(
+        self,
+        batch: Iterable[Sequence[int]],
+        *,
+        errors: str = "replace",
+        num_threads: int = 8,
+    ) -> list[str]:
+        """The texts of many sequences of tokens."""
+        positive(num_threads)
+        return [self.decode(tokens, errors) for tokens in batch]
+
+    def decode_bytes_batch(
+        self, batch: Iterable[Sequence[int]], *, num_threads: int = 8
+    ) -> list[bytes]:
+        """The bytes of many sequences of tokens."""
+        positive(num_threads)
+        return [self.decode_bytes(tokens) for tokens in batch]
+
+    def decode_stream(self, tokens: Iterable[int], errors: str = "replace") -> Iterator[str]:
+        """The text of tokens as they come, never with half a character."""
+        return _streams.decode(self.decode_single_token_bytes, tokens, errors)
+
+    def token_byte_values(self) -> list[bytes]:
+        """All tokens that are not special, as bytes, sorted."""
+        return list(self._sorted_tokens)
+
+    @property
+    def eot_token(self) -> int:
+        """The number of `<|endoftext|>`."""
+        return self._special_tokens["<|endoftext|>"]
+
+    @property
+    def special_tokens_set(self) -> set[str]:
+        """The special tokens."""
+        return set(self._special_tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether a number is that of a special token."""
+        if not isinstance(token, int):
+            raise AssertionError(f"`token` must be an int, got {token!r}")
+        return token in self._special_values
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the highest token."""
+        return self.max_token_value + 1
+
+    @functools.cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        return self._core.ranks()
+
+    @functools.cached_property
+    def _sorted_tokens(self) -> list[bytes]:
+        return sorted(self._mergeable_ranks)
+
+    @functools.cached_property
+    def _special_values(self) -> set[int]:
+        return set(self._special_tokens.values())
+
+    def __getstate__(self) -> object:
+        if self._registered:
+            return self.name
+        state = {
+            "name": self.name,
+            "pat_str": self._pat_str,
+            "mergeable_ranks": self._mergeable_ranks,
+            "special_tokens": self._special_tokens,
+        }
+        return state if self._merges is None else state | {"merges": self._merges}
+
+    def __setstate__(self, value: Any) -> None:
+        if isinstance(value, str):
+            from ._registry import get_encoding
+
+            self.__dict__ = dict(vars(get_encoding(value)))
+        elif "merges" in value:
+            self.__dict__ = vars(type(self)._from_merges(**value))
+        else:
+            self.__init__(**value)
+
+
+def positive(threads: int) -> None:
+    """Refuse a number of threads that is none."""
+    if threads < 1:
+        raise ArgumentError(f"`num_threads` must be at least 1, got {threads}")

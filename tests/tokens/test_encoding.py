@@ -1,0 +1,275 @@
+"""The interface: same answers and same exceptions as tiktoken, and what it lacks."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tiktoken
+
+from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.tokens import (
+    Encoding,
+    encoding_for_model,
+    encoding_name_for_model,
+    get_encoding,
+    list_encoding_names,
+)
+from hotgrid.tokens._models import MODELS, PREFIXES
+
+from .test_equality import both
+
+BYTES = {bytes([value]): value for value in range(256)}
+END = "<|endoftext|>"
+
+CALLS = {
+    "encode None": lambda e: e.encode(None),
+    "encode bytes": lambda e: e.encode(b"a"),
+    "encode int": lambda e: e.encode_ordinary(5),
+    "encode list": lambda e: e.encode_ordinary(["a"]),
+    "allowed is a list": lambda e: e.encode(END, allowed_special=[END]),
+    "allowed is another str": lambda e: e.encode("a", allowed_special="none"),
+    "allowed is frozen": lambda e: e.encode(f"a{END}", allowed_special=frozenset([END])),
+    "disallowed is a str": lambda e: e.encode("hello", disallowed_special="l"),
+    "disallowed is any string": lambda e: e.encode("hello", disallowed_special={"ell"}),
+    "disallowed is the empty string": lambda e: e.encode("hello", disallowed_special={""}),
+    "disallowed wins": lambda e: e.encode(END, allowed_special="all", disallowed_special={END}),
+    "numpy surrogate": lambda e: e.encode_to_numpy("\ud800"),
+    "numpy None": lambda e: e.encode_to_numpy(None),
+    "numpy is read-only": lambda e: e.encode_to_numpy("hi").flags.writeable,
+    "numpy of nothing": lambda e: (
+        e.encode_to_numpy("").dtype.name,
+        e.encode_to_numpy("").shape,
+    ),
+    "unstable surrogate": lambda e: e.encode_with_unstable("\ud800"),
+    "unstable nothing": lambda e: e.encode_with_unstable(""),
+    "unstable special": lambda e: e.encode_with_unstable(f"a{END}", allowed_special="all"),
+    "unstable behind special": lambda e: e.encode_with_unstable(
+        f"{END}Zq\x01", allowed_special="all"
+    )[0],
+    "batch of a str": lambda e: e.encode_batch("ab"),
+    "batch of a generator": lambda e: e.encode_batch(text for text in ("a", "b")),
+    "batch of None": lambda e: e.encode_batch([None]),
+    "batch without threads": lambda e: e.encode_batch(["a"], num_threads=0),
+    "batch of bytes": lambda e: e.encode_ordinary_batch([b"a"]),
+    "batch of surrogates": lambda e: e.encode_batch(["a", "\ud800", "\ud83d\udc4d"]),
+    "batch of nothing": lambda e: e.encode_batch([]),
+    "batch disallowed": lambda e: e.encode_batch(["a", END]),
+    "single token": lambda e: e.encode_single_token("hello"),
+    "single bytes": lambda e: e.encode_single_token(b"\xff"),
+    "single special": lambda e: e.encode_single_token(END),
+    "single of two": lambda e: e.encode_single_token("hello there"),
+    "single empty": lambda e: e.encode_single_token(""),
+    "single int": lambda e: e.encode_single_token(5),
+    "single bytearray": lambda e: e.encode_single_token(bytearray(b"a")),
+    "single surrogate": lambda e: e.encode_single_token("\ud800"),
+    "piece": lambda e: e._encode_single_piece("helloqqqq"),
+    "decode float": lambda e: e.decode([1.5]),
+    "decode negative": lambda e: e.decode([-1]),
+    "decode 2**32": lambda e: e.decode([2**32]),
+    "decode 2**70": lambda e: e.decode([2**70]),
+    "decode a hole": lambda e: e.decode([100256]),
+    "decode beyond": lambda e: e.decode([4_000_000_000]),
+    "decode str": lambda e: e.decode("abc"),
+    "decode bytes": lambda e: e.decode(b"ab"),
+    "decode set": lambda e: e.decode({1, 2}),
+    "decode dict": lambda e: e.decode({1: 2}),
+    "decode iterator": lambda e: e.decode(iter([1])),
+    "decode None": lambda e: e.decode(None),
+    "decode [None]": lambda e: e.decode([None]),
+    "decode nested": lambda e: e.decode([[1]]),
+    "decode tuple": lambda e: e.decode((1, 2)),
+    "decode bool": lambda e: e.decode([True]),
+    "decode range": lambda e: e.decode(range(3)),
+    "decode int64": lambda e: e.decode(np.array([9906, 1917])),
+    "decode uint32": lambda e: e.decode(np.array([9906, 1917], dtype=np.uint32)),
+    "decode int8": lambda e: e.decode(np.array([99, 17], dtype=np.int8)),
+    "decode every other": lambda e: e.decode(np.arange(20)[::2]),
+    "decode negative array": lambda e: e.decode(np.array([-1])),
+    "decode huge array": lambda e: e.decode(np.array([2**40])),
+    "decode float array": lambda e: e.decode(np.array([1.5])),
+    "decode a scalar": lambda e: e.decode([np.int64(5)]),
+    "decode half a character": lambda e: e.decode([160]),
+    "decode strictly": lambda e: e.decode([160], errors="strict"),
+    "decode nothing": lambda e: (e.decode([]), e.decode_bytes([])),
+    "decode one negative": lambda e: e.decode_single_token_bytes(-1),
+    "decode one hole": lambda e: e.decode_single_token_bytes(100256),
+    "decode one float": lambda e: e.decode_single_token_bytes(1.0),
+    "decode one str": lambda e: e.decode_single_token_bytes("a"),
+    "decode each of a hole": lambda e: e.decode_tokens_bytes([100256]),
+    "decode each of an iterator": lambda e: e.decode_tokens_bytes(iter([1, 2])),
+    "decode each of an array": lambda e: e.decode_tokens_bytes(np.array([1, 2])),
+    "offsets of nothing": lambda e: e.decode_with_offsets([]),
+    "offsets of half a character": lambda e: e.decode_with_offsets([160]),
+    "decode batch": lambda e: e.decode_batch([[1], [2, 3], []]),
+    "decode batch of a hole": lambda e: e.decode_batch([[100256]]),
+    "decode bytes batch": lambda e: e.decode_bytes_batch(((1,), (2, 3))),
+    "decode batch without threads": lambda e: e.decode_batch([[1]], num_threads=0),
+    "is special": lambda e: (e.is_special_token(100257), e.is_special_token(1)),
+    "is special str": lambda e: e.is_special_token("a"),
+}
+
+
+def outcome(call, encoding):
+    try:
+        return call(encoding)
+    except Exception as problem:  # noqa: BLE001
+        return problem
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_answers_and_exceptions_are_those_of_tiktoken(name: str):
+    ours, theirs = (outcome(CALLS[name], encoding) for encoding in both("cl100k_base"))
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, type(theirs)), ours
+        if isinstance(theirs, KeyError):
+            assert str(ours) == str(theirs)
+    else:
+        assert ours == theirs
+
+
+def test_the_two_names_of_a_token_of_harmony():
+    ours, theirs = both("o200k_harmony")
+    assert ours.decode([200018]) == theirs.decode([200018]) == "<|endofprompt|>"
+
+
+def test_special_tokens_that_are_refused_tell_the_ways_out():
+    encoding, _ = both("cl100k_base")
+    with pytest.raises(ArgumentError) as refusal:
+        encoding.encode(f"a{END}")
+    text = str(refusal.value)
+    for words in (
+        repr(END),
+        "allowed_special={",
+        "special_tokens_set - {",
+        "disallowed_special=()",
+    ):
+        assert words in text
+
+
+def test_of_several_special_tokens_at_one_place_the_longest_counts():
+    encoding = Encoding(
+        "x",
+        pat_str=".",
+        mergeable_ranks=BYTES,
+        special_tokens={"<a": 300, "<a>": 301, "é": 302},
+    )
+    assert encoding.encode("<a>é", allowed_special="all") == [301, 302]
+    assert encoding.encode("<a>", allowed_special={"<a"}, disallowed_special=()) == [
+        300,
+        ord(">"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"mergeable_ranks": {}}, ValueError, "is empty"),
+        ({"mergeable_ranks": {b"a": 0, b"b": 0}}, HotgridError, "two tokens have the rank 0"),
+        ({"mergeable_ranks": {b"a": 0, b"": 1}}, HotgridError, "token 1 is empty"),
+        ({"mergeable_ranks": {b"a": -1}}, OverflowError, "range"),
+        ({"mergeable_ranks": {b"a": 2**32 - 1}}, HotgridError, "4294967295"),
+        ({"pat_str": "("}, ValueError, "is not a pattern"),
+        ({"explicit_n_vocab": 3}, AssertionError, "256 tokens"),
+    ],
+)
+def test_what_cannot_be_an_encoding(settings: dict, error: type, words: str):
+    given = {"pat_str": ".", "mergeable_ranks": BYTES, "special_tokens": {}} | settings
+    with pytest.raises(error, match=words):
+        Encoding("x", **given)
+
+
+def test_an_explicit_count_that_is_right():
+    encoding = Encoding(
+        "x",
+        pat_str=".",
+        mergeable_ranks=BYTES,
+        special_tokens={"<e>": 256},
+        explicit_n_vocab=257,
+    )
+    assert encoding.n_vocab == 257
+
+
+def test_a_byte_that_is_no_token_is_named():
+    encoding = Encoding("x", pat_str=".+", mergeable_ranks={b"a": 0}, special_tokens={})
+    assert encoding.encode("aa") == [0, 0]
+    with pytest.raises(ArgumentError, match="byte 0x62"):
+        encoding.encode("ab")
+
+
+def test_text_that_the_pattern_leaves_out_is_left_out():
+    ranks = {b"a": 0, b"b": 1}
+    ours = Encoding("x", pat_str="b", mergeable_ranks=ranks, special_tokens={})
+    theirs = tiktoken.Encoding("x", pat_str="b", mergeable_ranks=ranks, special_tokens={})
+    assert ours.encode("aba") == theirs.encode("aba") == [1]
+
+
+def test_copies_by_name_and_by_value():
+    known = get_encoding("cl100k_base")
+    by_name = pickle.loads(pickle.dumps(known))
+    assert len(pickle.dumps(known)) < 200
+    assert by_name.encode("Hello world") == known.encode("Hello world")
+    own = Encoding("x", pat_str=r"\w+|\W", mergeable_ranks=BYTES, special_tokens={"<e>": 256})
+    by_value = pickle.loads(pickle.dumps(own))
+    assert by_value.encode("hé <e>", allowed_special="all") == own.encode(
+        "hé <e>", allowed_special="all"
+    )
+    assert repr(by_value) == "<Encoding 'x'>"
+
+
+def test_models():
+    for name in (*MODELS, *(prefix + "x" for prefix, _ in PREFIXES)):
+        assert encoding_name_for_model(name) == tiktoken.encoding_name_for_model(name)
+    assert encoding_for_model("gpt-4o") is get_encoding("o200k_base")
+    with pytest.raises(KeyError, match="Did you mean 'gpt-4o'"):
+        encoding_for_model("gtp-4o")
+
+
+def test_names():
+    assert list_encoding_names()[-1] == "o200k_harmony"
+    with pytest.raises(ValueError, match="did you mean 'o200k_base'"):
+        get_encoding("o200k_bas")
+    with pytest.raises(ValueError, match="must be a str, got 3"):
+        get_encoding(3)
+    assert get_encoding("cl100k_base") is get_encoding("cl100k_base")
+
+
+def test_offsets():
+    encoding, _ = both("cl100k_base")
+    text = "héllo 中文👍 <|endoftext|>!"
+    tokens, chars = encoding.encode_with_offsets(text, allowed_special="all")
+    assert tokens == encoding.encode(text, allowed_special="all")
+    assert chars == encoding.decode_with_offsets(tokens)[1]
+    _, places = encoding.encode_with_offsets(text, unit="byte", allowed_special="all")
+    data = text.encode()
+    pieces = [data[a:b] for a, b in zip(places, [*places[1:], len(data)], strict=True)]
+    assert pieces == encoding.decode_tokens_bytes(tokens)
+    with pytest.raises(ArgumentError, match="`unit` must be 'char' or 'byte', got 'word'"):
+        encoding.encode_with_offsets("a", unit="word")
+
+
+def test_counting_up_to_a_limit():
+    encoding, _ = both("cl100k_base")
+    text = "one two three " * 1000
+    count = len(encoding.encode(text))
+    assert encoding.count(text) == count
+    assert encoding.count_till_limit(text, count) == count
+    assert encoding.count_till_limit(text, count - 1) is None
+    assert encoding.count_till_limit("", 0) == 0
+    assert encoding.count("\ud800") == 1
+    with pytest.raises(ArgumentError, match="must not be negative"):
+        encoding.count_till_limit("a", -1)
+
+
+def test_numpy_comes_only_with_an_array():
+    program = (
+        "import sys; from hotgrid.tokens import Encoding; "
+        "e = Encoding('x', pat_str='.', mergeable_ranks={b'a': 0}, special_tokens={}); "
+        "assert e.encode('aa') == [0, 0] and e.decode([0]) == 'a' and e.count('a') == 1; "
+        "assert not {'numpy', 'torch'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,176 @@
+"""`tokenizer.json` of HuggingFace."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from hotgrid.errors import ArgumentError
+from hotgrid.tokens import Encoding, load_huggingface, save_huggingface, save_tiktoken
+from hotgrid.tokens._byte_letters import letters, to_bytes, to_letters
+from hotgrid.tokens._patterns import GPT2, LLAMA3
+from hotgrid.tokens._twin import merge_pairs
+
+from .test_equality import both
+from .test_lexer_proof import BYTES
+from .test_merging import pieces, vocabularies
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+
+
+def tokenizer(**changes) -> dict:
+    """A small file as such tokenizers are published."""
+    vocabulary = {letter: rank for rank, letter in enumerate(sorted(letters()))}
+    model = {
+        "type": "BPE",
+        "vocab": vocabulary | {"he": 256, "ll": 257, "hell": 258, "Ġw": 259, "<|e|>": 260},
+        "merges": ["h e", "l l", "he ll", "Ġ w"],
+    }
+    added = [{"id": 260, "content": "<|e|>", "special": True, "lstrip": False}]
+    return {
+        "added_tokens": added,
+        "normalizer": None,
+        "pre_tokenizer": BYTE_LEVEL,
+        "model": model | changes.pop("model", {}),
+    } | changes
+
+
+def written(file: object, folder: Path) -> Path:
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(file))
+    return path
+
+
+def test_letters_stand_for_bytes():
+    assert len(set(letters())) == 256
+    assert to_letters(b" \n\xc3\xa9a") == "ĠĊÃ©a"
+    assert all(to_bytes(to_letters(bytes([value]))) == bytes([value]) for value in range(256))
+
+
+def test_a_small_tokenizer(tmp_path: Path):
+    encoding = load_huggingface(written(tokenizer(), tmp_path))
+    assert encoding.name == tmp_path.name
+    assert encoding._pat_str == GPT2
+    assert encoding.special_tokens_set == {"<|e|>"}
+    assert encoding.encode("hello w<|e|>", allowed_special="all")[0] == 258
+    assert encoding.decode(encoding.encode("hello wörld")) == "hello wörld"
+    copy = pickle.loads(pickle.dumps(encoding))
+    assert copy.encode("hello w") == encoding.encode("hello w")
+    with pytest.raises(ArgumentError, match="joins by a list of pairs"):
+        save_tiktoken(encoding, tmp_path / "x.tiktoken")
+
+
+def test_a_pair_joins_only_if_the_file_says_so(tmp_path: Path):
+    """`hell` is a token of its own and of `he` + `ll`, but not of `h` + `ell`."""
+    model = {"merges": ["h e", "l l", ["he", "ll"]], "ignore_merges": True}
+    encoding = load_huggingface(written(tokenizer(model=model), tmp_path))
+    assert encoding.encode("hell") == [258]
+    assert encoding.encode("whell")[1:] == [258]
+    model = {"merges": ["h e", "l l"]}
+    assert load_huggingface(written(tokenizer(model=model), tmp_path)).encode("hell") == [
+        256,
+        257,
+    ]
+    model |= {"ignore_merges": True}
+    assert load_huggingface(written(tokenizer(model=model), tmp_path)).encode("hell") == [258]
+
+
+def test_a_pattern_of_its_own(tmp_path: Path):
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": LLAMA3},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    steps = [split, BYTE_LEVEL | {"use_regex": False}]
+    file = tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": steps})
+    assert load_huggingface(written(file, tmp_path))._pat_str == LLAMA3
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
+def test_published_encodings_come_back_as_they_were(name: str, tmp_path: Path):
+    encoding, _ = both(name)
+    save_huggingface(encoding, tmp_path / "tokenizer.json")
+    loaded = load_huggingface(tmp_path / "tokenizer.json", name=name)
+    assert loaded._merges is None  # ranks say it all
+    assert loaded._mergeable_ranks == encoding._mergeable_ranks
+    assert loaded._special_tokens == encoding._special_tokens
+    assert loaded._pat_str == encoding._pat_str
+
+
+@given(ranks=vocabularies(), data=st.data())
+def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "tokenizer.json"
+    splits = [
+        (token[:at], token[at:])
+        for token in ranks
+        for at in range(1, len(token))
+        if token[:at] in ranks and token[at:] in ranks
+    ]
+    merges = data.draw(st.permutations(splits))
+    by_rank = [(ranks[left], ranks[right], ranks[left + right]) for left, right in merges]
+    settings = {"pat_str": r"(?s:.+)", "special_tokens": {"<s>": 9_000_000}}
+    whole_first = data.draw(st.booleans())
+    made = Encoding._from_merges(
+        "x", mergeable_ranks=ranks, merges=(by_rank, whole_first), **settings
+    )
+    save_huggingface(made, path)
+    loaded = load_huggingface(path)
+    piece = data.draw(pieces)
+    assert loaded.encode(piece) == made.encode(piece)
+    if not whole_first:
+        assert loaded.encode(piece) == merge_pairs(piece.encode(), ranks, merges)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ([], "it holds no object"),
+        ({}, "'model' must be of type dict, got NoneType"),
+        (tokenizer(model={"type": "WordPiece"}), "its model is 'WordPiece'"),
+        (tokenizer(model={"vocab": []}), "'vocab' must be of type dict, got list"),
+        (tokenizer(model={"merges": None}), "'merges' must be of type list, got NoneType"),
+        (tokenizer(model={"merges": ["h z e"]}), "merge 0 is 'h z e', which is no pair"),
+        (tokenizer(model={"merges": [5]}), "merge 0 is 5, which is no pair"),
+        (tokenizer(model={"vocab": {"a": -1}}), "the token 'a' has the number -1"),
+        (tokenizer(model={"vocab": {"a": True}}), "the token 'a' has the number True"),
+        (tokenizer(model={"vocab": {"中": 1}, "merges": []}), "stands for no byte"),
+        (
+            tokenizer(model={"vocab": {"a": 1, "b": 1}, "merges": []}),
+            "two tokens have the rank 1",
+        ),
+        (tokenizer(model={"dropout": 0.1}), "the option 'dropout'"),
+        (tokenizer(normalizer={"type": "NFC"}), "it has a normalizer"),
+        (tokenizer(pre_tokenizer=None), "its pre-tokenizer must be 'ByteLevel'"),
+        (
+            tokenizer(pre_tokenizer=BYTE_LEVEL | {"add_prefix_space": True}),
+            "pre-tokenizer must be",
+        ),
+        (tokenizer(pre_tokenizer={"type": "Metaspace"}), 'got {"type": "Metaspace"}'),
+        (tokenizer(added_tokens=[{"content": "a"}]), "must have a 'content' and an 'id'"),
+        (
+            tokenizer(added_tokens=[{"content": "a", "id": 1, "lstrip": True}]),
+            "asks for 'lstrip'",
+        ),
+    ],
+)
+def test_files_that_cannot_be_loaded(file: object, words: str, tmp_path: Path):
+    with pytest.raises(ArgumentError) as refusal:
+        load_huggingface(written(file, tmp_path))
+    assert words in str(refusal.value)
+
+
+def test_what_is_no_json(tmp_path: Path):
+    path = tmp_path / "tokenizer.json"
+    for text in ("{", "\xff", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(ArgumentError, match="it is not JSON"):
+            load_huggingface(path)
+    with pytest.raises(ArgumentError, match="cannot read"):
+        load_huggingface(tmp_path / "nowhere.json")
+
+
+def test_all_bytes_are_there():
+    assert len(BYTES) == 256
