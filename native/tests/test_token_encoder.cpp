@@ -1,3 +1,5 @@
+#include <bit>
+#include <cstring>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -217,4 +219,38 @@ TEST(specials_are_found_leftmost_and_longest) {
     CHECK(!specials.find(samples::bytes(text), 0, 5, found));
     CHECK(!Specials({}).find(samples::bytes(text), 0, text.size(), found));
     CHECK(specials.longest() == 4);
+}
+
+// Keys of 15 bytes with one hash: any upper half, and the lower one that makes up for it.
+TEST(tokens_made_to_meet_are_refused) {
+    std::vector<std::string> made;
+    for (std::uint64_t i = 0; i < most_met + 2; ++i) {
+        const std::uint64_t high = std::uint64_t{15} << 56 | i;
+        const std::uint64_t low = 0x5555'5555'5555'5555 ^ std::rotl(high, 23);
+        std::string bytes(16, '\0');
+        std::memcpy(bytes.data(), &low, 8);
+        std::memcpy(bytes.data() + 8, &high, 8);
+        made.push_back(bytes.substr(0, 15));
+    }
+    const auto vocabulary_of = [&](std::size_t count) {
+        std::vector<Token> tokens;
+        for (std::size_t i = 0; i < count; ++i) tokens.push_back({made[i], Rank(i)});
+        return Vocabulary(std::move(tokens)).size();
+    };
+    CHECK(vocabulary_of(most_met) == most_met);
+    CHECK(refusal([&] { vocabulary_of(most_met + 2); }).find("same hash") != std::string::npos);
+}
+
+// The same in a text: pieces that meet cost a bounded search, and are still encoded right.
+TEST(long_pieces_made_to_meet_are_not_lost) {
+    WordCache cache;
+    std::vector<std::string> pieces;
+    for (unsigned i = 0; i < 20'000; ++i)
+        pieces.push_back("piece " + std::to_string(i) + "..........");
+    for (unsigned i = 0; i < pieces.size(); ++i) {
+        const Rank token = i;
+        cache.insert_long(samples::bytes(pieces[i]), pieces[i].size(), 42, {&token, 1});
+        const auto found = cache.find_long(samples::bytes(pieces[i]), pieces[i].size(), 42);
+        CHECK(found.size() == 1 && found[0] == token);
+    }
 }

@@ -306,24 +306,31 @@ MergeTable::MergeTable(std::vector<Merge> merges, const Vocabulary& vocabulary)
         const Merge& merge = merges_[i];
         if (merge.left >= symbols || merge.right >= symbols || merge.result >= symbols)
             throw std::invalid_argument("merge " + std::to_string(i) + " names no token");
-        std::uint32_t& slot = slots_[slot_of(merge.left, merge.right)];
+        const std::size_t slot = slot_of(merge.left, merge.right);
+        if (slot == slots_.size())
+            throw std::invalid_argument("merge " + std::to_string(i) + " is one of more than " +
+                                        std::to_string(most_met) +
+                                        " with the same hash: it was made so");
         // HuggingFace keeps the last of several.
-        slot = std::uint32_t(i);
+        slots_[slot] = std::uint32_t(i);
     }
 }
 
 std::size_t MergeTable::slot_of(Symbol left, Symbol right) const {
     std::uint64_t hash = (std::uint64_t(left) << 32 | right) * 0x9E3779B97F4A7C15;
     hash ^= hash >> 32;
-    std::size_t slot = hash & mask_;
-    while (slots_[slot] != none &&
-           (merges_[slots_[slot]].left != left || merges_[slots_[slot]].right != right))
-        slot = (slot + 1) & mask_;
-    return slot;
+    for (std::size_t met = 0; met <= most_met; ++met) {
+        const std::size_t slot = (hash + met) & mask_;
+        const std::uint32_t here = slots_[slot];
+        if (here == none || (merges_[here].left == left && merges_[here].right == right))
+            return slot;
+    }
+    return slots_.size();
 }
 
 std::uint32_t MergeTable::find(Symbol left, Symbol right) const {
-    return slots_[slot_of(left, right)];
+    const std::size_t slot = slot_of(left, right);
+    return slot < slots_.size() ? slots_[slot] : none;
 }
 
 void Merger::merge(const Byte* piece, std::size_t size, const Byte* end,

@@ -27,6 +27,7 @@ public:
     Symbol result(std::uint32_t priority) const { return merges_[priority].result; }
 
 private:
+    // Where a pair is or would be; slots_.size() where too many have met.
     std::size_t slot_of(Symbol left, Symbol right) const;
     std::vector<Merge> merges_;
     std::vector<std::uint32_t> slots_;

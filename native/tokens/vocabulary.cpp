@@ -110,9 +110,13 @@ void Vocabulary::insert(std::uint64_t hash, Symbol symbol) {
     filter_[hash >> filter_shift_] |= std::uint64_t{1} << (hash >> (filter_shift_ - 6) & 63);
     const unsigned tag_bit = symbol_bits_ + 1;
     const std::uint32_t tag = std::uint32_t(hash >> tag_shift) >> tag_bit << tag_bit;
-    std::size_t slot = hash >> shift_;
-    for (; slots_[slot] != free_slot; slot = (slot + 1) & mask_)
+    std::size_t slot = hash >> shift_, met = 0;
+    for (; slots_[slot] != free_slot; slot = (slot + 1) & mask_) {
+        if (++met > most_met)
+            refuse("rank " + std::to_string(ranks_[symbol]) + " is one of more than " +
+                   std::to_string(most_met) + " tokens with the same hash: it was made so");
         if (!((slots_[slot] ^ tag) >> tag_bit)) slots_[slot] |= std::uint32_t{1} << symbol_bits_;
+    }
     slots_[slot] = tag | symbol;
 }
 

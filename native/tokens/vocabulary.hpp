@@ -19,6 +19,9 @@ inline constexpr Symbol no_symbol = 0xFFFFFFFF;
 inline constexpr std::size_t longest_token = 65'535;
 // The merge packs a symbol and a place into 32 bits; see merge.cpp.
 inline constexpr std::size_t most_tokens = (std::size_t{1} << 24) - 512;
+// Of tokens that meet in a table. Chance makes hundreds meet in the largest; only who means to
+// keep us busy makes more.
+inline constexpr std::size_t most_met = 4096;
 
 // Up to 15 bytes in two words, the length in the highest byte: no two strings share a key.
 struct Key {
@@ -111,13 +114,14 @@ private:
     Symbol find_by(std::uint64_t hash, const Check& check) const {
         const std::uint64_t word = filter_[hash >> filter_shift_];
         if (!(word >> (hash >> (filter_shift_ - 6) & 63) & 1)) return no_symbol;
-        for (std::size_t slot = hash >> shift_;; slot = (slot + 1) & mask_) {
-            const std::uint32_t here = slots_[slot];
+        for (std::size_t met = 0; met <= most_met; ++met) {
+            const std::uint32_t here = slots_[((hash >> shift_) + met) & mask_];
             if (here == free_slot) return no_symbol;
             if ((here ^ std::uint32_t(hash >> tag_shift)) >> (symbol_bits_ + 1)) continue;
             const Symbol symbol = here & ((std::uint32_t{1} << symbol_bits_) - 1);
             if (check(symbol, here >> symbol_bits_ & 1)) return symbol;
         }
+        return no_symbol;
     }
     static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
     static constexpr unsigned tag_shift = 8;

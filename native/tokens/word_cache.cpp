@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t first_lines = std::size_t{1} << 11;  // 128 kB
 constexpr std::size_t first_long = std::size_t{1} << 8;
-// How many lines from its home an entry may be.
-constexpr std::size_t reach = 8;
+// How many lines from its home an entry may be, and how many slots a long one.
+constexpr std::size_t reach = 8, long_reach = 32;
 
 }  // namespace
 
@@ -92,9 +92,10 @@ bool WordCache::insert(const Key& key, std::span<const Rank> tokens) {
 
 std::span<const Rank> WordCache::find_long(const Byte* piece, std::size_t size,
                                            std::uint64_t hash) const {
-    const std::size_t mask = long_.size() - 1;
-    for (std::size_t at = hash >> 32 & mask; long_[at].size; at = (at + 1) & mask) {
-        const LongEntry& entry = long_[at];
+    const std::size_t mask = long_.size() - 1, home = hash >> 32;
+    for (std::size_t i = 0; i < long_reach; ++i) {
+        const LongEntry& entry = long_[(home + i) & mask];
+        if (!entry.size) break;
         if (entry.hash == hash && entry.size == size &&
             std::memcmp(pieces_.data() + entry.piece, piece, size) == 0)
             return {spilled_.data() + entry.tokens, entry.count};
@@ -105,12 +106,20 @@ std::span<const Rank> WordCache::find_long(const Byte* piece, std::size_t size,
 void WordCache::resize_long(std::size_t slots) {
     std::vector<LongEntry> old(slots);
     old.swap(long_);
-    for (const LongEntry& entry : old) {
-        if (!entry.size) continue;
-        std::size_t at = entry.hash >> 32 & (slots - 1);
-        while (long_[at].size) at = (at + 1) & (slots - 1);
-        long_[at] = entry;
+    for (const LongEntry& entry : old)
+        if (entry.size) place_long(entry);
+}
+
+// As `place`.
+void WordCache::place_long(const LongEntry& entry) {
+    const std::size_t mask = long_.size() - 1, home = entry.hash >> 32;
+    for (std::size_t i = 0; i < long_reach; ++i) {
+        LongEntry& here = long_[(home + i) & mask];
+        if (here.size) continue;
+        here = entry;
+        return;
     }
+    long_[home & mask] = entry;
 }
 
 bool WordCache::insert_long(const Byte* piece, std::size_t size, std::uint64_t hash,
@@ -125,9 +134,7 @@ bool WordCache::insert_long(const Byte* piece, std::size_t size, std::uint64_t h
     const LongEntry entry{hash, std::uint32_t(pieces_.size()), spill(tokens),
                           std::uint32_t(size), std::uint32_t(tokens.size())};
     pieces_.insert(pieces_.end(), piece, piece + size);
-    std::size_t at = hash >> 32 & (long_.size() - 1);
-    while (long_[at].size) at = (at + 1) & (long_.size() - 1);
-    long_[at] = entry;
+    place_long(entry);
     ++long_used_;
     return full;
 }

@@ -72,6 +72,7 @@ private:
     void place(const Entry& entry);
     void resize(std::size_t lines);
     void resize_long(std::size_t slots);
+    void place_long(const LongEntry& entry);
     void forget();
     std::uint32_t spill(std::span<const Rank> tokens);
 
