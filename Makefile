@@ -15,10 +15,10 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench peers wheel sanitize setup clean
+.PHONY: help demo test check docs bench peers tokenpeers wheel sanitize setup clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup  ## Say what this machine has, then run a Karman street and measure it
 	$(BIN)/hotgrid doctor
@@ -43,6 +43,12 @@ peers: setup  ## Install the rivals that benchmarks compare with, as far as they
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r peer; do \
 	  echo "== $$peer"; $(BIN)/pip install --quiet --constraint constraints.txt \
 	    --constraint benchmarks/requirements-peers.txt "$$peer" </dev/null || echo "$$peer does not install here"; done
+
+tokenpeers: setup  ## Install the rivals of bench_tokens.py, into an environment of their own
+	$(PYTHON) -m venv $(VENV)/token-peers
+	@grep -v '^#' benchmarks/requirements-token-peers.txt | while read -r peer; do \
+	  echo "== $$peer"; $(VENV)/token-peers/bin/pip install --quiet --only-binary :all: \
+	    "$$peer" numpy </dev/null || echo "$$peer does not install here"; done
 
 wheel: setup  ## Build the wheel into dist/
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter, Token
 
 
-def _read(kind: Any, tokens: Sequence[Token]) -> int:
+def read_whole_number(kind: Any, tokens: Sequence[Token]) -> int:
+    """The number that a word of the command line is."""
     text = tokens[0].value
     try:
         return int(text)
@@ -14,5 +15,5 @@ def _read(kind: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f"`{text}` is not a whole number.") from None
 
 
-WholeNumber = Annotated[int | None, Parameter(converter=_read)]
+WholeNumber = Annotated[int | None, Parameter(converter=read_whole_number)]
 """An option that is a whole number, or is not given."""

@@ -18,6 +18,9 @@ _FILLING = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
 _END_OF_PROMPT = "<|endofprompt|>"
 _BUILDING = threading.Lock()
 
+DEFAULT_ENCODING = "hotgrid_32k"
+"""The encoding that comes with hotgrid: 32,768 tokens, here without any file or network."""
+
 
 def _harmony() -> dict[str, int]:
     """The special tokens of o200k_harmony: a few with a name, the others reserved."""
@@ -60,20 +63,41 @@ _ENCODINGS = MappingProxyType(
     }
 )
 
+# Name: pattern, special tokens. Those reserved are for models to come: the vocabulary stays.
+_EMBEDDED = MappingProxyType(
+    {
+        DEFAULT_ENCODING: (
+            O200K,
+            _numbered(
+                (
+                    _END,
+                    *_FILLING,
+                    _END_OF_PROMPT,
+                    *(f"<|reserved_{place}|>" for place in range(11)),
+                ),
+                32752,
+            ),
+        ),
+    }
+)
 
-def get_encoding(encoding_name: str, *, vocabulary: str | Path | None = None) -> Encoding:
-    """An encoding of OpenAI by its name.
 
-    Its file of ranks is looked for at `vocabulary`, in the folder `HOTGRID_VOCAB_DIR`, in
-    tiktoken's cache and in hotgrid's; if it is nowhere it is fetched and kept. Wherever it
-    comes from, its sha256 must be the right one.
+def get_encoding(
+    encoding_name: str = DEFAULT_ENCODING, *, vocabulary: str | Path | None = None
+) -> Encoding:
+    """An encoding by its name: hotgrid's own, or one of OpenAI.
+
+    `hotgrid_32k` is part of hotgrid. For the others a file of ranks is looked for at
+    `vocabulary`, in the folder `HOTGRID_VOCAB_DIR`, in tiktoken's cache and in hotgrid's; if it
+    is nowhere it is fetched and kept. Wherever it comes from, its sha256 must be the right one.
 
     Args:
         encoding_name: One of `list_encoding_names()`.
         vocabulary: The file of ranks, or a folder that has it.
 
     Raises:
-        ArgumentError: There is no encoding of that name.
+        ArgumentError: There is no encoding of that name, or `vocabulary` was given for the
+            one that needs none.
         DamagedError: A file that was found is not the one it is named for.
         MissingPartError: The file is nowhere and cannot be fetched.
 
@@ -87,15 +111,20 @@ def get_encoding(encoding_name: str, *, vocabulary: str | Path | None = None) ->
     if not isinstance(encoding_name, str):
         raise ArgumentError(
             f"`encoding_name` must be a str, got {encoding_name!r}; "
-            f"there are {', '.join(_ENCODINGS)}"
+            f"there are {', '.join(list_encoding_names())}"
         )
-    if encoding_name not in _ENCODINGS:
-        near = difflib.get_close_matches(encoding_name, _ENCODINGS, n=1)
+    if encoding_name not in (names := list_encoding_names()):
+        near = difflib.get_close_matches(encoding_name, names, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ArgumentError(
-            f"there is no encoding {encoding_name!r}{hint}\nThere are {', '.join(_ENCODINGS)}."
+            f"there is no encoding {encoding_name!r}{hint}\nThere are {', '.join(names)}."
         )
     if vocabulary is not None:
+        if encoding_name in _EMBEDDED:
+            raise ArgumentError(
+                f"{encoding_name!r} is part of hotgrid and takes no `vocabulary`; "
+                "`load_tiktoken` reads a file of your own"
+            )
         return _built(encoding_name, Path(vocabulary))
     with _BUILDING:
         return _kept(encoding_name)
@@ -108,7 +137,7 @@ def list_encoding_names() -> list[str]:
         >>> "cl100k_base" in list_encoding_names()
         True
     """
-    return list(_ENCODINGS)
+    return [*_EMBEDDED, *_ENCODINGS]
 
 
 def encoding_for_model(model_name: str) -> Encoding:
@@ -139,7 +168,17 @@ def _kept(name: str) -> Encoding:
     return encoding
 
 
+def _embedded_file(name: str) -> Path:
+    return Path(__file__).with_name(f"{name}.tiktoken.gz")
+
+
 def _built(name: str, place: Path | None) -> Encoding:
+    if name in _EMBEDDED:
+        import zlib
+
+        pattern, specials = _EMBEDDED[name]
+        data = zlib.decompress(_embedded_file(name).read_bytes(), wbits=31)
+        return Encoding.from_rank_file(name, data, pat_str=pattern, special_tokens=specials)
     ranks, pattern, specials = _ENCODINGS[name]
     return Encoding.from_rank_file(
         name, read_vocabulary(ranks, place), pat_str=pattern, special_tokens=specials

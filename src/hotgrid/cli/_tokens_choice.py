@@ -1,0 +1,105 @@
+"""Which encoding a command of `hotgrid tokens` uses."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hotgrid.errors import ArgumentError
+from hotgrid.tokens import DEFAULT_ENCODING
+
+if TYPE_CHECKING:
+    from hotgrid.tokens import Encoding
+
+_ENCODING = f"An encoding by name, by default {DEFAULT_ENCODING}; see `hotgrid tokens vocabs`."
+_VOCAB = "A vocabulary of your own instead: a .tiktoken file or a tokenizer.json."
+_PATTERN = "How a .tiktoken file cuts texts: gpt2, cl100k, llama3, qwen2, o200k, or a regex."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The options that choose an encoding, the same for every command."""
+
+    encoding: Annotated[str | None, Parameter(help=_ENCODING)] = None
+    vocab: Annotated[Path | None, Parameter(help=_VOCAB)] = None
+    pattern: Annotated[str | None, Parameter(help=_PATTERN)] = None
+
+    def load(self) -> "Encoding":
+        """The encoding.
+
+        Raises:
+            ArgumentError: The options do not go together, or a file cannot be used.
+            DamagedError: A file of ranks is not the one it is named for.
+            MissingPartError: A file of ranks is nowhere and cannot be fetched.
+        """
+        from hotgrid.tokens import get_encoding
+
+        if self.pattern is not None and (self.vocab is None or self.vocab.suffix == ".json"):
+            raise ArgumentError(
+                "`--pattern` says how a .tiktoken file cuts texts; it goes with "
+                "`--vocab FILE.tiktoken` only, as others say it themselves"
+            )
+        if self.vocab is None:
+            return get_encoding(self.encoding or DEFAULT_ENCODING)
+        if self.encoding is not None:
+            raise ArgumentError("`--encoding` and `--vocab` are two encodings; give one")
+        return self._loaded(self.vocab)
+
+    def _loaded(self, path: Path) -> "Encoding":
+        from hotgrid.tokens import load_huggingface, load_tiktoken
+
+        if path.suffix == ".json":
+            return load_huggingface(path, name=_name(path))
+        if path.suffix != ".tiktoken":
+            raise ArgumentError(
+                f"`{path}` must be a .tiktoken file or a tokenizer.json, by its suffix"
+            )
+        if self.pattern is None:
+            raise ArgumentError(
+                f"`{path}` does not say how texts are cut; add `--pattern` with what it was "
+                f"made for: {', '.join(patterns())}, or a regular expression"
+            )
+        return load_tiktoken(path, pat_str=pattern_of(self.pattern))
+
+
+def _name(path: Path) -> str:
+    """What to call the encoding of a file: `tokenizer.json` says less than its folder."""
+    return path.resolve().parent.name if path.name == "tokenizer.json" else path.stem
+
+
+def patterns() -> MappingProxyType[str, str]:
+    """The patterns that have a name."""
+    from hotgrid.tokens._train import _PATTERNS
+
+    return _PATTERNS
+
+
+def pattern_of(name_or_regex: str) -> str:
+    """The regular expression of a name, or the one that was given.
+
+    Raises:
+        ArgumentError: It looks like a name, and no pattern has it.
+    """
+    import difflib
+
+    known = patterns()
+    if name_or_regex in known:
+        return known[name_or_regex]
+    if name_or_regex.replace("_", "").replace("-", "").isalnum():
+        near = difflib.get_close_matches(name_or_regex, known, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ArgumentError(
+            f"there is no pattern `{name_or_regex}`; {hint}there are {', '.join(known)}, and "
+            "any regular expression"
+        )
+    return name_or_regex
+
+
+def has_lexer(encoding: "Encoding") -> bool:
+    """Whether texts can be encoded in parts."""
+    from hotgrid.tokens._patterns import LEXERS
+
+    return encoding._pat_str in LEXERS

@@ -1,0 +1,119 @@
+"""The commands of `hotgrid tokens`, as import strings."""
+
+from types import MappingProxyType
+
+from cyclopts import App
+
+_EPILOGUE = """\
+Every command takes --encoding NAME or --vocab FILE. Texts are UTF-8. No file,
+or `-`, is standard input.
+
+Examples:
+  hotgrid tokens count README.md 'docs/**/*.md'
+  hotgrid tokens encode --text "Hello world"
+  hotgrid tokens train corpus/ --vocab-size 32000 --out mine.json
+  hotgrid tokens inspect --text "tokenization" --encoding o200k_base
+"""
+
+# Name: where it is, what it does, examples.
+_COMMANDS = MappingProxyType(
+    {
+        "encode": (
+            "_tokens:encode",
+            "Write the tokens of texts.",
+            """\
+Examples:
+  hotgrid tokens encode --text "Hello world"
+  hotgrid tokens encode book.txt --out book.npy
+  hotgrid tokens encode chat.txt --specials --encoding o200k_harmony
+  cat *.txt | hotgrid tokens encode --format u32 > all.u32
+""",
+        ),
+        "decode": (
+            "_tokens:decode",
+            "Write the text of tokens.",
+            """\
+Examples:
+  echo 9906 1917 | hotgrid tokens decode --encoding cl100k_base
+  hotgrid tokens decode book.npy --out book.txt
+  hotgrid tokens encode book.txt | hotgrid tokens decode | cmp - book.txt
+""",
+        ),
+        "count": (
+            "_tokens_count:count",
+            "Count bytes, characters and tokens of texts.",
+            """\
+A file that cannot be read is said and left out; the exit code is then 1 if it
+was asked for by name, and 0 if a folder or a glob had it.
+
+Examples:
+  hotgrid tokens count README.md
+  hotgrid tokens count src/ 'docs/**/*.md' --encoding o200k_base
+  git diff | hotgrid tokens count --json
+""",
+        ),
+        "train": (
+            "_tokens_train:train",
+            "Make a vocabulary out of texts.",
+            """\
+A .json file (HuggingFace's tokenizer.json) holds everything. A .tiktoken file
+holds the tokens only: give --pattern again when you use it.
+
+Examples:
+  hotgrid tokens train corpus/ --vocab-size 32000 --out mine.json
+  hotgrid tokens train *.md --vocab-size 8000 --pattern gpt2 --out md.tiktoken
+  hotgrid tokens train a.txt --vocab-size 900 --special '<|end|>' --out a.json
+  hotgrid tokens count b.txt --vocab a.json
+""",
+        ),
+        "inspect": (
+            "_tokens_inspect:inspect",
+            "Show the tokens of a text in colours, with their numbers.",
+            """\
+Tokens that are parts of one character are shown together, as in 161+224.
+
+Examples:
+  hotgrid tokens inspect --text "tokenization is fun"
+  hotgrid tokens inspect README.md --html tokens.html
+  hotgrid tokens inspect poem.txt --encoding o200k_base | cut -f1
+""",
+        ),
+        "vocabs": (
+            "_tokens_vocabs:vocabs",
+            "List the encodings that are known, and which are here.",
+            """\
+Looked for in HOTGRID_VOCAB_DIR, tiktoken's cache and hotgrid's. One that is
+not here is fetched when it is first used. Exits with 1 when a file is wrong.
+
+Examples:
+  hotgrid tokens vocabs
+  HOTGRID_VOCAB_DIR=~/vocabularies hotgrid tokens vocabs --json
+""",
+        ),
+        "bench": (
+            "_tokens_bench:bench",
+            "Measure how fast your text is encoded, here and by others.",
+            """\
+Others are tiktoken and whatever else is installed of tokenizers, wordchipper,
+gigatoken, fastokens, quicktok and bpe-openai. Who gives other tokens than
+tiktoken gets no figure.
+
+Examples:
+  hotgrid tokens bench book.txt
+  hotgrid tokens bench 'docs/**/*.md' --encoding o200k_base --json
+""",
+        ),
+    }
+)
+
+
+def tokens_group() -> App:
+    """The group of commands."""
+    group = App(
+        name="tokens",
+        help="Turn texts into tokens and back, count, train, look and measure.",
+        help_epilogue=_EPILOGUE,
+    )
+    for name, (place, summary, epilogue) in _COMMANDS.items():
+        group.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
+    return group

@@ -1,0 +1,229 @@
+"""What the commands of `hotgrid tokens` read: files, folders, globs, standard input, a text."""
+
+import codecs
+import difflib
+import glob
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NoReturn
+
+from cyclopts import CycloptsError, Parameter
+
+from hotgrid.errors import ArgumentError
+
+from ._tokens_choice import has_lexer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hotgrid.tokens import Encoding
+
+    from ._tokens_progress import Progress
+
+# A lone `-` is standard input, so the parser must let hyphens through.
+Files = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="FILE")]
+Errors = Literal["strict", "replace"]
+
+_PART = 1 << 20
+_OPTIONS = (
+    *("--encoding", "--vocab", "--pattern", "--text", "--specials", "--errors", "--format"),
+    *("--out", "--force", "--json", "--html", "--megabytes", "--vocab-size", "--special"),
+    *("--min-frequency", "--max-token-length", "--help"),
+)
+
+
+@dataclass
+class Source:
+    """One text: a file, standard input, or what was given on the command line.
+
+    Attributes:
+        name: What to call it.
+        path: The file; None for others.
+        text: The text, if it was given.
+        named: Whether it was asked for by its own name, not found in a folder or by a glob.
+        bytes: How many have been read so far.
+        characters: How many those were.
+    """
+
+    name: str
+    path: Path | None = None
+    text: str | None = None
+    named: bool = True
+    bytes: int = field(default=0, init=False)
+    characters: int = field(default=0, init=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file; 0 where nobody knows."""
+        try:
+            return self.path.stat().st_size if self.path else 0
+        except OSError:
+            return 0
+
+    def parts(self, errors: Errors = "strict", bar: "Progress | None" = None) -> Iterator[str]:
+        """The text in parts, with little memory.
+
+        Raises:
+            ArgumentError: It is not UTF-8.
+            OSError: It cannot be read.
+        """
+        if self.text is not None:
+            yield self._given(self.text, errors)
+            return
+        decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        with self.open() as file:
+            while True:
+                part = file.read(_PART)
+                waiting = len(decoder.getstate()[0])
+                try:
+                    text = decoder.decode(part, final=not part)
+                except UnicodeDecodeError as problem:
+                    at = self.bytes - waiting + problem.start
+                    self._refuse(at, problem.object[problem.start])
+                self.bytes += len(part)
+                self.characters += len(text)
+                if bar is not None:
+                    bar.advance(len(part))
+                if text:
+                    yield text
+                if not part:
+                    return
+
+    def _given(self, text: str, errors: Errors) -> str:
+        try:
+            self.bytes = len(text.encode())
+        except UnicodeEncodeError as problem:
+            # Bytes of a command line that are no UTF-8 come as lone surrogates.
+            if errors == "strict":
+                self._refuse(
+                    len(text[: problem.start].encode()), ord(text[problem.start]) & 255
+                )
+            text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            self.bytes = len(text.encode())
+        self.characters = len(text)
+        return text
+
+    def _refuse(self, at: int, byte: int) -> NoReturn:
+        raise ArgumentError(
+            f"`{self.name}` is not UTF-8: byte {at:,} is 0x{byte:02x}; convert it, or read "
+            "what is wrong as U+FFFD with `--errors replace`"
+        )
+
+    def whole(self, errors: Errors = "strict", bar: "Progress | None" = None) -> str:
+        """The whole text."""
+        return "".join(self.parts(errors, bar))
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The bytes."""
+        if self.path is not None:
+            with self.path.open("rb") as file:
+                yield file
+            return
+        if sys.stdin is None:
+            raise ArgumentError("standard input is closed; name a file or give `--text`")
+        if sys.stdin.isatty():
+            print("Type a text; Ctrl-D ends it.", file=sys.stderr)  # noqa: T201
+        yield sys.stdin.buffer
+
+
+def sources(files: Sequence[str], text: str | None = None) -> list[Source]:
+    """What was asked for: files, those of folders and globs, standard input if nothing.
+
+    Raises:
+        ArgumentError: A glob or a folder has no files, or there are a text and files.
+        CycloptsError: A file is an option that is not known.
+    """
+    if text is not None:
+        if files:
+            raise ArgumentError("`--text` and files are two inputs; give one")
+        return [Source("--text", text=text)]
+    return [source for file in files or ("-",) for source in _found(file)]
+
+
+def leave_out(source: Source, problem: ArgumentError) -> None:
+    """Go on without a file that is no text; one that was asked for by name is an error.
+
+    Raises:
+        ArgumentError: The problem.
+    """
+    if source.named:
+        raise problem
+    print(f"hotgrid: left out: {problem}", file=sys.stderr)  # noqa: T201
+
+
+def only(files: Sequence[str], text: str | None = None) -> Source:
+    """The one text that was asked for.
+
+    Raises:
+        ArgumentError: There are several.
+    """
+    found = sources(files, text)
+    if len(found) != 1:
+        raise ArgumentError(f"this command takes one text, got {len(found):,}")
+    return found[0]
+
+
+def _found(file: str) -> list[Source]:
+    if file == "-":
+        return [Source("standard input")]
+    path = Path(file)
+    if path.is_dir():
+        # Hidden folders hold what tools keep there.
+        found = sorted(
+            each
+            for each in path.rglob("*")
+            if each.is_file() and not any(map(_hidden, each.relative_to(path).parts))
+        )
+        if not found:
+            raise ArgumentError(f"the folder `{file}` has no files")
+        return [Source(_shown(str(each)), each, named=False) for each in found]
+    if not path.exists() and glob.has_magic(file):
+        matches = sorted(filter(os.path.isfile, glob.glob(file, recursive=True)))  # noqa: PTH207  `**` and absolute ones
+        if not matches:
+            raise ArgumentError(f"no file matches `{file}`")
+        return [Source(_shown(each), Path(each), named=False) for each in matches]
+    if file.startswith("-") and not path.exists():
+        name = file.partition("=")[0]
+        near = difflib.get_close_matches(name, _OPTIONS, 1)
+        way_out = f"Did you mean {near[0]}?" if near else "`--help` lists the options."
+        raise CycloptsError(msg=f"Unknown option: {name}. {way_out}")
+    return [Source(_shown(file), path)]
+
+
+def _shown(name: str) -> str:
+    """A name that can be printed: files may be called by any bytes."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+def special_rules(specials: bool) -> dict[str, Any]:
+    """What `--specials` means for `Encoding.encode`."""
+    return {"allowed_special": "all" if specials else set(), "disallowed_special": ()}
+
+
+def token_arrays(
+    encoding: "Encoding",
+    source: Source,
+    *,
+    specials: bool = False,
+    errors: Errors = "strict",
+    bar: "Progress | None" = None,
+) -> "Iterator[npt.NDArray[np.uint32]]":
+    """The tokens of a text in arrays `uint32[tokens]`, with little memory where that can be.
+
+    A pattern without a lexer needs the whole text.
+    """
+    rules = special_rules(specials)
+    if has_lexer(encoding):
+        yield from encoding.encode_stream(source.parts(errors, bar), **rules)
+    else:
+        yield encoding.encode_to_numpy(source.whole(errors, bar), **rules)

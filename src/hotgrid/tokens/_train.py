@@ -1,0 +1,173 @@
+"""`train`: a vocabulary of one's own."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from hotgrid import _native
+from hotgrid.errors import ArgumentError
+
+from ._encoding import Encoding
+from ._patterns import CL100K, GPT2, LEXERS, LLAMA3, O200K, QWEN2, splitter
+from ._train_progress import TrainingProgress
+from ._train_sources import LexerSources, RegexSources, Source
+
+_BYTES = 256
+# What the native core can hold: see native/tokens/vocabulary.hpp.
+_MOST_TOKENS = 2**24 - 512
+_LONGEST_TOKEN = 65535
+# The user can stop training, and sees how it goes on, as often as this.
+_SECONDS = 0.1
+
+_PATTERNS = MappingProxyType(
+    {"gpt2": GPT2, "cl100k": CL100K, "llama3": LLAMA3, "qwen2": QWEN2, "o200k": O200K}
+)
+
+
+def train(
+    texts_or_files: Source | Iterable[Source],
+    vocab_size: int,
+    *,
+    pattern: str = CL100K,
+    special_tokens: Sequence[str] = ("<|endoftext|>",),
+    min_frequency: int = 1,
+    max_token_length: int | None = None,
+    name: str = "trained",
+    threads: int | None = None,
+    max_words: int = 10_000_000,
+    progress: bool | None = None,
+) -> Encoding:
+    """Learn a vocabulary from texts.
+
+    The most frequent pair of neighbouring tokens becomes a token, again and again, from the
+    256 bytes on. Among equally frequent pairs the one with the smaller left token is taken,
+    then the one with the smaller right token, as HuggingFace's trainer does; the result
+    depends neither on the number of threads nor on the order of texts.
+
+    Args:
+        texts_or_files: Texts (`str`, or `bytes` of UTF-8) and files of UTF-8
+            (`pathlib.Path`), or one of them. Files are read in blocks. No token crosses the
+            end of a text or a special token in it.
+        vocab_size: How many tokens are wanted, with the 256 bytes and the special tokens.
+            Fewer come if the texts have no more pairs that are frequent enough.
+        pattern: The regular expression that cuts texts into words; no token crosses one.
+            Also `"gpt2"`, `"cl100k"`, `"llama3"`, `"qwen2"` or `"o200k"` for theirs. Others
+            go through the `regex` library, whole files at once and on one thread.
+        special_tokens: Strings that are tokens of their own, numbered behind all others.
+        min_frequency: How often a pair must occur to become a token.
+        max_token_length: Bytes that a token may have at most.
+        name: What to call the encoding.
+        threads: The most threads to count words with; by default all of the native core.
+        max_words: How many different words are kept. When there are more, the rarest are
+            forgotten until half as many are left; a word takes about 200 bytes.
+        progress: Whether to show a bar; by default on a terminal.
+
+    Raises:
+        ArgumentError: An argument is out of range, a file cannot be read, a text is not UTF-8,
+            or there is no text.
+        TypeError: Something is neither a text nor a file.
+
+    Example:
+        >>> enc = train(["low lower lowest", "new newer newest"], 270, pattern="gpt2")
+        >>> enc.decode_tokens_bytes([256, 257, 258])
+        [b'we', b'lo', b'ne']
+        >>> enc.encode("lower")
+        [257, 262]
+    """
+    pattern = _PATTERNS.get(pattern, pattern)
+    specials = _special_names(special_tokens)
+    tokens = _token_count(vocab_size, len(specials))
+    _at_least("min_frequency", min_frequency, 1)
+    _at_least("max_words", max_words, 1)
+    if max_token_length is not None:
+        _at_least("max_token_length", max_token_length, 1)
+    if threads is not None:
+        _at_least("threads", threads, 1)
+    core = _native.core()
+    finder = core.Specials(dict.fromkeys(specials, 0)) if specials else None
+    cores = core.threads() if threads is None else threads
+    trainer = core.TokenTrainer(LEXERS.get(pattern), finder, cores, max_words)
+    with TrainingProgress(progress) as bar:
+        _count(trainer, texts_or_files, pattern, finder, bar)
+        longest = min(max_token_length or _LONGEST_TOKEN, _LONGEST_TOKEN)
+        trainer.start(tokens, min_frequency, longest)
+        while trainer.run(_SECONDS):
+            bar.made(trainer.size, tokens)
+        bar.made(trainer.size, tokens)
+    made = trainer.tokens()
+    return Encoding(
+        name,
+        pat_str=pattern,
+        mergeable_ranks={token: rank for rank, token in enumerate(made)},
+        special_tokens={token: len(made) + place for place, token in enumerate(specials)},
+    )
+
+
+def _count(
+    trainer: Any,
+    texts_or_files: Source | Iterable[Source],
+    pattern: str,
+    finder: Any,
+    bar: TrainingProgress,
+) -> None:
+    def report(size: int) -> None:
+        bar.counted(size, trainer.words)
+
+    if pattern in LEXERS:
+        counter = LexerSources(trainer, report)
+    else:
+        counter = RegexSources(trainer, _splitter(pattern), finder, report)
+    if isinstance(texts_or_files, (str, bytes, Path)):
+        texts_or_files = [texts_or_files]
+    elif not isinstance(texts_or_files, Iterable):
+        raise TypeError(
+            "`texts_or_files` must be texts (str or bytes) and files (pathlib.Path), "
+            f"got {type(texts_or_files).__name__}"
+        )
+    counter.add(texts_or_files)
+    if not trainer.words and trainer.forgotten:
+        raise ArgumentError("`max_words` is too small: no word is so frequent that it was kept")
+    if not trainer.words:
+        raise ArgumentError("`texts_or_files` holds no text to learn from")
+
+
+def _splitter(pattern: str) -> Any:
+    if not isinstance(pattern, str) or not pattern:
+        raise ArgumentError(
+            f"`pattern` must be a regular expression or one of {', '.join(_PATTERNS)}, "
+            f"got {pattern!r}"
+        )
+    try:
+        return splitter(pattern)
+    except ArgumentError as problem:
+        raise ArgumentError(str(problem).replace("`pat_str`", "`pattern`", 1)) from None
+
+
+def _special_names(special_tokens: Sequence[str]) -> list[str]:
+    if isinstance(special_tokens, str):
+        raise ArgumentError(
+            f"`special_tokens` must be a list of str, got one str; write [{special_tokens!r}]"
+        )
+    names = list(special_tokens)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"`special_tokens` must be strings, not empty, got {name!r}")
+        if names.count(name) > 1:
+            raise ArgumentError(f"`special_tokens` has {name!r} more than once")
+    return names
+
+
+def _token_count(vocab_size: int, specials: int) -> int:
+    least, most = _BYTES + specials, _MOST_TOKENS + specials
+    if not isinstance(vocab_size, int) or not least <= vocab_size <= most:
+        raise ArgumentError(
+            f"`vocab_size` must be from {least} (256 bytes and {specials} special tokens) "
+            f"to {most}, got {vocab_size!r}"
+        )
+    return vocab_size - specials
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, int) or value < least:
+        raise ArgumentError(f"`{name}` must be at least {least}, got {value!r}")

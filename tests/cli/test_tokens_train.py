@@ -1,0 +1,204 @@
+"""`hotgrid tokens train` and `bench`: small, but the whole way."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from hotgrid import tokens
+from hotgrid.cli import _tokens_bench, _tokens_rivals
+from hotgrid.cli._main import run
+from hotgrid.cli._tokens_rivals import Job, Subject, measured
+
+WORDS = "low lower lowest new newer newest wide wider widest " * 20
+
+
+def train(*arguments: str) -> int:
+    size = [] if "--vocab-size" in arguments else ["--vocab-size", "280"]
+    return run(["tokens", "train", *size, *arguments])
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text(WORDS)
+    (tmp_path / "corpus" / "b.txt").write_text("und noch mehr Wörter " * 10)
+    (tmp_path / "corpus" / "c.bin").write_bytes(b"\xff\xfe")
+
+
+def test_what_was_trained_can_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert train("corpus", "--out", "mine.json", "--special", "<|end|>") == 0
+    out, err = capsys.readouterr()
+    assert out == "Wrote mine.json with 280 tokens.\nUse it with `--vocab mine.json`.\n"
+    assert err.startswith("hotgrid: left out: `corpus/c.bin` is not UTF-8")
+    right = tokens.train(
+        [tmp_path / "corpus" / "a.txt", tmp_path / "corpus" / "b.txt"],
+        280,
+        special_tokens=["<|end|>"],
+    )
+    use = ["--vocab", "mine.json", "--text", f"{WORDS}<|end|>", "--specials"]
+    assert run(["tokens", "encode", *use]) == 0
+    assert list(map(int, capsys.readouterr().out.split())) == right.encode(
+        f"{WORDS}<|end|>", allowed_special="all"
+    )
+
+
+def test_a_tiktoken_file_says_how_to_use_it(capsys: pytest.CaptureFixture[str]):
+    pattern = r"\w+|\W+"
+    assert train("corpus/a.txt", "--out", "m.tiktoken", "--pattern", pattern) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        rf"Use it with `--vocab m.tiktoken --pattern '{pattern}'`."
+    )
+    count = ["tokens", "count", "corpus/a.txt", "--vocab", "m.tiktoken", "--pattern", pattern]
+    assert run(count) == 0
+    right = tokens.train(WORDS, 280, pattern=pattern).count(WORDS)
+    assert capsys.readouterr().out.splitlines()[1].split()[2] == f"{right:,}"
+
+
+def test_options_reach_the_trainer(capsys: pytest.CaptureFixture[str]):
+    limits = ["--max-token-length", "3", "--min-frequency", "5", "--json"]
+    assert train("corpus/a.txt", "--out", "m.json", "--pattern", "gpt2", *limits) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["tokens"] <= 280
+    assert facts["special_tokens"] == {"<|endoftext|>": facts["tokens"] - 1}
+    enc = tokens.load_huggingface("m.json")
+    assert max(map(len, enc.token_byte_values())) == 3
+    assert enc._pat_str == tokens._patterns.GPT2
+
+
+def test_bytes_that_are_no_text_can_be_replaced(capsys: pytest.CaptureFixture[str]):
+    assert train("corpus/c.bin", "--out", "m.json") == 1
+    assert "`corpus/c.bin` is not UTF-8" in capsys.readouterr().err
+    assert train("corpus", "--out", "m.json", "--errors", "replace") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_fewer_tokens_than_wanted_are_said(capsys: pytest.CaptureFixture[str]):
+    Path("tiny.txt").write_text("aaaa")
+    assert train("tiny.txt", "--out", "m.json") == 0
+    assert "the texts have no pairs for more of the 280" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "code"),
+    [
+        (["corpus/a.txt", "--out", "m.bin"], "`--out m.bin` must end in .json", 1),
+        (["corpus/a.txt", "--out", "there.json"], "`there.json` is already there;", 1),
+        (["nope.txt", "--out", "m.json"], "nope.txt", 1),
+        (["corpus/a.txt", "--out", "m.json", "--pattern", "gtp2"], "did you mean 'gpt2'?", 1),
+        (["corpus/a.txt", "--out", "m.json", "--pattern", "(a"], "is not a pattern", 1),
+        (["corpus/a.txt", "--out", "m.json", "--vocab-size", "9"], "must be from 257", 1),
+        (["corpus/a.txt", "--out", "m.json", "--min-frequency", "1.5"], "`1.5`", 2),
+        (["corpus/a.txt"], "--out", 2),
+    ],
+)
+def test_wrong_wishes_are_a_message(
+    arguments: list[str], said: str, code: int, capsys: pytest.CaptureFixture[str]
+):
+    Path("there.json").write_text("precious")
+    assert train(*arguments) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+    assert Path("there.json").read_text() == "precious"
+    assert not Path("m.json").exists()
+
+
+@pytest.fixture
+def vocabulary() -> Path:
+    assert train("corpus/a.txt", "--out", "mine.tiktoken") == 0
+    return Path("mine.tiktoken").absolute()
+
+
+def bench(*arguments: str) -> int:
+    return run(
+        ["tokens", "bench", "--vocab", "mine.tiktoken", "--pattern", "cl100k", *arguments]
+    )
+
+
+def test_bench_measures_what_is_equal_and_says_who_is_absent(
+    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    chosen = {name: _tokens_rivals.CONTESTANTS[name] for name in ("hotgrid", "tiktoken")}
+    chosen["nobody"] = ("nobody-v1", "nobody", _tokens_rivals._tiktoken)
+    monkeypatch.setattr(_tokens_bench, "CONTESTANTS", chosen)
+    monkeypatch.setitem(
+        _tokens_bench.__dict__,
+        "measured",
+        lambda job: (
+            {"absent": "No module named 'nobody'"}
+            if job.contestant == "nobody"
+            else measured(job)
+        ),
+    )
+    capsys.readouterr()
+    assert bench("corpus/a.txt", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["judge"], found["texts"], found["bytes"]) == ("tiktoken", 1, len(WORDS))
+    rows = found["rows"]
+    assert {(row["output"], row["threads"]) for row in rows if row["contestant"] == "tiktoken"}
+    assert all(row["warm_mb_s"] > 0 for row in rows if not row["note"])
+    assert rows[-1]["note"] == "absent: pip install nobody-v1"
+    assert {row["contestant"] for row in rows if row["note"]} == {"nobody"}
+
+
+def test_bench_gives_no_figure_to_other_tokens(
+    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def answer(job: Job) -> dict[str, object]:
+        digest = "wrong" if job.contestant in ("gigatoken", "quicktok") else "right"
+        return {"first": 0.2, "best": 0.1, "digest": digest, "version": "1", "tokens": 3}
+
+    monkeypatch.setattr(_tokens_bench, "measured", answer)
+    capsys.readouterr()
+    assert bench("corpus/a.txt") == 0
+    lines = capsys.readouterr().out.splitlines()
+    for line in lines:
+        if line.startswith(("gigatoken", "quicktok")):
+            assert line.endswith("other tokens than tiktoken")
+            assert "1.0x" not in line
+        elif line.startswith("wordchipper"):
+            assert line.endswith("1.0x")
+    assert lines[-1].endswith("token for token what tiktoken gives.")
+
+
+def test_bench_fails_if_hotgrid_is_wrong(
+    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def answer(job: Job) -> dict[str, object]:
+        return {"first": 0.2, "best": 0.1, "digest": job.contestant, "version": "1"}
+
+    monkeypatch.setattr(_tokens_bench, "measured", answer)
+    assert bench("corpus/a.txt") == 1
+    assert "other tokens than tiktoken" in capsys.readouterr().out
+
+
+def test_bench_takes_no_more_than_asked_for(
+    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    Path("long.txt").write_text("ä" * 800_000)
+    monkeypatch.setattr(_tokens_bench, "measured", lambda job: {"absent": "no"})
+    capsys.readouterr()
+    bench("long.txt", "corpus/a.txt", "--megabytes", "1", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["texts"], found["bytes"], found["judge"]) == (1, 1_000_000, None)
+    assert bench("long.txt", "--megabytes", "0") == 1
+    assert bench("--text", "") == 1
+
+
+def test_a_contestant_that_ends_badly_is_a_reason(vocabulary: Path):
+    subject = Subject("mine", "(", None, str(vocabulary), None, published=False)
+    found = measured(Job("hotgrid", subject))
+    assert found["failed"].startswith("ArgumentError")
+    found = measured(Job("tiktoken", subject), python=sys.executable)
+    assert found["failed"]
+
+
+def test_loading_alone_is_measured(vocabulary: Path):
+    pattern = tokens._patterns.CL100K
+    subject = Subject("mine", pattern, "cl100k", str(vocabulary), None, published=False)
+    found = measured(Job("hotgrid", subject))
+    assert found["load"] > 0
+    assert found["peak"] > 1_000_000
+    assert "first" not in found
