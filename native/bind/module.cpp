@@ -3,9 +3,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string_view.h>
 
+#include "bind/gemv.hpp"
 #include "bind/matcher.hpp"
 #include "bind/stencil.hpp"
+#include "bind/token_trainer.hpp"
 #include "bind/tokens.hpp"
+#include "bind/topk.hpp"
 #include "cpu/bandwidth.hpp"
 #include "cpu/features.hpp"
 #include "cpu/pool.hpp"
@@ -41,7 +44,10 @@ NB_MODULE(_core, module) {
     module.def("threads", &hotgrid::cpu::threads, "How many threads the pool uses.");
     module.def("copy_bandwidth", &copy_bandwidth, nb::arg("size_bytes"), nb::arg("repeats"),
                "Bytes read plus written per second by a copy over the whole pool.");
+    bind_gemv(module);
     bind_matcher(module);
     bind_stencil(module);
     bind_tokens(module);
+    bind_topk(module);
+    bind_token_trainer(module);
 }

@@ -77,6 +77,64 @@ TEST(pieces_merge_as_the_rule_says) {
     }
 }
 
+// Merging begins with whole characters where that is sure to be right. Here tokens are any bytes
+// of texts of few characters, so that it often is not; some texts are no UTF-8.
+TEST(characters_merge_as_their_bytes_do) {
+    const std::vector<std::string> few{"\xC3\xA9", "\xC3\xB8", "\xD0\xB8", "\xE4\xB8\xAD",
+                                       "\xE4\xB8\x80", "\xE4\xB9\xAD", "\xE6\x96\x87",
+                                       "\xE0\xA4\xB8", " ", "a", "\xE4", "\xB8", "\xE0\x80\x80"};
+    std::mt19937 dice(7);
+    std::size_t begun_whole = 0, texts = 0;
+    for (int round = 0; round < 400; ++round) {
+        const std::size_t kinds = round % 4 ? 10 : few.size();
+        const auto text_of = [&](std::size_t characters) {
+            std::string made;
+            while (characters--) made += few[dice() % kinds];
+            return made;
+        };
+        std::vector<std::string> tokens;
+        for (unsigned value = 0; value < 256; ++value)
+            tokens.push_back(std::string(1, char(value)));
+        const auto add = [&](const std::string& token) {
+            if (std::find(tokens.begin(), tokens.end(), token) == tokens.end())
+                tokens.push_back(token);
+        };
+        // Mostly as a trainer would: beginnings of characters first.
+        if (round % 3)
+            for (const std::string& each : few)
+                for (std::size_t size = 2; size <= each.size(); ++size)
+                    if (dice() % 8) add(each.substr(0, size));
+        for (std::size_t i = 0, joined = dice() % 30; i < joined; ++i) {
+            const std::string text = text_of(4);
+            const std::size_t from = dice() % text.size();
+            add(text.substr(from, 2 + dice() % 6));
+        }
+        if (dice() % 4 == 0) std::shuffle(tokens.begin() + 256, tokens.end(), dice);
+        std::vector<std::pair<std::string, Rank>> ranks;
+        for (const std::string& token : tokens) ranks.emplace_back(token, Rank(ranks.size()));
+        const std::map<std::string, Rank> known(ranks.begin(), ranks.end());
+        const auto vocabulary = samples::vocabulary(ranks);
+        const Merger merger(*vocabulary);
+        const auto expected = [&](const std::string& piece) {
+            return by_the_rule(piece, [&](const std::string& left, const std::string& right) {
+                const auto found = known.find(left + right);
+                return found == known.end() ? -1L : long(found->second);
+            });
+        };
+        for (const std::size_t characters : {1, 2, 3, 5, 8, 20, 120}) {
+            const std::string text = text_of(characters);
+            for (std::size_t at = 0; at < text.size();) {
+                const auto unit = vocabulary->unit(samples::bytes(text), at, text.size());
+                begun_whole += unit.size > 1;
+                at += unit.size;
+            }
+            ++texts;
+            check_piece(merger, *vocabulary, text, expected);
+        }
+    }
+    CHECK(begun_whole > texts);
+}
+
 TEST(pieces_merge_by_a_table_of_pairs_as_the_rule_says) {
     std::mt19937 dice(4);
     for (int round = 0; round < 40; ++round) {

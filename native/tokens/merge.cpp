@@ -17,9 +17,11 @@ constexpr std::uint32_t none = 0xFFFFFFFF;
 struct JoinBytes {
     const Vocabulary& vocabulary;
 
-    std::uint32_t first(const Byte* at) const { return vocabulary.pair(at[0], at[1]); }
+    Vocabulary::Unit unit(const Byte* text, std::size_t at, std::size_t size) const {
+        return vocabulary.unit(text, at, size);
+    }
     std::uint32_t find(const Byte* at, std::size_t size, const Byte* end, Symbol, Symbol) const {
-        return vocabulary.find(at, size, end);
+        return size == 2 ? vocabulary.pair(at[0], at[1]) : vocabulary.find(at, size, end);
     }
     Symbol result(std::uint32_t priority) const { return priority; }
     void chose(const Byte*, std::size_t, std::uint32_t) {}
@@ -37,9 +39,11 @@ struct GuessBytes {
     } choices[window_bytes];
     std::size_t made = 0;
 
-    std::uint32_t first(const Byte* at) const { return vocabulary.pair(at[0], at[1]); }
+    Vocabulary::Unit unit(const Byte* text, std::size_t at, std::size_t size) const {
+        return vocabulary.unit(text, at, size);
+    }
     std::uint32_t find(const Byte* at, std::size_t size, const Byte* end, Symbol, Symbol) const {
-        return vocabulary.guess(at, size, end);
+        return size == 2 ? vocabulary.pair(at[0], at[1]) : vocabulary.guess(at, size, end);
     }
     Symbol result(std::uint32_t priority) const { return priority; }
     void chose(const Byte* at, std::size_t size, std::uint32_t priority) {
@@ -60,8 +64,8 @@ struct JoinPairs {
     const Vocabulary& vocabulary;
     const MergeTable& merges;
 
-    std::uint32_t first(const Byte* at) const {
-        return merges.find(vocabulary.byte(at[0]), vocabulary.byte(at[1]));
+    Vocabulary::Unit unit(const Byte* text, std::size_t at, std::size_t) const {
+        return {vocabulary.byte(text[at]), 1};
     }
     std::uint32_t find(const Byte*, std::size_t, const Byte*, Symbol left, Symbol right) const {
         return merges.find(left, right);
@@ -90,13 +94,18 @@ struct Window {
     void merge(Join& join, const Byte* at, std::size_t bytes, const Byte* end) {
         size = bytes;
         const std::size_t places = (size + block_places - 1) / block_places * block_places;
-        for (std::size_t i = 0; i < size; ++i) {
-            symbol[i] = join.vocabulary.byte(at[i]);
-            next[i] = std::uint16_t(i + 1);
-            previous[i + 1] = std::uint16_t(i);
-            best[i] = i + 1 < size ? packed(join.first(at + i), i) : none;
+        std::fill(best, best + places, none);
+        for (std::size_t i = 0; i < size;) {
+            const Vocabulary::Unit unit = join.unit(at, i, size);
+            const std::size_t after = i + unit.size;
+            symbol[i] = unit.symbol;
+            next[i] = std::uint16_t(after);
+            previous[after] = std::uint16_t(i);
+            i = after;
         }
-        std::fill(best + size, best + places, none);
+        for (std::size_t i = 0, right = next[0]; right < size; i = right, right = next[right])
+            best[i] = packed(
+                join.find(at + i, next[right] - i, end, symbol[i], symbol[right]), i);
         if (places == block_places) return merge_block(join, at, end);
         std::fill(std::begin(block), std::end(block), none);
         for (std::size_t b = 0; b < places / block_places; ++b)
@@ -255,10 +264,10 @@ void merge_with_heap(const Join& join, const Byte* piece, std::size_t size, cons
         places[place].best = priority;
         if (priority != none) heap.push(std::uint64_t(priority) << place_bits | place);
     };
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < size; ++i)
         places[i] = {i + 1, i - 1, join.vocabulary.byte(piece[i]), none};
-        if (i + 1 < size) offer(i, join.first(piece + i));
-    }
+    for (std::size_t i = 0; i + 1 < size; ++i)
+        offer(i, join.find(piece + i, 2, end, places[i].symbol, places[i + 1].symbol));
     while (!heap.empty()) {
         const std::uint64_t top = heap.top();
         heap.pop();

@@ -47,6 +47,7 @@ Vocabulary::Vocabulary(std::vector<Token> tokens) : count_(tokens.size()) {
     check(tokens);
     lay_out(tokens);
     index();
+    find_characters();
 }
 
 void Vocabulary::lay_out(const std::vector<Token>& tokens) {
@@ -103,6 +104,67 @@ void Vocabulary::index() {
         const bool is_short = token.size() <= key_bytes;
         if (is_short) keys_[symbol] = key_of(at, token.size(), end);
         insert(is_short ? keys_[symbol].hash() : hash_of(at, token.size()), Symbol(symbol));
+    }
+}
+
+// Characters of two and three bytes that merging always makes of their bytes, before anything
+// else happens to these: then it may as well begin with them.
+//
+// Let a, b, c be the bytes of one, p the byte before and y the one behind it. a + b is joined
+// before another join takes a or b, if no token ends with pa, and all that begin with bc come
+// later; then ab + c, if no token ends with pab or begins with cy. If all that begin or end with
+// abc come after both joins, none of them was due before abc was made. So what is done
+// elsewhere, and in which order, is the same. What p and y are is seen by `unit`.
+void Vocabulary::find_characters() {
+    struct Least {
+        std::vector<Symbol> of = std::vector<Symbol>(0x10000, no_symbol);
+        void note(std::size_t at, Symbol symbol) { of[at] = std::min(of[at], symbol); }
+    };
+    Least beginning_2, ending_2, longer_2, ending_3, longer_3;
+    const auto code_of = [](const Byte* at) {
+        const bool is = (at[0] & 0xF0) == 0xE0 && (at[1] & 0xC0) == 0x80 && (at[2] & 0xC0) == 0x80;
+        return is ? std::size_t(at[0] & 0x0F) << 12 | std::size_t(at[1] & 0x3F) << 6 |
+                        std::size_t(at[2] & 0x3F)
+                  : 0;
+    };
+    for (std::size_t place = 0; place < count_; ++place) {
+        const Symbol symbol = Symbol(place);
+        const std::string_view token = bytes(symbol);
+        const std::size_t size = token.size();
+        const Byte* at = reinterpret_cast<const Byte*>(token.data());
+        const Byte* behind = at + size;
+        if (size < 2) continue;
+        beginning_2.note(two(at[0], at[1]), symbol);
+        begins_[two(at[0], at[1])] = true;
+        ends_[two(behind[-2], behind[-1])] = true;
+        if (size > 2) {
+            ending_2.note(two(behind[-2], behind[-1]), symbol);
+            longer_2.note(two(at[0], at[1]), symbol);
+            if (behind[-2] >= 0xE0) ends_early_[three(behind - 3)] = true;
+        }
+        if (size > 3) {
+            ending_3.note(code_of(behind - 3), symbol);
+            longer_3.note(code_of(at), symbol);
+        }
+    }
+    characters_.assign(0x10000, no_symbol);
+    for (std::size_t code = 0x80; code < characters_.size(); ++code) {
+        const bool is_long = code >= 0x800;
+        const Byte a = Byte(is_long ? 0xE0 | code >> 12 : 0xC0 | code >> 6);
+        const Byte b = Byte(0x80 | (is_long ? code >> 6 & 0x3F : code & 0x3F));
+        const Byte c = Byte(0x80 | (code & 0x3F));
+        const Symbol first = pair(a, b);
+        if (first == no_symbol) continue;
+        if (!is_long) {
+            if (std::min(ending_2.of[two(a, b)], longer_2.of[two(a, b)]) > first)
+                characters_[code] = first;
+            continue;
+        }
+        const Byte text[3] = {a, b, c};
+        const Symbol whole = find(text, 3, text + 3);
+        if (whole == no_symbol || beginning_2.of[two(b, c)] < first) continue;
+        if (std::min(ending_3.of[code], longer_3.of[code]) > std::max(first, whole))
+            characters_[code] = whole;
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <bitset>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -80,6 +81,32 @@ public:
     // no_symbol for a rank that is not there.
     Symbol symbol_of_rank(Rank rank) const;
 
+    // What merging may begin with instead of single bytes; see `find_characters`.
+    struct Unit {
+        Symbol symbol;
+        std::size_t size;
+    };
+    // The one at text[at], `size` bytes in all.
+    Unit unit(const Byte* text, std::size_t at, std::size_t size) const {
+        const Byte a = text[at];
+        const auto goes_on = [&](std::size_t i) { return i < size && (text[i] & 0xC0) == 0x80; };
+        if (a >= 0xC2 && a < 0xF0 && goes_on(at + 1)) {
+            const Byte b = text[at + 1];
+            const bool is_long = a >= 0xE0 && goes_on(at + 2);
+            const std::size_t end = at + (is_long ? 3 : 2);
+            const std::size_t code =
+                is_long ? (a & 0x0Fu) << 12 | (b & 0x3Fu) << 6 | (text[at + 2] & 0x3Fu)
+                        : (a & 0x1Fu) << 6 | (b & 0x3Fu);
+            const bool is_one = is_long ? code >= 0x800 : a < 0xE0;
+            if (is_one && characters_[code] != no_symbol &&
+                !(end < size && begins_[two(text[end - 1], text[end])]) &&
+                !(at && (ends_[two(text[at - 1], a)] ||
+                         (is_long && ends_early_[three(text + at - 1)]))))
+                return {characters_[code], end - at};
+        }
+        return {byte(a), 1};
+    }
+
     Symbol byte(Byte value) const { return byte_symbols_[value]; }
     Symbol pair(Byte first, Byte second) const {
         return pair_symbols_[std::size_t(first) << 8 | second];
@@ -129,6 +156,7 @@ private:
     Symbol find_long(const Byte* at, std::size_t size) const;
     void lay_out(const std::vector<Token>& tokens);
     void index();
+    void find_characters();
     void insert(std::uint64_t hash, Symbol symbol);
 
     std::size_t count_ = 0, longest_ = 0;
@@ -143,6 +171,14 @@ private:
     std::size_t mask_ = 0;
     unsigned shift_ = 0, filter_shift_ = 0, symbol_bits_ = 0;
     std::vector<Symbol> pair_symbols_;
+    std::vector<Symbol> characters_;  // by code point, as far as three bytes reach
+    // Whether tokens begin or end with two bytes; or end with three, the last two of them the
+    // beginning of a character. Where three share a bit, it is set if any of them is.
+    std::bitset<0x10000> begins_, ends_, ends_early_;
+    static std::size_t two(Byte first, Byte second) { return std::size_t(first) << 8 | second; }
+    static std::size_t three(const Byte* at) {
+        return two(at[0], at[1]) ^ std::size_t(at[2]) * 0x9E;
+    }
     Symbol byte_symbols_[256];
 };
 

@@ -1,0 +1,161 @@
+#include "kernels/codebook.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/gemv_kernels.hpp"
+#include "kernels/gemv_vectors.hpp"
+
+namespace hotgrid::kernels {
+namespace {
+
+using Four = float __attribute__((vector_size(16)));
+
+Four four(const float* at) {
+    Four value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+}
+
+// Butterflies over blocks of a power of two, then the factor that keeps lengths as they were.
+void rotate(float* x, const std::int8_t* signs, std::size_t cols) {
+    for (std::size_t c = 0; c < cols; ++c) x[c] *= float(signs[c]);
+    const std::size_t block = std::size_t(1) << std::countr_zero(cols);
+    for (std::size_t half = 1; half < block; half *= 2)
+        for (std::size_t from = 0; from < cols; from += 2 * half)
+            for (std::size_t i = from; i < from + half; ++i) {
+                const float a = x[i], b = x[i + half];
+                x[i] = a + b;
+                x[i + half] = a - b;
+            }
+    const float factor = 1 / std::sqrt(float(block));
+    for (std::size_t c = 0; c < cols; ++c) x[c] *= factor;
+}
+
+// x in f32, rotated where there are signs.
+class TurnedVectors {
+public:
+    TurnedVectors(const Vectors& x, const std::int8_t* signs, std::size_t cols)
+        : plain_(x, cols), data_(plain_.data()) {
+        if (!signs) return;
+        turned_.assign(data_, data_ + x.count * cols);
+        for (std::size_t v = 0; v < x.count; ++v) rotate(turned_.data() + v * cols, signs, cols);
+        data_ = turned_.data();
+    }
+    const float* data() const { return data_; }
+
+private:
+    FloatVectors plain_;
+    std::vector<float> turned_;
+    const float* data_;
+};
+
+// The products of every code with its part of x, as bytes around 128.
+class Tables {
+public:
+    Tables(const SubvectorBook& book, const float* x)
+        : parts_(book.cols / book.width), real_(book.books * parts_),
+          padded_((real_ + 3) / 4 * 4), bytes_(padded_ * 16),
+          delta_((padded_ + table_chunk - 1) / table_chunk) {
+        for (std::size_t t = 0; t < real_; t += table_chunk)
+            chunk(book, x, t, std::min(t + table_chunk, real_));
+    }
+
+    LookUp work(const SubvectorBook& book, float* y) const {
+        return {book.codes, bytes_.data(), delta_.data(), offset_, book.scale, y,
+                padded_,    book.rows,     0,             0};
+    }
+
+private:
+    void chunk(const SubvectorBook& book, const float* x, std::size_t begin, std::size_t end) {
+        float products[table_chunk * 16];
+        Four most = {}, spoiled = {};  // NaN as soon as one product is not finite
+        for (std::size_t t = begin; t < end; ++t) {
+            const std::size_t b = t / parts_, m = t % parts_;
+            const float* table = book.table + b * book.width * 16;
+            Four sum[4] = {};
+            for (std::size_t j = 0; j < book.width; ++j)
+                for (int i = 0; i < 4; ++i)
+                    sum[i] += four(table + j * 16 + 4 * i) * x[m * book.width + j];
+            for (int i = 0; i < 4; ++i) {
+                const Four size = sum[i] < 0 ? -sum[i] : sum[i];
+                most = size <= most ? most : size;
+                spoiled += sum[i] * 0;
+                __builtin_memcpy(products + (t - begin) * 16 + 4 * i, &sum[i], 16);
+            }
+        }
+        float largest = 0;
+        for (int i = 0; i < 4; ++i) {
+            largest = most[i] <= largest ? largest : most[i];
+            offset_ += spoiled[i];
+        }
+        quantise(products, begin, end, largest);
+    }
+
+    void quantise(const float* products, std::size_t begin, std::size_t end, float largest) {
+        // Nothing to tell apart, or nothing that can be: then the offset is NaN.
+        if (!(largest >= 1e-34F && largest <= std::numeric_limits<float>::max())) return;
+        const float inverse = 127 / largest;
+        delta_[begin / table_chunk] = largest / 127;
+        offset_ -= 128 * float(end - begin) * (largest / 127);
+        for (std::size_t i = 0; i < (end - begin) * 16; ++i)
+            bytes_[begin * 16 + i] = std::uint8_t(std::int32_t(products[i] * inverse + 128.5F));
+    }
+
+    std::size_t parts_, real_, padded_;
+    std::vector<std::uint8_t> bytes_;
+    std::vector<float> delta_;
+    float offset_ = 0;
+};
+
+}  // namespace
+
+void row_book(const RowBook& book, const Vectors& x, void* y, std::size_t threads) {
+    Output out(y, x.type, book.rows * x.count);
+    const FloatVectors vectors(x, book.centroids.cols);
+    // Places for all that a byte can name: an id beyond the centroids reads a zero.
+    std::vector<float> products(x.count * 256);
+    std::vector<float> packed(x.count * book.centroids.rows);
+    gemv(book.centroids, {vectors.data(), Number::f32, x.count}, packed.data(), threads);
+    for (std::size_t v = 0; v < x.count; ++v) {
+        std::copy_n(packed.data() + v * book.centroids.rows, book.centroids.rows,
+                    products.data() + v * 256);
+        const float* from = products.data() + v * 256;
+        float* to = out.data() + v * book.rows;
+        for (std::size_t r = 0; r < book.rows; ++r) to[r] = from[book.ids[r]];
+    }
+    out.finish();
+}
+
+void level_book(const LevelBook& book, const Vectors& x, void* y, std::size_t threads) {
+    Output out(y, x.type, book.rows * x.count);
+    const TurnedVectors vectors(x, book.signs, book.cols);
+    const RoundedVectors rounded(vectors.data(), book.cols, x.count);
+    in_ranges(book.rows, 4, book.cols / 2, threads, [&](std::size_t begin, std::size_t end) {
+        kernels().dot_levels(book.codes, book.levels, book.scale, rounded.view(), out.data(),
+                             book.rows, begin, end);
+    });
+    out.finish();
+}
+
+void subvector_book(const SubvectorBook& book, const Vectors& x, void* y, std::size_t threads) {
+    Output out(y, x.type, book.rows * x.count);
+    const TurnedVectors vectors(x, book.signs, book.cols);
+    for (std::size_t v = 0; v < x.count; ++v) {
+        const Tables tables(book, vectors.data() + v * book.cols);
+        const LookUp whole = tables.work(book, out.data() + v * book.rows);
+        in_ranges((book.rows + 31) / 32, 1, whole.tables_count * 16, threads,
+                  [&](std::size_t begin, std::size_t end) {
+                      LookUp part = whole;
+                      part.begin_block = begin;
+                      part.end_block = end;
+                      kernels().look_up(part);
+                  });
+    }
+    out.finish();
+}
+
+}  // namespace hotgrid::kernels

@@ -1,0 +1,269 @@
+// The loops of every instruction set, written once over a `Machine`.
+//
+// Include it after the instruction set has been chosen: everything here is compiled for that
+// processor, so nothing here may have a name that another file could be linked to. A machine
+// says how wide its vectors are and how it multiplies bytes and looks them up.
+#pragma once
+
+#include "kernels/gemv_kernels.hpp"
+
+#define HOTGRID_INLINE inline __attribute__((always_inline))
+
+namespace hotgrid::kernels {
+namespace {
+
+constexpr std::size_t tile = 2048;  // outputs whose sums stay in the first cache
+
+template <class V, class T>
+HOTGRID_INLINE V loaded(const T* at) {
+    V value;
+    __builtin_memcpy(&value, at, sizeof value);
+    return value;
+}
+
+template <class V, class T>
+HOTGRID_INLINE void stored(T* at, V value) {
+    __builtin_memcpy(at, &value, sizeof value);
+}
+
+template <class V>
+HOTGRID_INLINE auto across(V value) {
+    auto sum = value[0];
+    for (std::size_t i = 1; i < sizeof(V) / sizeof(value[0]); ++i) sum += value[i];
+    return sum;
+}
+
+HOTGRID_INLINE float number(float value) { return value; }
+HOTGRID_INLINE float number(std::int8_t value) { return float(value); }
+HOTGRID_INLINE float number(std::uint16_t bf16) {
+    const std::uint32_t bits = std::uint32_t(bf16) << 16;
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+template <class Machine>
+struct Loops {
+    using Floats = typename Machine::Floats;
+    static constexpr std::size_t lanes = sizeof(Floats) / 4;
+
+    // Rows against vectors, both contiguous: `unroll` sums each, to hide the latency.
+    template <int rows, int count, class T>
+    static HOTGRID_INLINE void dot_some(const T* w, std::size_t stride, const float* x,
+                                        const FloatRange& range, float* y) {
+        constexpr int unroll = rows * count >= 8 ? 1 : rows * count >= 4 ? 2 : 4;
+        Floats sum[rows][count][unroll] = {};
+        const std::size_t cols = range.cols;
+        std::size_t c = 0;
+        for (; c + unroll * lanes <= cols; c += unroll * lanes)
+            for (int u = 0; u < unroll; ++u) {
+                Floats some[count];
+                for (int v = 0; v < count; ++v)
+                    some[v] = loaded<Floats>(x + v * cols + c + u * lanes);
+                for (int r = 0; r < rows; ++r) {
+                    const Floats weights = Machine::floats(w + r * stride + c + u * lanes);
+                    for (int v = 0; v < count; ++v) sum[r][v][u] += weights * some[v];
+                }
+            }
+        for (int r = 0; r < rows; ++r)
+            for (int v = 0; v < count; ++v) {
+                Floats whole = sum[r][v][0];
+                for (int u = 1; u < unroll; ++u) whole += sum[r][v][u];
+                float total = across(whole);
+                for (std::size_t i = c; i < cols; ++i)
+                    total += number(w[r * stride + i]) * x[v * cols + i];
+                y[v * range.out + r] = total;
+            }
+    }
+
+    template <int rows, class T>
+    static HOTGRID_INLINE void dot_all(const T* w, std::size_t stride, const FloatRange& range,
+                                       std::size_t r) {
+        std::size_t v = 0;
+        for (; v + 4 <= range.count; v += 4)
+            dot_some<rows, 4>(w, stride, range.x + v * range.cols, range, range.y + v * range.out + r);
+        for (; v < range.count; ++v)
+            dot_some<rows, 1>(w, stride, range.x + v * range.cols, range, range.y + v * range.out + r);
+    }
+
+    template <class T>
+    static void dot(const T* w, std::size_t stride, const FloatRange& range) {
+        std::size_t r = range.begin;
+        for (; r + 4 <= range.end; r += 4) dot_all<4>(w + r * stride, stride, range, r);
+        for (; r < range.end; ++r) dot_all<1>(w + r * stride, stride, range, r);
+    }
+
+    // Columns contiguous: `cols` of them at once are added to a piece of y.
+    template <int cols, class T>
+    static HOTGRID_INLINE void add_columns(const T* w, std::size_t stride, const float* x,
+                                           float* y, std::size_t n) {
+        std::size_t r = 0;
+        for (; r + 4 * lanes <= n; r += 4 * lanes)
+            for (int u = 0; u < 4; ++u) {
+                const std::size_t at = r + u * lanes;
+                Floats sum = loaded<Floats>(y + at);
+                for (int c = 0; c < cols; ++c)
+                    sum += Machine::floats(w + c * stride + at) * x[c];
+                stored(y + at, sum);
+            }
+        for (; r < n; ++r)
+            for (int c = 0; c < cols; ++c) y[r] += number(w[c * stride + r]) * x[c];
+    }
+
+    template <class T>
+    static void axpy(const T* w, std::size_t stride, const FloatRange& range) {
+        for (std::size_t v = 0; v < range.count; ++v)
+            for (std::size_t r = range.begin; r < range.end; ++r) range.y[v * range.out + r] = 0;
+        for (std::size_t from = range.begin; from < range.end; from += tile) {
+            const std::size_t n = range.end - from < tile ? range.end - from : tile;
+            std::size_t c = 0;
+            for (; c + 4 <= range.cols; c += 4)
+                for (std::size_t v = 0; v < range.count; ++v)
+                    add_columns<4>(w + c * stride + from, stride, range.x + v * range.cols + c,
+                                   range.y + v * range.out + from, n);
+            for (; c < range.cols; ++c)
+                for (std::size_t v = 0; v < range.count; ++v)
+                    add_columns<1>(w + c * stride + from, stride, range.x + v * range.cols + c,
+                                   range.y + v * range.out + from, n);
+        }
+    }
+
+    template <int rows, int count>
+    static HOTGRID_INLINE void dot_bytes(const std::int8_t* w, std::size_t stride,
+                                         const float* scale, const Rounded& x, std::size_t v,
+                                         std::size_t cols, float* y, std::size_t out) {
+        using Ints = typename Machine::Ints;
+        constexpr std::size_t width = Machine::bytes;
+        const std::int8_t *high = x.high + v * x.padded, *low = x.low + v * x.padded;
+        Ints sum_high[rows][count] = {}, sum_low[rows][count] = {};
+        std::size_t c = 0;
+        for (; c + width <= cols; c += width)
+            for (int r = 0; r < rows; ++r) {
+                const auto weights = Machine::weights(w + r * stride + c);
+                for (int k = 0; k < count; ++k) {
+                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, high + k * x.padded + c);
+                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, low + k * x.padded + c);
+                }
+            }
+        for (int r = 0; r < rows; ++r)
+            for (int k = 0; k < count; ++k) {
+                // In 64 bits: the lanes hold 32 each, and 64 times their sum may not.
+                std::int64_t sum = 0;
+                for (std::size_t i = 0; i < sizeof(Ints) / 4; ++i)
+                    sum += 64 * std::int64_t(sum_high[r][k][i]) + sum_low[r][k][i];
+                for (std::size_t i = c; i < cols; ++i)
+                    sum += std::int64_t(w[r * stride + i] + Machine::bias) *
+                           (64 * high[k * x.padded + i] + low[k * x.padded + i]);
+                sum -= Machine::bias * x.total[v + k];
+                y[(v + k) * out + r] = float(sum) * x.scale[v + k] * scale[r];
+            }
+    }
+
+    template <int rows>
+    static HOTGRID_INLINE void dot_bytes_all(const std::int8_t* w, std::size_t stride,
+                                             const float* scale, const Rounded& x,
+                                             std::size_t cols, float* y, std::size_t out) {
+        std::size_t v = 0;
+        for (; v + 2 <= x.count; v += 2) dot_bytes<rows, 2>(w, stride, scale, x, v, cols, y, out);
+        if (v < x.count) dot_bytes<rows, 1>(w, stride, scale, x, v, cols, y, out);
+    }
+
+    static void dot_i8(const std::int8_t* w, std::size_t stride, const float* scale,
+                       const Rounded& x, std::size_t cols, float* y, std::size_t out,
+                       std::size_t begin, std::size_t end) {
+        std::size_t r = begin;
+        for (; r + 4 <= end; r += 4)
+            dot_bytes_all<4>(w + r * stride, stride, scale + r, x, cols, y + r, out);
+        for (; r < end; ++r)
+            dot_bytes_all<1>(w + r * stride, stride, scale + r, x, cols, y + r, out);
+    }
+
+    // Four bits of weight deserve no more than eight of x: only the high ones are used.
+    template <int rows>
+    static HOTGRID_INLINE void dot_nibbles(const std::uint8_t* w, const std::uint16_t* scale,
+                                           const Rounded& x, std::size_t v, float* y) {
+        using Ints = typename Machine::NibbleInts;
+        using Sums = typename Machine::NibbleFloats;
+        const std::size_t groups = x.padded / 64;
+        Sums sum[rows] = {};
+        float eights[rows] = {};  // what the 8 that was added to every weight has added
+        for (std::size_t g = 0; g < groups; ++g)
+            for (int r = 0; r < rows; ++r) {
+                const Ints dots = Machine::nibbles(Ints{}, w + (r * groups + g) * 32,
+                                                   x.high + v * x.padded + g * 64);
+                const float factor = number(scale[r * groups + g]);
+                sum[r] += __builtin_convertvector(dots, Sums) * factor;
+                eights[r] += factor * x.sums[v * groups + g];
+            }
+        for (int r = 0; r < rows; ++r)
+            y[r] = (across(sum[r]) - 8 * eights[r]) * (64 * x.scale[v]);
+    }
+
+    static void dot_i4(const std::uint8_t* w, const std::uint16_t* scale, const Rounded& x,
+                       float* y, std::size_t out, std::size_t begin, std::size_t end) {
+        const std::size_t groups = x.padded / 64;
+        for (std::size_t v = 0; v < x.count; ++v) {
+            std::size_t r = begin;
+            for (; r + 4 <= end; r += 4)
+                dot_nibbles<4>(w + r * groups * 32, scale + r * groups, x, v, y + v * out + r);
+            for (; r < end; ++r)
+                dot_nibbles<1>(w + r * groups * 32, scale + r * groups, x, v, y + v * out + r);
+        }
+    }
+
+    template <int rows>
+    static HOTGRID_INLINE void dot_of_levels(const std::uint8_t* w, const std::int8_t* levels,
+                                             const float* scale, const Rounded& x,
+                                             std::size_t v, float* y) {
+        using Ints = typename Machine::NibbleInts;
+        const std::size_t groups = x.padded / 64;
+        const auto table = Machine::levels(levels);
+        Ints sum[rows] = {};
+        for (std::size_t g = 0; g < groups; ++g)
+            for (int r = 0; r < rows; ++r)
+                sum[r] = Machine::dot_levels(sum[r], table, w + (r * groups + g) * 32,
+                                             x.high + v * x.padded + g * 64);
+        for (int r = 0; r < rows; ++r) {
+            std::int64_t whole = -Machine::bias * x.total_high[v];
+            for (std::size_t i = 0; i < sizeof(Ints) / 4; ++i) whole += sum[r][i];
+            y[r] = float(whole) * (64 * x.scale[v]) * scale[r];
+        }
+    }
+
+    static void dot_levels(const std::uint8_t* w, const std::int8_t* levels, const float* scale,
+                           const Rounded& x, float* y, std::size_t out, std::size_t begin,
+                           std::size_t end) {
+        const std::size_t row = x.padded / 2;
+        for (std::size_t v = 0; v < x.count; ++v) {
+            std::size_t r = begin;
+            for (; r + 4 <= end; r += 4)
+                dot_of_levels<4>(w + r * row, levels, scale + r, x, v, y + v * out + r);
+            for (; r < end; ++r)
+                dot_of_levels<1>(w + r * row, levels, scale + r, x, v, y + v * out + r);
+        }
+    }
+
+    static void look_up(const LookUp& work) {
+        for (std::size_t block = work.begin_block; block < work.end_block; ++block) {
+            const std::uint8_t* codes = work.codes + block * work.tables_count * 16;
+            float sums[32] = {};
+            for (std::size_t t = 0; t < work.tables_count; t += table_chunk) {
+                const std::size_t left = work.tables_count - t;
+                std::uint16_t found[32];
+                Machine::look_up(codes + t * 16, work.tables + t * 16,
+                                 left < table_chunk ? left : table_chunk, found);
+                for (int j = 0; j < 32; ++j) sums[j] += work.delta[t / table_chunk] * found[j];
+            }
+            for (std::size_t j = 0; j < 32 && block * 32 + j < work.rows; ++j)
+                work.y[block * 32 + j] =
+                    (sums[j] + work.offset) * work.scale[block * 32 + j];
+        }
+    }
+
+    static constexpr Kernels all{&dot<float>,       &dot<std::uint16_t>,   &axpy<float>,
+                                 &axpy<std::uint16_t>, &axpy<std::int8_t>, &dot_i8,
+                                 &dot_i4,           &dot_levels,          &look_up};
+};
+
+}  // namespace
+}  // namespace hotgrid::kernels

@@ -1,0 +1,150 @@
+#include "kernels/topk.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+
+#include "cpu/features.hpp"
+#include "cpu/pool.hpp"
+#include "kernels/topk_run.hpp"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace hotgrid::kernels {
+
+std::size_t bytes(Type type) {
+    switch (type) {
+        case Type::f32:
+        case Type::i32: return 4;
+        case Type::f64:
+        case Type::i64: return 8;
+        case Type::f16:
+        case Type::bf16:
+        case Type::i16: return 2;
+        default: return 1;
+    }
+}
+
+void leave_best(Packed* all, std::size_t count, std::size_t keep) {
+    std::nth_element(all, all + keep, all + count, std::greater<>());
+}
+
+void leave_best(LongPacked* all, std::size_t count, std::size_t keep) {
+    std::nth_element(all, all + keep, all + count, std::greater<>());
+}
+
+void sort_best(Packed* all, std::size_t count) { std::sort(all, all + count, std::greater<>()); }
+
+void sort_best(LongPacked* all, std::size_t count) {
+    std::sort(all, all + count, std::greater<>());
+}
+
+template <class E>
+E kth_best(E* all, std::size_t count, std::size_t k) {
+    std::nth_element(all, all + (k - 1), all + count, std::greater<>());
+    return all[k - 1];
+}
+
+template float kth_best(float*, std::size_t, std::size_t);
+template double kth_best(double*, std::size_t, std::size_t);
+template std::int8_t kth_best(std::int8_t*, std::size_t, std::size_t);
+template std::int16_t kth_best(std::int16_t*, std::size_t, std::size_t);
+template std::int32_t kth_best(std::int32_t*, std::size_t, std::size_t);
+template std::int64_t kth_best(std::int64_t*, std::size_t, std::size_t);
+
+std::size_t rows_of_a_piece(const TopK& job) {
+    const std::size_t lanes = line_bytes / bytes(job.type);
+    constexpr std::size_t elements = std::size_t{1} << 15;
+    return lanes * std::max<std::size_t>(1, elements / (lanes * job.n));
+}
+
+std::size_t pieces(const TopK& job) {
+    if (by_rows(job)) {
+        const std::size_t share = rows_of_a_piece(job);
+        return (job.outer * job.inner + share - 1) / share;
+    }
+    const std::size_t block = job.k == 1 ? best_block_bytes : block_bytes;
+    return job.outer * std::max<std::size_t>(1, job.inner * bytes(job.type) / block);
+}
+
+namespace {
+
+#if defined(__aarch64__)
+// Part of every processor of this kind.
+struct Baseline : Common<16> {
+    static constexpr bool keeps_nan = true;
+    using F32 = VectorOf<float, 16>::type;
+    using F64 = VectorOf<double, 16>::type;
+
+    template <class V>
+    static HOTGRID_INLINE V greater(V a, V b) {
+        if constexpr (std::is_same_v<V, F32>) return V(vmaxq_f32(a, b));
+        else if constexpr (std::is_same_v<V, F64>) return V(vmaxq_f64(a, b));
+        else return Common<16>::greater(a, b);
+    }
+    template <class V>
+    static HOTGRID_INLINE V lesser(V a, V b) {
+        if constexpr (std::is_same_v<V, F32>) return V(vminq_f32(a, b));
+        else if constexpr (std::is_same_v<V, F64>) return V(vminq_f64(a, b));
+        else return Common<16>::lesser(a, b);
+    }
+};
+#else
+using Baseline = Common<16>;
+#endif
+
+Run chosen() {
+    switch (cpu::isa()) {
+#if defined(__x86_64__)
+        case cpu::Isa::avx512:
+        case cpu::Isa::avx512_vnni: return avx512_topk();
+        case cpu::Isa::avx2: return avx2_topk();
+#endif
+        default: return run<Baseline>;
+    }
+}
+
+// Fresh memory comes in pages of 4 KiB, each of which stops the thread that first writes to
+// it. Asking for large ones is a hint that the system may leave unheard.
+void ask_for_large_pages(void* start, std::size_t size) {
+    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+    const auto from = reinterpret_cast<std::uintptr_t>(start);
+    const std::uintptr_t first = (from + page - 1) / page * page, last = (from + size) / page * page;
+    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
+void topk(const TopK& job, std::size_t threads) {
+    static const Run run = chosen();
+    if (job.k > job.n) throw std::invalid_argument("`k` must not be more than there are elements");
+    if (job.n > std::numeric_limits<std::uint32_t>::max() && bytes(job.type) <= 4)
+        throw std::invalid_argument("an axis of 2^32 elements or more is too long");
+    const std::size_t results = job.outer * job.k * job.inner;
+    if (results == 0) return;
+    ask_for_large_pages(job.values, results * bytes(job.type));
+    ask_for_large_pages(job.indices, results * sizeof(std::int64_t));
+    const std::size_t all = pieces(job);
+    const std::size_t elements = job.outer * job.n * job.inner;
+    // A thread is worth waking for some ten thousand elements.
+    const std::size_t workers =
+        std::min({std::max<std::size_t>(1, threads), cpu::threads(), all, 1 + elements / 16384});
+    const std::size_t share = std::max<std::size_t>(1, all / (8 * workers));
+    std::atomic<std::size_t> next{0};
+    cpu::parallel_for(workers, 1, [&](std::size_t, std::size_t) {
+        for (;;) {
+            const std::size_t begin = next.fetch_add(share, std::memory_order_relaxed);
+            if (begin >= all) return;
+            run(job, begin, std::min(all, begin + share));
+        }
+    });
+}
+
+}  // namespace hotgrid::kernels

@@ -1,0 +1,54 @@
+// Top-k for processors with AVX-512 for bytes.
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include "kernels/topk_parts.hpp"
+
+// As in tokens/lexer_avx2.cpp: only what follows is compiled for these processors.
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt"))), apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt")
+#endif
+
+#include "kernels/topk_run.hpp"
+
+namespace hotgrid::kernels {
+namespace {
+
+struct Avx512 : Common<64> {
+    using F32 = VectorOf<float, 64>::type;
+    using F64 = VectorOf<double, 64>::type;
+
+    template <class V>
+    static HOTGRID_INLINE V greater(V a, V b) {
+        if constexpr (std::is_same_v<V, F32>) return V(_mm512_max_ps(__m512(a), __m512(b)));
+        else if constexpr (std::is_same_v<V, F64>) return V(_mm512_max_pd(__m512d(a), __m512d(b)));
+        else return Common<64>::greater(a, b);
+    }
+    template <class V>
+    static HOTGRID_INLINE V lesser(V a, V b) {
+        if constexpr (std::is_same_v<V, F32>) return V(_mm512_min_ps(__m512(a), __m512(b)));
+        else if constexpr (std::is_same_v<V, F64>) return V(_mm512_min_pd(__m512d(a), __m512d(b)));
+        else return Common<64>::lesser(a, b);
+    }
+    template <class M>
+    static HOTGRID_INLINE bool any(M mask) {
+        return _mm512_test_epi64_mask(__m512i(mask), __m512i(mask)) != 0;
+    }
+};
+
+}  // namespace
+
+Run avx512_topk() { return run<Avx512>; }
+
+}  // namespace hotgrid::kernels
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+
+#endif
