@@ -140,7 +140,7 @@ def test_all_problems_of_a_file_come_at_once(write: Write):
         "3: `autotune.samples` is true; expected an integer from 1 to 10000",
         "5: `autotun` is an unknown section; did you mean `autotune`?",
         "8: `kernels.level` is an unknown key; did you mean `autotune.level`?",
-        "9: `kernels.colour` is an unknown key; known: check_mode",
+        "9: `kernels.colour` is an unknown key; known: check_mode, choose",
         "10: `kernels.check_mode` is [1]; expected one of enforce, validate, auto",
         "14: `memory.limit` is 1.5; expected a number from 0.01 to 1",
     ]

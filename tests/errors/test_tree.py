@@ -14,6 +14,7 @@ EXPECTED_BASES = {
     "ArgumentError": ValueError,
     "DimensionError": IndexError,
     "UnstableError": ArithmeticError,
+    "KernelError": RuntimeError,
     "StoreError": OSError,
     "DamagedError": OSError,
     "CommunicationError": ConnectionError,

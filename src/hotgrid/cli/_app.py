@@ -8,12 +8,14 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
+from ._tokens_group import tokens_group
 
 _EPILOGUE = """\
 Examples:
   hotgrid models                          every model, with a line each
   hotgrid run heat --steps 5000           run one and see how fast it goes
   hotgrid validate --quick                what is known, and what is computed here
+  hotgrid tokens count README.md          how many tokens a text has
   hotgrid doctor                          what is here, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -90,6 +92,18 @@ Examples:
   hotgrid plan karman --size 4096x4096 --devices 4xlocal --json
 """
 
+_TUNE_EPILOGUE = """\
+The fastest way to compute an op is found by timing, once for each kind of call,
+and remembered where `autotune.cache` says.
+
+Examples:
+  hotgrid tune
+  hotgrid tune --explain topk 1024x4096 --k 8 --dim 0
+  hotgrid tune --fill topk 1024x4096 16x1024x1024 --k 3 --device cuda
+  hotgrid tune --explain topk 4096x64 --set largest=false --dtype bfloat16
+  hotgrid tune --clear
+"""
+
 _COMPLETION_EPILOGUE = """\
 Examples:
   hotgrid completion bash --install
@@ -145,6 +159,13 @@ def build() -> App:
         name="validate",
         help="Compute what is known and compare, on this device, now.",
         help_epilogue=_VALIDATE_EPILOGUE,
+    )
+    app.command(tokens_group())
+    app.command(
+        "hotgrid.cli._tune:tune",
+        name="tune",
+        help="Show, explain, fill or clear what the tuner of kernels remembers.",
+        help_epilogue=_TUNE_EPILOGUE,
     )
     app.command(
         "hotgrid.cli._doctor:doctor",

@@ -7,6 +7,7 @@
     ├── ArgumentError (ValueError)          an argument of a public function is wrong
     │   └── DimensionError (IndexError)     a dimension or index does not exist
     ├── UnstableError (ArithmeticError)     a simulation is no longer finite
+    ├── KernelError (RuntimeError)          a kernel did something wrong
     ├── StoreError (OSError)                files could not be written or read back
     │   └── DamagedError                    a file is not what was written
     ├── CommunicationError (ConnectionError) another rank was lost
@@ -25,6 +26,7 @@ from ._tree import (
     DamagedError as DamagedError,
     DimensionError as DimensionError,
     HotgridError as HotgridError,
+    KernelError as KernelError,
     MissingPartError as MissingPartError,
     ShapeMismatch as ShapeMismatch,
     StoreError as StoreError,

@@ -76,6 +76,10 @@ class UnstableError(HotgridError, ArithmeticError):
         self.cause = cause
 
 
+class KernelError(HotgridError, RuntimeError):
+    """A kernel left its buffers, made NaN of numbers or a wrong result; the text says which."""
+
+
 class StoreError(HotgridError, OSError):
     """Files could not be written or read back; what was there before is as it was."""
 

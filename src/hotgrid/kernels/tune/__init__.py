@@ -1,3 +1,27 @@
-"""kernels.tune: measure the machine, so that choices rest on figures and not on beliefs."""
+"""kernels.tune: measure the machine, so that choices rest on figures and not on beliefs.
+
+An `Op` holds a reference and candidates as data; `Tuned` makes it a function that times
+the candidates on the first call of a kind, keeps the winner, and from then on only looks
+it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses.
+"""
 
 from ._bandwidth import Bandwidth as Bandwidth, copy_bandwidth as copy_bandwidth
+from ._cache import TuningCache as TuningCache
+from ._call import Call as Call, Work as Work, bucket as bucket
+from ._candidate import (
+    NATIVE as NATIVE,
+    TENSOR as TENSOR,
+    TRITON as TRITON,
+    Candidate as Candidate,
+    Group as Group,
+    always as always,
+)
+from ._dispatch import Tuned as Tuned
+from ._explain import Explanation as Explanation, explain as explain, sampled as sampled
+from ._op import Op as Op
+from ._peak import matmul_peak as matmul_peak
+from ._ranking import Outcome as Outcome, Ranking as Ranking
+from ._sampling import Timing as Timing
+from ._stamp import stamp as stamp
+from ._tracing import differentiated as differentiated, traced as traced
+from ._validation import Faults as Faults

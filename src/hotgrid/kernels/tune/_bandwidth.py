@@ -81,7 +81,7 @@ def copy_bandwidth(
         >>> copy_bandwidth("cpu", size_bytes=2**20, repeats=3).bytes_per_second > 0
         True
     """
-    place = _existing(device)
+    place = existing(device)
     times = _at_least(1, "repeats", repeats)
     if size_bytes is None:
         return _measured(place, None, times)
@@ -134,8 +134,8 @@ def _cuda(device: torch.device, size_bytes: int | None, repeats: int) -> Bandwid
     return Bandwidth(device=str(device), bytes_per_second=rate, method="cuda events")
 
 
-def _existing(device: torch.device | str | None) -> str:
-    """The device with its index spelled out, or an error that lists those that exist."""
+def existing(device: torch.device | str | None) -> str:
+    """Return the device with its index spelled out, or raise and list those that exist."""
     here = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
     if device is None:
         device = "cuda" if len(here) > 1 else "cpu"

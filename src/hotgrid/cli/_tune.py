@@ -1,0 +1,207 @@
+"""`hotgrid tune`: what the tuner remembers, why, and how to fill or clear it."""
+
+import difflib
+from json import dumps
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+import hotgrid as hg
+from hotgrid import config
+from hotgrid.errors import ArgumentError, ConfigError
+
+from ._terminal import Terminal
+from ._whole_number import WholeNumber
+
+if TYPE_CHECKING:
+    from hotgrid.kernels.tune import Ranking, Tuned, TuningCache
+
+
+def tune(
+    op: str | None = None,
+    /,
+    *shapes: str,
+    explain: bool = False,
+    fill: bool = False,
+    clear: bool = False,
+    k: WholeNumber = None,
+    dim: WholeNumber = None,
+    set_: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
+    dtype: str = "float32",
+    device: str = "cpu",
+    json: bool = False,
+) -> int:
+    """Show what the tuner remembers; explain a choice, or fill or clear the memory.
+
+    Args:
+        op: An op, such as topk; with nothing else asked, only its winners are shown.
+        shapes: Shapes of its main tensor, such as 1024x4096.
+        explain: Time every candidate on each shape and show the table.
+        fill: Tune each shape now, so that no later call has to.
+        clear: Forget every winner, also those of other machines in the same file.
+        k: Of ops that have one: how many elements.
+        dim: Of ops that have one: along which dimension.
+        set_: Any other option of the op, such as largest=false; repeatable.
+        dtype: The type of the tensor.
+        device: Where it lies.
+        json: Print one JSON object instead of tables.
+    """
+    given = {"k": k, "dim": dim}
+    options = {name: str(value) for name, value in given.items() if value is not None}
+    options |= _pairs(set_)
+    _expect_sense(op, shapes, explain, fill, clear, options)
+    sizes = [_sizes(shape) for shape in shapes]
+    tuned = _tuned(op) if op is not None else None
+    _expect_known_choices()
+    console = Terminal(highlight=False, soft_wrap=True)
+    if clear:
+        found = _cleared()
+    elif tuned is not None and sizes:
+        ask = _explained if explain else _filled
+        found = {
+            "op": op,
+            "calls": [ask(tuned, each, options, dtype, device) for each in sizes],
+        }
+    else:
+        found = _remembered(op)
+    from ._tune_text import lines_of
+
+    text = dumps(found, indent=2) if json else "\n".join(lines_of(found))
+    console.out(text, highlight=False)
+    return 0
+
+
+def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for text, (name, equals, _) in zip(texts, pairs, strict=True):
+        if not (name.strip() and equals):
+            raise ArgumentError(f"`--set {text}` must be NAME=VALUE, as in largest=false")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _expect_sense(
+    op: str | None,
+    shapes: tuple[str, ...],
+    explain: bool,
+    fill: bool,
+    clear: bool,
+    options: dict[str, str],
+) -> None:
+    """Refuse what cannot be meant before torch is loaded."""
+    if explain + fill + clear > 1:
+        raise ArgumentError("give one of --explain, --fill and --clear")
+    if (explain or fill) and not (op and shapes):
+        word = "--explain" if explain else "--fill"
+        raise ArgumentError(
+            f"`{word}` needs an op and a shape, such as `hotgrid tune {word} topk 1024x4096`"
+        )
+    if not (explain or fill) and (shapes or options):
+        extra = shapes[0] if shapes else f"{next(iter(options))}"
+        raise ArgumentError(f"`{extra}` needs --explain or --fill beside it")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parts = text.lower().split("x")
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ArgumentError(f"`{text}` is no shape; write sizes of 1 or more, as in 1024x4096")
+    return tuple(int(part) for part in parts)
+
+
+def _tuned(op: str) -> "Tuned":
+    ops = hg.kernels.OPS
+    if op not in ops:
+        near = difflib.get_close_matches(op, ops, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise ArgumentError(f"`{op}` is no op; there are: {', '.join(ops)}{hint}")
+    return ops[op]
+
+
+def _expect_known_choices() -> None:
+    for pair in config.current().kernels.choose:
+        op = pair.partition("=")[0]
+        if op not in hg.kernels.OPS:
+            raise ConfigError(
+                f"`kernels.choose` names the op `{op}`; there are: {', '.join(hg.kernels.OPS)}"
+            )
+
+
+def _cache() -> "TuningCache":
+    from hotgrid.kernels.tune import TuningCache
+
+    return TuningCache.at(config.current().autotune.cache)
+
+
+def _cleared() -> dict[str, Any]:
+    cache = _cache()
+    return {"file": str(cache.path) if cache.path else None, "cleared": cache.clear()}
+
+
+def _remembered(op: str | None) -> dict[str, Any]:
+    """Every winner that is kept, the last of each key and machine."""
+    cache = _cache()
+    last = {(each.key, each.stamp): each for each in cache.rankings()}
+    rows = [
+        {**_winner(each), "valid": _valid(each)}
+        for each in last.values()
+        if op is None or each.key.split()[0] == op
+    ]
+    return {"file": str(cache.path) if cache.path else None, "winners": rows}
+
+
+def _winner(ranking: "Ranking") -> dict[str, Any]:
+    best = ranking.winner
+    return {
+        "key": ranking.key,
+        "candidate": best.name if best else None,
+        "seconds": best.minimum if best else None,
+        "share": best.share if best and ranking.limit else None,
+        "date": ranking.date,
+    }
+
+
+def _valid(ranking: "Ranking") -> bool:
+    """Whether a winner holds on this machine, with the candidates of today."""
+    import torch
+
+    from hotgrid.kernels.tune import stamp
+
+    op, _, kind, *_ = ranking.key.split()
+    if op not in hg.kernels.OPS:
+        return False
+    gpus = [torch.device(kind, n) for n in range(torch.cuda.device_count())]
+    devices = gpus if kind == "cuda" else [torch.device(kind)]
+    names = hg.kernels.OPS[op].op.names
+    return ranking.stamp in [stamp(names, device) for device in devices]
+
+
+def _filled(
+    tuned: "Tuned", shape: tuple[int, ...], options: dict[str, str], dtype: str, device: str
+) -> dict[str, Any]:
+    from hotgrid.kernels.tune import sampled
+
+    arguments = sampled(tuned, shape, options, dtype=dtype, device=device)
+    return {"shape": list(shape), **_winner(tuned.ranking_for(*arguments))}
+
+
+def _explained(
+    tuned: "Tuned", shape: tuple[int, ...], options: dict[str, str], dtype: str, device: str
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from hotgrid.kernels.tune import copy_bandwidth, explain
+
+    found = explain(tuned, shape, options, dtype=dtype, device=device)
+    best = found.ranking.winner
+    rate = copy_bandwidth(device).bytes_per_second if found.limit else None
+    return {
+        "shape": list(shape),
+        "call": found.call,
+        "bytes": found.bytes,
+        "flops": found.flops,
+        "limit_seconds": found.limit or None,
+        "copy_bytes_per_second": rate,
+        "candidates": [asdict(each) for each in found.outcomes],
+        "absent": list(found.absent),
+        "winner": best.name if best else None,
+        "chosen": found.chosen,
+    }

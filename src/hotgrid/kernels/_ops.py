@@ -1,0 +1,14 @@
+"""Every tuned op by name: what `hotgrid tune` and the conformance tests go through."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from .codebook import tuned_codebook
+from .gemv import tuned_gemv
+from .topk import tuned_topk
+from .tune import Tuned
+
+OPS: Mapping[str, Tuned] = MappingProxyType(
+    {each.op.name: each for each in (tuned_codebook, tuned_gemv, tuned_topk)}
+)
+"""Every op that has candidates, by name."""

@@ -1,0 +1,127 @@
+"""`Coded`: a matrix in one of the forms, as tensors; and what it says when decoded.
+
+| form | codes | table | scale |
+|---|---|---|---|
+| `rows` | uint8 `[rows]`: ids | int8 `[k, cols]`: centroids | f32 `[k]` |
+| `pq`, width 1 | uint8 `[rows, groups, 32]` | int8 `[16]`: levels | f32 `[rows]` |
+| `pq`, wider | uint8 `[blocks, tables, 16]` | f32 `[books, width, 16]` | f32 `[rows]` |
+| `int4` | uint8 `[rows, groups, 32]` | | bf16 `[rows, groups]` |
+| `int8` | int8 `[rows, cols]` | | f32 `[rows]` |
+
+Groups are 64 columns: byte j holds column j in its low half and column j + 32 in the high
+one. Blocks are 32 rows: byte j of table t holds row j and row j + 16. Table `b * parts + m`
+belongs to book b and sub-vector m; tables are padded to a multiple of 4. Where the columns
+of `pq` are rotated there are signs, int8 `[cols]`.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ._hadamard import unrotated
+
+GROUP = 64
+BLOCK = 32
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A matrix `[rows, cols]` in one of the forms.
+
+    Attributes:
+        form: `rows`, `pq`, `int4` or `int8`.
+        cols: Its columns, without padding.
+        codes: See the table above, as for the rest.
+        scale: See the table.
+        table: See the table, or None.
+        signs: See the table, or None.
+    """
+
+    form: str
+    cols: int
+    codes: Tensor
+    scale: Tensor
+    table: Tensor | None = None
+    signs: Tensor | None = None
+
+    @property
+    def rows(self) -> int:
+        """The rows of the matrix."""
+        return self.scale.shape[0] if self.form == "pq" else self.codes.shape[0]
+
+    @property
+    def bytes(self) -> int:
+        """What it takes to keep it."""
+        parts = (self.codes, self.scale, self.table, self.signs)
+        return sum(each.numel() * each.element_size() for each in parts if each is not None)
+
+    @property
+    def bits(self) -> float:
+        """Bits for each weight, everything counted."""
+        return 8 * self.bytes / max(1, self.rows * self.cols)
+
+    def decoded(self) -> Tensor:
+        """Return the matrix in f32, `[rows, cols]`."""
+        if self.form == "int8":
+            return self.codes.float() * self.scale.float()[:, None]
+        if self.form == "rows":
+            return self.centroids()[self.codes.long()]
+        if self.form == "int4":
+            values = (unpacked(self.codes) - 8).float() * self.scale.float()[:, :, None]
+            return values.flatten(1)[:, : self.cols]
+        scaled = self._subvectors() * self.scale.float()[:, None]
+        return scaled if self.signs is None else unrotated(scaled, self.signs)
+
+    def centroids(self) -> Tensor:
+        """Return the rows that `rows` repeats, in f32, `[k, cols]`."""
+        assert self.table is not None  # noqa: S101  the form has one
+        return self.table.float() * self.scale.float()[:, None]
+
+    def _subvectors(self) -> Tensor:
+        assert self.table is not None  # noqa: S101  the form has one
+        if self.table.ndim == 1:
+            levels = self.table.float()[unpacked(self.codes).long()]
+            return levels.flatten(1)[:, : self.cols]
+        books, width, _ = self.table.shape
+        parts = self.cols // width
+        codes = unblocked(self.codes)[: self.rows, : books * parts].long()
+        whole = torch.zeros(
+            (self.rows, parts, width), dtype=torch.float32, device=self.codes.device
+        )
+        for book, its in zip(self.table.float(), codes.split(parts, 1), strict=True):
+            whole = whole + book.T[its]
+        return whole.flatten(1)
+
+
+def packed(codes: Tensor) -> Tensor:
+    """Pack codes 0 to 15 `[rows, cols]` into `[rows, groups, 32]`, columns padded with 0."""
+    rows, cols = codes.shape
+    groups = -(-cols // GROUP)
+    whole = torch.zeros((rows, groups * GROUP), dtype=torch.uint8, device=codes.device)
+    whole[:, :cols] = codes
+    low, high = whole.view(rows, groups, 2, 32).unbind(2)
+    return low | (high << 4)
+
+
+def unpacked(codes: Tensor) -> Tensor:
+    """Undo `packed`: `[rows, groups, 64]`, int16."""
+    return torch.cat([codes & 15, codes >> 4], -1).short()
+
+
+def blocked(codes: Tensor) -> Tensor:
+    """Pack codes `[rows, tables]` into `[blocks, tables, 16]`, both padded with 0."""
+    rows, tables = codes.shape
+    blocks = -(-rows // BLOCK)
+    whole = torch.zeros(
+        (blocks * BLOCK, -(-tables // 4) * 4), dtype=torch.uint8, device=codes.device
+    )
+    whole[:rows, :tables] = codes
+    low, high = whole.view(blocks, 2, 16, -1).unbind(1)
+    return (low | (high << 4)).mT.contiguous()
+
+
+def unblocked(codes: Tensor) -> Tensor:
+    """Undo `blocked`: `[padded rows, padded tables]`."""
+    rows = torch.stack([codes & 15, codes >> 4], 1)  # [blocks, 2, tables, 16]
+    return rows.transpose(2, 3).flatten(0, 2)

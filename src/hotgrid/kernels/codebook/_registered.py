@@ -1,0 +1,73 @@
+"""The product with a coded matrix in torch's library, for compilers and gradients."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._coded import Coded
+from ._op import tuned_codebook
+
+_NAME = "hotgrid::codebook"
+
+# int8, int4 and ids have a code for each row; sub-vectors only a scale.
+_ROWS_IN_CODES = ("int8", "int4", "rows")
+
+
+def multiplied(
+    form: str,
+    x: Tensor,
+    codes: Tensor,
+    scale: Tensor,
+    table: Tensor | None,
+    signs: Tensor | None,
+) -> Tensor:
+    """Compute it; a sum of nothing is zero."""
+    if x.numel() == 0:
+        return fake(form, x, codes, scale, table, signs).zero_()
+    return tuned_codebook(form, x, codes, scale, table, signs)
+
+
+def fake(
+    form: str,
+    x: Tensor,
+    codes: Tensor,
+    scale: Tensor,
+    table: Tensor | None,
+    signs: Tensor | None,
+) -> Tensor:
+    """Only the shape: `[count, rows]`."""
+    rows = codes.shape[0] if form in _ROWS_IN_CODES else scale.shape[0]
+    return x.new_empty((x.shape[0], rows))
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.form, x, *parts = inputs
+    ctx.cols = x.shape[1]
+    ctx.save_for_backward(*parts)
+
+
+def _differentiate(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    coded = Coded(ctx.form, ctx.cols, *ctx.saved_tensors)
+    to_x = gradient @ coded.decoded().to(gradient.dtype)
+    return None, to_x, None, None, None, None
+
+
+def _vectorised(
+    info: Any, dims: tuple[int | None, ...], form: str, x: Tensor, *parts: Tensor | None
+) -> tuple[Tensor, int]:
+    several = x.movedim(dims[1] or 0, 0)
+    flat = operator(form, several.reshape(-1, several.shape[-1]), *parts)
+    return flat.reshape(*several.shape[:-1], -1), 0
+
+
+torch.library.define(
+    _NAME,
+    "(str form, Tensor x, Tensor codes, Tensor scale, Tensor? table, Tensor? signs) -> Tensor",
+)
+torch.library.impl(_NAME, "default", multiplied)
+torch.library.register_fake(_NAME, fake)
+torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
+torch.library.register_vmap(_NAME, _vectorised)
+operator: Any = torch.ops.hotgrid.codebook.default
+"""`torch.ops.hotgrid.codebook`; its `x` is `[count, cols]`."""

@@ -1,0 +1,67 @@
+"""`Target`: how small, or how exact, a compressed layer is to be."""
+
+import re
+from dataclasses import dataclass
+
+from hotgrid.errors import ArgumentError
+
+_UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
+_BITS = re.compile(rf"{_NUMBER}\s*bits?")
+_ERROR = re.compile(rf"error\s*<=?\s*{_NUMBER}")
+_SIZE = re.compile(rf"{_NUMBER}\s*({'|'.join(_UNITS)})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What a compressed layer must meet: exactly one of the three.
+
+    `bits` and `bytes` ask for the most exact form that is not larger; `error` asks for the
+    smallest form that is not further off. As text: `4bit`, `2MB`, `error<=0.1`.
+
+    Attributes:
+        bits: Of the codes, for each weight. Scales of rows and tables come on top: next to
+            nothing for large layers.
+        bytes: For all compressed weights together, everything counted.
+        error: Of the outputs, relative: 0.1 is a tenth of their length.
+
+    Raises:
+        ArgumentError: None or several are given, or one is not positive.
+
+    Example:
+        >>> Target.of("4bit"), Target.of("error <= 0.1").error
+        (Target(bits=4.0, bytes=None, error=None), 0.1)
+    """
+
+    bits: float | None = None
+    bytes: float | None = None
+    error: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there is one."""
+        given = [each for each in (self.bits, self.bytes, self.error) if each is not None]
+        if len(given) != 1 or not given[0] > 0:
+            raise ArgumentError(
+                f"a target is one positive number, `bits`, `bytes` or `error`; got {self}"
+            )
+
+    @classmethod
+    def of(cls, target: "Target | str") -> "Target":
+        """Return the target that a text names.
+
+        Raises:
+            ArgumentError: The text is none of `4bit`, `2MB`, `error<=0.1`.
+        """
+        if isinstance(target, Target):
+            return target
+        text = target.strip().lower() if isinstance(target, str) else ""
+        if match := _BITS.fullmatch(text):
+            return cls(bits=float(match[1]))
+        if match := _ERROR.fullmatch(text):
+            return cls(error=float(match[1]))
+        if match := _SIZE.fullmatch(text):
+            return cls(bytes=float(match[1]) * _UNITS[match[2]])
+        raise ArgumentError(
+            f"`target` {target!r} is not understood; write bits as '4bit', a size as '2MB' or "
+            "'512KiB', an error as 'error<=0.1'"
+        )

@@ -1,0 +1,73 @@
+"""The arguments of gemv and linear as callers give them, checked."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+_FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
+def check_product(weight: Any, x: Any, scale: Any) -> None:
+    """Raise unless `weight` `[rows, cols]` can be multiplied with `x` `[..., cols]`."""
+    for name, value in (("weight", weight), ("x", x)):
+        if not isinstance(value, Tensor):
+            raise ArgumentError(
+                f"`{name}` must be a tensor, got {type(value).__name__}: "
+                "use `torch.as_tensor(...)`"
+            )
+    if weight.ndim != 2:
+        raise ArgumentError(
+            f"`weight` must be a matrix `[rows, cols]`, got shape {tuple(weight.shape)}"
+        )
+    if x.ndim < 1 or x.shape[-1] != weight.shape[1]:
+        raise ArgumentError(
+            f"`x` of shape {tuple(x.shape)} must end with {weight.shape[1]}, the columns of "
+            f"`weight` of shape {tuple(weight.shape)}"
+        )
+    if x.device != weight.device:
+        raise ArgumentError(f"`x` is on {x.device} and `weight` on {weight.device}")
+    if x.dtype not in _FLOATS:
+        raise ArgumentError(f"`x` is {x.dtype}; expected {_listed(_FLOATS)}")
+    if weight.dtype not in (*_FLOATS, torch.int8):
+        raise ArgumentError(
+            f"`weight` is {weight.dtype}; expected {_listed((*_FLOATS, torch.int8))}"
+        )
+    _check_scale(weight, scale)
+
+
+def _check_scale(weight: Tensor, scale: Any) -> None:
+    if weight.dtype != torch.int8:
+        if scale is not None:
+            raise ArgumentError(f"`scale` belongs to int8 weights; `weight` is {weight.dtype}")
+        return
+    wanted = f"a floating tensor of shape ({weight.shape[0]},) on {weight.device}"
+    if not isinstance(scale, Tensor):
+        got = "None" if scale is None else type(scale).__name__
+        raise ArgumentError(f"`scale` of int8 weights must be {wanted}, got {got}")
+    if (
+        scale.shape != weight.shape[:1]
+        or scale.device != weight.device
+        or not scale.is_floating_point()
+    ):
+        raise ArgumentError(
+            f"`scale` must be {wanted}, got {scale.dtype} {tuple(scale.shape)} "
+            f"on {scale.device}"
+        )
+
+
+def check_bias(bias: Any, weight: Tensor) -> None:
+    """Raise unless `bias` is None or has one number for each row."""
+    if bias is None:
+        return
+    if not isinstance(bias, Tensor) or bias.shape != weight.shape[:1]:
+        got = tuple(bias.shape) if isinstance(bias, Tensor) else type(bias).__name__
+        raise ArgumentError(
+            f"`bias` must be None or a tensor of shape ({weight.shape[0]},), got {got}"
+        )
+
+
+def _listed(dtypes: tuple[torch.dtype, ...]) -> str:
+    return ", ".join(str(each).removeprefix("torch.") for each in dtypes)

@@ -1,0 +1,72 @@
+"""Gemv in torch's library: for compilers and transforms, which need more than a result."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._op import tuned_gemv
+
+_NAME = "hotgrid::gemv"
+
+
+def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    """Compute it; a sum of nothing is zero."""
+    if weight.numel() == 0 or x.numel() == 0:
+        return x.new_zeros((x.shape[0], weight.shape[0]))
+    return tuned_gemv(weight, x, scale)
+
+
+def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    """Only the shape: `[count, rows]`."""
+    return x.new_empty((x.shape[0], weight.shape[0]))
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def _differentiate(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    weight, x, scale = ctx.saved_tensors
+    needs_weight, needs_x, needs_scale = ctx.needs_input_grad
+    scaled = gradient if scale is None else gradient * scale.to(gradient.dtype)
+    to_weight = to_x = to_scale = None
+    if needs_x:
+        to_x = scaled @ weight.to(gradient.dtype)
+    if needs_weight:
+        to_weight = (scaled.T @ x).to(weight.dtype)
+    if needs_scale and scale is not None:
+        plain = x @ weight.to(x.dtype).T
+        to_scale = (gradient * plain).sum(0).to(scale.dtype)
+    return to_weight, to_x, to_scale
+
+
+def _vectorised(
+    info: Any,
+    dims: tuple[int | None, ...],
+    weight: Tensor,
+    x: Tensor,
+    scale: Tensor | None,
+) -> tuple[Tensor, int]:
+    if dims[0] is None and dims[2] is None:
+        several = x.movedim(dims[1] or 0, 0)
+        flat = operator(weight, several.reshape(-1, several.shape[-1]), scale)
+        return flat.reshape(*several.shape[:-1], -1), 0
+    matrix, vectors = _front(weight, dims[0]), _front(x, dims[1])
+    y = vectors @ matrix.to(vectors.dtype).mT
+    if scale is not None:
+        y = y * _front(scale, dims[2]).to(y.dtype).unsqueeze(-2)
+    return y, 0
+
+
+def _front(tensor: Tensor, dim: int | None) -> Tensor:
+    return tensor if dim is None else tensor.movedim(dim, 0)
+
+
+torch.library.define(_NAME, "(Tensor weight, Tensor x, Tensor? scale) -> Tensor")
+torch.library.impl(_NAME, "default", multiplied)
+torch.library.register_fake(_NAME, fake)
+torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
+torch.library.register_vmap(_NAME, _vectorised)
+operator: Any = torch.ops.hotgrid.gemv.default
+"""`torch.ops.hotgrid.gemv`; its `x` is `[count, cols]`."""

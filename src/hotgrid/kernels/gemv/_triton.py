@@ -1,0 +1,55 @@
+"""Gemv on a GPU, for matrices whose rows lie in one piece."""
+
+import importlib.util
+from functools import cache
+
+from torch import Tensor
+
+from hotgrid.kernels.tune import TRITON, Call, Candidate, Faults
+
+# Sums of more vectors no longer fit in the registers of a thread.
+_MOST = 8
+_KINDS = frozenset(("float32", "float64", "float16", "bfloat16", "int8"))
+
+
+@cache
+def _installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def _applies(call: Call) -> bool:
+    fits = call.sizes["count"] <= _MOST and max(call.sizes.values()) < 2**30
+    # fp64 is summed in fp64 only where the matrix is of it.
+    same = call.dtype == "float64" or call.settings["x"] != "float64"
+    return fits and same and call.layout == "rows" and call.dtype in _KINDS and _installed()
+
+
+def _product(weight: Tensor, x: Tensor, scale: Tensor | None, faults: Faults | None) -> Tensor:
+    from ._triton_gemv import matrix_times_vectors
+
+    factors = None if scale is None else scale.contiguous()
+    return matrix_times_vectors(weight, x.contiguous(), factors, faults=faults).to(x.dtype)
+
+
+def _walking(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    return _product(weight, x, scale, None)
+
+
+def _walking_checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    rows, columns = weight.shape
+    read = (rows - 1) * weight.stride(0) + columns
+    # The matrix may be cut into as many parts as keep a GPU busy.
+    sizes = {"weight": read, "x": x.numel(), "sums": rows * len(x) * columns}
+    faults = Faults("gemv.triton", sizes, weight.device)
+    found = _product(weight, x, scale, faults)
+    faults.expect_none()
+    return found
+
+
+WALKING_GPU = Candidate(
+    name="triton",
+    function=_walking,
+    applies=_applies,
+    group=TRITON,
+    checked=_walking_checked,
+)

@@ -1,0 +1,55 @@
+"""Top-k in torch's library: for compilers and transforms, which need more than a result."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._op import tuned_topk
+
+_NAME = "hotgrid::topk"
+
+
+def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
+    """Compute it; nothing is left to choose where the result is empty."""
+    if k == 0 or x.numel() == 0:
+        return fake(x, k, dim, largest, sorted)
+    return tuned_topk(x, k, dim, largest, sorted)
+
+
+def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
+    """Only the shape: `dim` becomes k."""
+    shape = list(x.shape)
+    shape[dim] = k
+    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    x, _, ctx.dim, _, _ = inputs
+    ctx.shape = x.shape
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _differentiate(ctx: Any, gradient: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
+    (indices,) = ctx.saved_tensors
+    spread = gradient.new_zeros(ctx.shape).scatter(ctx.dim, indices, gradient)
+    return spread, None, None, None, None
+
+
+def _vectorised(
+    info: Any, dims: tuple[int | None, ...], x: Tensor, k: int, dim: int, *flags: bool
+) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+    lines = x.movedim(dims[0] or 0, 0)
+    return operator(lines, k, dim + 1, *flags), (0, 0)
+
+
+torch.library.define(
+    _NAME, "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)"
+)
+torch.library.impl(_NAME, "default", selected)
+torch.library.register_fake(_NAME, fake)
+torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
+torch.library.register_vmap(_NAME, _vectorised)
+operator: Any = torch.ops.hotgrid.topk.default
+"""`torch.ops.hotgrid.topk`; its `dim` is counted from the front."""

@@ -1,0 +1,140 @@
+"""Winners of earlier processes: one file of JSON lines, appended under a lock, never rewritten.
+
+A line belongs to a key and a stamp (see `_stamp`), so what another machine, another torch
+or other candidates have found stays in the file and is not believed here. Of several
+lines for one key the last counts. A line that cannot be read is skipped.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from hotgrid.config import CachePlace, cache_folder, logger
+
+from ._ranking import Ranking
+
+VERSION = 1
+"""Of the form of a line; another form lives in another file."""
+
+_PATIENCE = 10.0  # seconds to wait for another process that holds the lock
+
+
+@dataclass(frozen=True)
+class TuningCache:
+    """The kept winners of every op.
+
+    A cache that cannot be read or written is no cache: it says so in the log, once for
+    each occasion, and nothing stops.
+
+    Attributes:
+        path: The file; None keeps nothing.
+
+    Example:
+        >>> TuningCache(None).rankings()
+        []
+    """
+
+    path: Path | None
+
+    @classmethod
+    def at(cls, place: CachePlace) -> "TuningCache":
+        """Return the cache at a place that the settings name."""
+        if place == "none":
+            return cls(None)
+        return cls(cache_folder(place, "autotune") / f"winners-{VERSION}.jsonl")
+
+    def rankings(self) -> list[Ranking]:
+        """Return every ranking that can be read, oldest first."""
+        if self.path is None:
+            return []
+        try:
+            with self.path.open("rb") as stream, _locked(stream, fcntl.LOCK_SH):
+                lines = stream.read().splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._unusable("read", error)
+            return []
+        read = [_read(line) for line in lines if line.strip()]
+        damaged = read.count(None)
+        if damaged:
+            logger("autotune").warning(
+                "%d of %d lines of `%s` are damaged and were skipped; "
+                "`hotgrid tune --clear` starts afresh",
+                damaged,
+                len(read),
+                self.path,
+            )
+        return [each for each in read if each is not None]
+
+    def find(self, key: str, stamp: str) -> Ranking | None:
+        """Return the newest ranking of a key that holds here, or None."""
+        fits = [r for r in self.rankings() if r.key == key and r.stamp == stamp]
+        return fits[-1] if fits else None
+
+    def add(self, ranking: Ranking) -> None:
+        """Append one ranking."""
+        if self.path is None:
+            return
+        line = json.dumps({"version": VERSION, **ranking.plain()}).encode() + b"\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab+") as stream, _locked(stream, fcntl.LOCK_EX):
+                # A process that was killed while writing has left half a line.
+                size = stream.seek(0, os.SEEK_END)
+                torn = size > 0 and os.pread(stream.fileno(), 1, size - 1) != b"\n"
+                stream.write(b"\n" + line if torn else line)
+                stream.flush()
+        except OSError as error:
+            self._unusable("write", error)
+
+    def clear(self) -> int:
+        """Forget every winner, also those of other machines; return how many there were.
+
+        Raises:
+            OSError: The file cannot be changed.
+        """
+        if self.path is None or not self.path.exists():
+            return 0
+        with self.path.open("rb+") as stream, _locked(stream, fcntl.LOCK_EX):
+            count = len(stream.read().splitlines())
+            stream.truncate(0)
+        return count
+
+    def _unusable(self, what: str, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        logger("autotune").info("`%s` cannot be %s (%s)", self.path, _PAST[what], reason)
+
+
+_PAST = {"read": "read", "write": "written"}
+
+
+def _read(line: bytes) -> Ranking | None:
+    try:
+        found = json.loads(line)
+        return Ranking.from_plain(found) if found.pop("version") == VERSION else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+@contextlib.contextmanager
+def _locked(stream: IO[bytes], kind: int) -> Iterator[None]:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(stream, kind | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimeoutError(0, "another process holds its lock") from None
+            time.sleep(0.002)
+    try:
+        yield
+    finally:
+        fcntl.flock(stream, fcntl.LOCK_UN)

@@ -1,0 +1,91 @@
+"""Candidates are data: a function, where it applies, and when it is worth trying."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ._call import Call
+
+Priority = int | Callable[[Call], int]
+
+
+def always(call: Call) -> bool:
+    """Apply everywhere; the `applies` of a candidate that has no conditions."""
+    return True
+
+
+@dataclass(frozen=True)
+class Group:
+    """A family of candidates that are worth trying at the same time.
+
+    Attributes:
+        name: Such as `native` or `triton`.
+        priority: Groups with a higher one are tried first; a negative one means never.
+            A number, or a function of the call.
+
+    Example:
+        >>> Group("triton", lambda call: 2 if call.device.type == "cuda" else -1).name
+        'triton'
+    """
+
+    name: str
+    priority: Priority = 0
+
+
+TENSOR = Group("tensor", 0)
+"""Candidates made of torch's own operations: they run everywhere and are tried last."""
+NATIVE = Group("native", lambda call: 1 if call.device.type == "cpu" else -1)
+"""Candidates of the C++ core."""
+TRITON = Group("triton", lambda call: 1 if call.device.type == "cuda" else -1)
+"""Candidates written in Triton."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One way to compute an op.
+
+    Attributes:
+        name: Unique within the op; `kernels.choose` names it.
+        function: Takes the arguments of the op as its front has checked them, and
+            returns what the reference returns. It must not change its arguments.
+        applies: Whether the function can compute a call. It sees exact sizes.
+        group: The family it belongs to.
+        priority: Within the group: higher is tried first, negative never.
+        checked: The same function with every access to memory guarded; it raises
+            `KernelError` for a bad one. None for functions made of torch's operations,
+            which check for themselves.
+
+    Example:
+        >>> double = Candidate(name="shift", function=lambda x: x + x)
+        >>> double.group.name, double.checked
+        ('tensor', None)
+    """
+
+    name: str
+    function: Callable[..., Any]
+    applies: Callable[[Call], bool] = always
+    group: Group = TENSOR
+    priority: Priority = 0
+    checked: Callable[..., Any] | None = None
+
+
+def fitting(candidates: Sequence[Candidate], call: Call) -> list[Candidate]:
+    """Return those that can and may compute a call, the most promising first."""
+    ranks = {each.name: _rank(each, call) for each in candidates}
+    able = [c for c in candidates if min(ranks[c.name]) >= 0 and c.applies(call)]
+    return sorted(able, key=lambda each: ranks[each.name], reverse=True)
+
+
+def batches(candidates: Sequence[Candidate], call: Call) -> Iterator[list[Candidate]]:
+    """Yield fitting candidates of equal rank together, the most promising first."""
+    for _, equals in groupby(fitting(candidates, call), key=lambda each: _rank(each, call)):
+        yield list(equals)
+
+
+def _rank(candidate: Candidate, call: Call) -> tuple[int, int]:
+    return _number(candidate.group.priority, call), _number(candidate.priority, call)
+
+
+def _number(priority: Priority, call: Call) -> int:
+    return priority(call) if callable(priority) else priority

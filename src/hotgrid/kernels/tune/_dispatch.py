@@ -1,0 +1,213 @@
+"""`Tuned`: an op that finds its fastest candidate on the first call and remembers it."""
+
+import difflib
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.config import Config, current
+from hotgrid.config.sections import Autotune, Kernels
+from hotgrid.errors import ConfigError, KernelError
+
+from ._cache import TuningCache
+from ._call import Call
+from ._candidate import Candidate, fitting
+from ._op import Op
+from ._ranking import Ranking
+from ._stamp import stamp
+from ._trial import ONE_AT_A_TIME, compete
+from ._validation import variant
+
+_MOST_REMEMBERED = 4096  # exact calls; they are cheap to find again
+
+
+@dataclass
+class _Regime:
+    """What was chosen under one set of settings.
+
+    Attributes:
+        config: The configuration it was last entered with.
+        autotune: How to tune.
+        kernels: How to check, and what is named by hand.
+        chosen: The function for each exact call.
+        rankings: By key and stamp.
+    """
+
+    config: Config
+    autotune: Autotune
+    kernels: Kernels
+    chosen: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
+    rankings: dict[tuple[str, str], Ranking] = field(default_factory=dict)
+
+
+class Tuned:
+    """An op as a function: the candidate that is fastest here computes each call.
+
+    The first call of a kind times the candidates; later calls look the winner up by a
+    tuple of dtypes, devices, shapes, strides and settings. Several threads may call it.
+    Arguments are positional, and are not checked: that is for the front of the op.
+
+    Args:
+        op: The op.
+
+    Example:
+        >>> from hotgrid.kernels.topk import TOPK
+        >>> values, indices = Tuned(TOPK)(torch.tensor([3, 1, 2]), 2, 0, True, True)
+        >>> values.tolist(), indices.tolist()
+        ([3, 2], [0, 2])
+    """
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self._regimes: dict[tuple[Autotune, Kernels], _Regime] = {}
+        self._regime: _Regime | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Compute the op."""
+        config = current()
+        regime = self._regime
+        if regime is None or regime.config is not config:
+            regime = self._entered(config)
+        signature = _signature(arguments)
+        function = regime.chosen.get(signature)
+        if function is None:
+            function = self._chosen(regime, signature, arguments)
+        return function(*arguments)
+
+    def candidate_for(self, *arguments: Any) -> Candidate:
+        """Return the candidate that computes a call under the settings in force.
+
+        It is found by tuning if no earlier call or process has found it.
+
+        Raises:
+            ConfigError: `kernels.choose` names a candidate that does not exist or cannot.
+            KernelError: No candidate can compute the call.
+        """
+        regime = self._entered(current())
+        return self._candidate(regime, self.op.describe(*arguments), arguments)
+
+    def ranking_for(self, *arguments: Any) -> Ranking:
+        """Return the ranking of a call, from this process, the cache or a fresh trial."""
+        regime = self._entered(current())
+        call = self.op.describe(*arguments)
+        return self._ranking(regime, call.key(regime.autotune.level), call, arguments)
+
+    def forget(self) -> None:
+        """Forget what this process has chosen; the cache on disk stays."""
+        with self._lock:
+            self._regimes.clear()
+            self._regime = None
+
+    def _entered(self, config: Config) -> _Regime:
+        with self._lock:
+            key = (config.autotune, config.kernels)
+            regime = self._regimes.get(key)
+            if regime is None:
+                regime = self._regimes[key] = _Regime(config, *key)
+            # An equal configuration is as good, but only the same one is found at once.
+            regime.config = config
+            self._regime = regime
+            return regime
+
+    def _chosen(
+        self, regime: _Regime, signature: Hashable, arguments: Sequence[Any]
+    ) -> Callable[..., Any]:
+        call = self.op.describe(*arguments)
+        if _capturing(call) and self._known(regime, call) is None:
+            # Nothing can be timed while a CUDA graph is recorded.
+            able = self._able(call)
+            return variant(self.op, self._named(regime, able) or able[0], regime.kernels)
+        candidate = self._candidate(regime, call, arguments)
+        function = variant(self.op, candidate, regime.kernels)
+        if len(regime.chosen) >= _MOST_REMEMBERED:
+            regime.chosen.clear()
+        regime.chosen[signature] = function
+        return function
+
+    def _candidate(self, regime: _Regime, call: Call, arguments: Sequence[Any]) -> Candidate:
+        able = self._able(call)
+        named = self._named(regime, able)
+        if named is not None:
+            return named
+        if len(able) == 1:
+            return able[0]
+        by_name = {each.name: each for each in able}
+        # A bucket holds several sizes, and its winner may not be able to compute this one.
+        for level in (regime.autotune.level, "full"):
+            ranking = self._ranking(regime, call.key(level), call, arguments)
+            for outcome in ranking.outcomes:
+                if outcome.able and outcome.name in by_name:
+                    return by_name[outcome.name]
+        raise KernelError(
+            f"no candidate of `{self.op.name}` computes {call.key('full')}: "
+            + "; ".join(f"`{each.name}` {each.problem}" for each in ranking.outcomes)
+        )
+
+    def _able(self, call: Call) -> list[Candidate]:
+        able = fitting(self.op.candidates, call)
+        if not able:
+            known = ", ".join(self.op.names)
+            raise KernelError(
+                f"no candidate of `{self.op.name}` applies to {call.key('full')}; "
+                f"there are: {known}"
+            )
+        return able
+
+    def _named(self, regime: _Regime, able: Sequence[Candidate]) -> Candidate | None:
+        """The candidate that the settings name for this op, if they do."""
+        name = dict(pair.split("=", 1) for pair in regime.kernels.choose).get(self.op.name)
+        if name is None:
+            return None
+        for candidate in able:
+            if candidate.name == name:
+                return candidate
+        if name in self.op.names:
+            raise ConfigError(
+                f"`kernels.choose` names `{self.op.name}={name}`, which does not apply to "
+                f"this call; those that do: {', '.join(each.name for each in able)}"
+            )
+        near = difflib.get_close_matches(name, self.op.names, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise ConfigError(
+            f"`kernels.choose` names `{self.op.name}={name}`, but the candidates are "
+            f"{', '.join(self.op.names)}{hint}"
+        )
+
+    def _known(self, regime: _Regime, call: Call) -> Ranking | None:
+        mark = stamp(self.op.names, call.device)
+        return regime.rankings.get((call.key(regime.autotune.level), mark))
+
+    def _ranking(
+        self, regime: _Regime, key: str, call: Call, arguments: Sequence[Any]
+    ) -> Ranking:
+        mark = stamp(self.op.names, call.device)
+        with ONE_AT_A_TIME:
+            known = regime.rankings.get((key, mark))
+            if known is not None:
+                return known
+            cache = TuningCache.at(regime.autotune.cache)
+            found = cache.find(key, mark)
+            if found is None:
+                found = compete(self.op, call, arguments, regime.autotune, key)
+                if found.winner is not None:
+                    cache.add(found)
+            regime.rankings[key, mark] = found
+            return found
+
+
+def _signature(arguments: Sequence[Any]) -> Hashable:
+    return tuple(
+        [
+            (x.dtype, x.device, x.shape, x.stride()) if isinstance(x, Tensor) else x
+            for x in arguments
+        ]
+    )
+
+
+def _capturing(call: Call) -> bool:
+    return call.device.type == "cuda" and torch.cuda.is_current_stream_capturing()

@@ -1,0 +1,98 @@
+"""Timing one function: warm-ups, samples, and one score in seconds."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+Clock = Callable[[Callable[[], object]], float]
+"""Runs a function once and returns the seconds it took."""
+
+_HOPELESS = 5.0  # a run this many times slower than the best so far is not repeated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """What the samples of one candidate say, all in seconds.
+
+    Attributes:
+        minimum: The shortest sample.
+        median: The middle one.
+        mean: The average.
+        deviation: The standard deviation.
+        samples: How many there are.
+
+    Example:
+        >>> Timing.of([1.0, 1.0, 1.0]).score, Timing.of([1.0, 1.0, 4.0]).score > 1.5
+        (1.0, True)
+    """
+
+    minimum: float
+    median: float
+    mean: float
+    deviation: float
+    samples: int
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> "Timing":
+        """Sum samples up."""
+        return cls(
+            minimum=min(seconds),
+            median=statistics.median(seconds),
+            mean=statistics.fmean(seconds),
+            deviation=statistics.pstdev(seconds),
+            samples=len(seconds),
+        )
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation as a share of the mean."""
+        return self.deviation / self.mean if self.mean else 0.0
+
+    @property
+    def score(self) -> float:
+        """Mostly the minimum, some of the median, worse for unsteady ones; lower is better."""
+        return (0.8 * self.minimum + 0.2 * self.median) * (1 + self.spread)
+
+
+def clock_of(device: torch.device) -> Clock:
+    """Return the clock of a device: events on CUDA, the processor's elsewhere."""
+    return _cuda_seconds if device.type == "cuda" else _seconds
+
+
+def timed(
+    run: Callable[[], object],
+    clock: Clock,
+    *,
+    warmups: int,
+    samples: int,
+    best: float = float("inf"),
+) -> Timing:
+    """Time a function that has run before, so that it need not compile.
+
+    A function with a warm-up of five times `best` is not run again: that one run is its
+    timing.
+    """
+    for _ in range(warmups):
+        seconds = clock(run)
+        if seconds > _HOPELESS * best:
+            return Timing.of([seconds])
+    return Timing.of([clock(run) for _ in range(samples)])
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _cuda_seconds(run: Callable[[], object]) -> float:
+    start = torch.cuda.Event(enable_timing=True)
+    end = torch.cuda.Event(enable_timing=True)
+    start.record()
+    run()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3

@@ -1,0 +1,156 @@
+"""`hotgrid tune`, in this process, with a cache in an empty folder."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hotgrid.cli._main import run
+from hotgrid.kernels import OPS, tune
+from hotgrid.kernels.tune import _trial
+
+QUICK = ["-c", "autotune.warmups=0", "-c", "autotune.samples=2", "-c", "autotune.cache=local"]
+TABLE = ["--k", "2", "--dim", "-2"]
+
+
+@pytest.fixture(autouse=True)
+def a_machine_that_is_known(monkeypatch: pytest.MonkeyPatch):
+    limit = SimpleNamespace(bytes_per_second=1e10)
+    monkeypatch.setattr(_trial, "copy_bandwidth", lambda device: limit)
+    monkeypatch.setattr(tune, "copy_bandwidth", lambda device: limit)
+    OPS["topk"].forget()
+    yield
+    OPS["topk"].forget()
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run([*QUICK, "tune", *arguments]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def plain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    return json.loads(told(capsys, *arguments, "--json"))
+
+
+def test_it_fills_shows_and_clears(capsys: pytest.CaptureFixture[str]):
+    assert "Nothing is remembered" in told(capsys)
+    filled = told(capsys, "--fill", "topk", "8x32", "40x4", *TABLE).splitlines()
+    assert "wins with" in filled[0]
+    assert "outer=1 n=8 inner=32 k=2" in filled[0]
+    assert "outer=1 n=64 inner=4 k=2" in filled[2]
+    shown = told(capsys)
+    assert shown.startswith("2 winners in ")
+    assert "another machine" not in shown
+    assert told(capsys, "topk") == shown
+    assert told(capsys, "--clear").startswith("Forgot 2 winners in ")
+    assert "Nothing is remembered" in told(capsys)
+
+
+def test_the_same_as_json(capsys: pytest.CaptureFixture[str]):
+    (filled,) = plain(capsys, "--fill", "topk", "8x32", *TABLE)["calls"]
+    assert filled["shape"] == [8, 32]
+    assert filled["candidate"] in OPS["topk"].op.names
+    found = plain(capsys)
+    assert found["file"].endswith(".hotgrid/autotune/winners-1.jsonl")
+    (winner,) = found["winners"]
+    assert winner["valid"] is True
+    assert winner["key"] == filled["key"]
+    assert plain(capsys, "--clear")["cleared"] == 1
+
+
+def test_an_explanation_has_every_candidate_and_the_winner(capsys: pytest.CaptureFixture[str]):
+    arguments = ["--explain", "topk", "1024x512", "--k", "3", "--dim", "0", "--dtype", "int32"]
+    text = told(capsys, *arguments)
+    lines = text.splitlines()
+    assert lines[0].startswith("topk int32 cpu columns outer=1 n=1024 inner=512 k=3")
+    assert lines[1].startswith("limit: 2.1 MB at ")
+    assert lines[2].split()[:6] == [
+        "candidate",
+        "group",
+        "minimum",
+        "median",
+        "spread",
+        "score",
+    ]
+    assert lines[3].endswith("winner")
+    assert "not for this call: " in text
+    (call,) = plain(capsys, *arguments)["calls"]
+    names = {each["name"] for each in call["candidates"]} | set(call["absent"])
+    assert names == set(OPS["topk"].op.names)
+    assert call["bytes"] == 1024 * 512 * 4 + 512 * 3 * 12
+    assert call["candidates"][0]["share"] == pytest.approx(
+        call["limit_seconds"] / call["candidates"][0]["minimum"]
+    )
+
+
+def test_a_candidate_named_by_hand_is_told(capsys: pytest.CaptureFixture[str]):
+    by_hand = ["-c", "kernels.choose=topk=sort_last"]
+    arguments = ["--explain", "topk", "64x8", "--dim", "0", *by_hand]
+    assert "limit: none" in told(capsys, *arguments)
+    (call,) = plain(capsys, *arguments)["calls"]
+    assert call["chosen"] == "sort_last"
+
+
+def test_winners_of_other_machines_are_marked(capsys: pytest.CaptureFixture[str]):
+    told(capsys, "--fill", "topk", "8x32")
+    path = Path(plain(capsys)["file"])
+    found = json.loads(path.read_text())
+    foreign = [{**found, "stamp": "elsewhere"}, {**found, "key": "gone float32 cpu plain n=1"}]
+    path.write_text("\n".join(json.dumps(each) for each in foreign))
+    assert [each["valid"] for each in plain(capsys)["winners"]] == [False, False]
+    assert told(capsys).count("of another machine or version") == 2
+
+
+def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
+    assert run(["-c", "autotune.cache=none", "tune"]) == 0
+    assert "Winners are not kept" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["tpk"], "`tpk` is no op; there are: "),
+        (["--fill"], "`--fill` needs an op and a shape"),
+        (["--explain", "topk"], "`--explain` needs an op and a shape"),
+        (["--explain", "--clear"], "give one of --explain, --fill and --clear"),
+        (["topk", "8x8"], "`8x8` needs --explain or --fill beside it"),
+        (["topk", "--k", "2"], "`k` needs --explain or --fill beside it"),
+        (["--fill", "topk", "8xy"], "`8xy` is no shape"),
+        (["--fill", "topk", "8x0"], "`8x0` is no shape"),
+        (["--fill", "topk", "8x8", "--set", "q=1"], "`q` is no option of `topk`; it has k"),
+        (["--fill", "topk", "8x8", "--k", "9"], "`k` is 9; expected 0 to 8"),
+        (["--fill", "topk", "8x8", "--k", "0"], "`k` is 0"),
+        (["--fill", "topk", "8x8", "--set", "k=two"], "`k` is 'two'; expected a whole number"),
+        (["--fill", "topk", "8x8", "--set", "largest=so"], "`largest` is 'so'; expected true"),
+        (["--fill", "topk", "8x8", "--set", "k"], "`--set k` must be NAME=VALUE"),
+        (["--fill", "topk", "8x8", "--dtype", "real"], "`dtype` is 'real'"),
+        (["--fill", "topk", "8x8", "--dtype", "complex64"], "`x` is torch.complex64"),
+        (
+            ["--fill", "topk", "8x8", "--device", "moon"],
+            "`device` is 'moon'; expected",
+        ),
+        (["-c", "kernels.choose=tpk=x"], "`kernels.choose` names the op `tpk`"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run([*QUICK, "tune", *arguments]) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_help_loads_neither_torch_nor_kernels():
+    program = (
+        "import sys\n"
+        "from hotgrid.cli._main import run\n"
+        "run(['--help']), run(['tune', '--help'])\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "hotgrid tune --explain topk 1024x4096 --k 8 --dim 0" in done.stdout

@@ -1,0 +1,75 @@
+"""Every candidate of every op agrees with the reference of its op, wherever it applies."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from hotgrid.kernels import OPS
+from hotgrid.kernels.tune import Candidate, Op
+from hotgrid.kernels.tune._candidate import fitting
+
+from .conformance_cases import CASES
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+ENTRANTS = [(each.op, candidate) for each in OPS.values() for candidate in each.op.candidates]
+
+
+def named(value: Any) -> str | None:
+    return value.name if isinstance(value, Op | Candidate) else None
+
+
+def cases(op: Op, candidate: Candidate, device: str) -> list[tuple[Any, ...]]:
+    move = lambda x: x.to(device) if isinstance(x, torch.Tensor) else x
+    on_device = [tuple(map(move, case)) for case in CASES[op.name]]
+    return [each for each in on_device if fitting([candidate], op.describe(*each))]
+
+
+def shown(arguments: tuple[Any, ...]) -> str:
+    return ", ".join(
+        f"{x.dtype} {tuple(x.shape)} {x.stride()}" if isinstance(x, torch.Tensor) else repr(x)
+        for x in arguments
+    )
+
+
+def bits(x: torch.Tensor) -> torch.Tensor:
+    return x.clone(memory_format=torch.contiguous_format).flatten().view(torch.uint8)
+
+
+def test_every_op_has_cases():
+    assert CASES.keys() == OPS.keys()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("op", "candidate"), ENTRANTS, ids=named)
+def test_it_agrees_with_the_reference(op: Op, candidate: Candidate, device: str):
+    wrong = []
+    for arguments in cases(op, candidate, device):
+        before = [bits(x) for x in arguments if isinstance(x, torch.Tensor)]
+        expected = op.reference(*arguments)
+        for function in filter(None, (candidate.function, candidate.checked)):
+            difference = op.compare(expected, function(*arguments), *arguments)
+            if difference:
+                wrong.append(f"{shown(arguments)}: {difference}")
+        after = [bits(x) for x in arguments if isinstance(x, torch.Tensor)]
+        assert all(map(torch.equal, before, after)), f"{shown(arguments)} was changed"
+    assert not wrong, "\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("tuned", OPS.values(), ids=OPS)
+def test_names_are_unique(tuned: Any):
+    assert len(set(tuned.op.names)) == len(tuned.op.candidates)
+
+
+@pytest.mark.parametrize("tuned", OPS.values(), ids=OPS)
+def test_some_candidate_applies_to_every_call(tuned: Any):
+    for case in CASES[tuned.op.name]:
+        assert fitting(tuned.op.candidates, tuned.op.describe(*case)), shown(case)
+
+
+@pytest.mark.parametrize(("op", "candidate"), ENTRANTS, ids=named)
+def test_it_takes_part_in_the_cases_of_its_device(op: Op, candidate: Candidate):
+    """A candidate that applies to no case would pass the test above unseen."""
+    elsewhere = candidate.group.name == "triton" and "cuda" not in DEVICES
+    taken = [len(cases(op, candidate, device)) for device in DEVICES]
+    assert elsewhere or max(taken) >= 10

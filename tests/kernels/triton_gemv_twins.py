@@ -1,0 +1,31 @@
+"""Run by a test under Triton's interpreter: gemv of a GPU against its reference."""
+
+import sys
+
+import torch
+
+from hotgrid.kernels.gemv import GEMV, _triton
+
+CASES = [
+    ((3, 5000), 1, torch.float32, torch.float32),
+    ((5, 70), 3, torch.float64, torch.float64),
+    ((4, 2100), 2, torch.int8, torch.float32),
+    ((7, 33), 8, torch.bfloat16, torch.bfloat16),
+    ((1, 1), 1, torch.bfloat16, torch.float32),
+]
+
+wrong = []
+for shape, count, dtype, of_x in CASES:
+    arguments = GEMV.sample(shape, dtype, torch.device("cpu"), count=count, columns=False)
+    weight, x, scale = arguments[0], arguments[1].to(of_x), arguments[2]
+    # Rows further apart than they are long, as in a part of a larger matrix.
+    apart = torch.cat([weight, weight], dim=1)[:, : shape[1]]
+    for matrix in (weight, apart):
+        for candidate in (_triton._walking, _triton._walking_checked):
+            found = candidate(matrix, x, scale)
+            expected = GEMV.reference(matrix, x, scale)
+            problem = GEMV.compare(expected, found, matrix, x, scale)
+            if problem:
+                wrong.append((shape, count, dtype, problem))
+print(f"{len(CASES)} cases, wrong: {wrong}")
+sys.exit(bool(wrong))
