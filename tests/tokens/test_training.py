@@ -245,8 +245,10 @@ def test_a_bar_is_shown_when_asked_for(capsys: pytest.CaptureFixture[str]):
 def test_it_can_be_interrupted():
     """Texts without end: only the signal ends it."""
     program = """
-import itertools, sys
+import itertools, signal, sys
 from hotgrid.tokens import train
+# A shell may have started the tests in the background, where signals are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def texts():
     print("ready", flush=True)
     yield from itertools.repeat("some words " * 1000)

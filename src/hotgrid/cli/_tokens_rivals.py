@@ -247,6 +247,7 @@ CONTESTANTS: Mapping[str, tuple[str, str, Callable[[Subject, Any], Forms]]] = Ma
 
 def _perform(job: Job) -> dict[str, Any]:
     package, module, make = CONTESTANTS[job.contestant]
+    _keep_to_cores(job.threads)
     # Not counted as loading, as a program imports once.
     library = importlib.import_module(module)
     begin = time.perf_counter()
@@ -266,6 +267,12 @@ def _perform(job: Job) -> dict[str, Any]:
 
     texts = json.loads(Path(job.texts).read_text("utf-8"))
     return found | (_once_each(texts, encode, job) if job.each else _again(texts, encode, job))
+
+
+def _keep_to_cores(count: int) -> None:
+    """Take no more cores than threads were asked for: some contestants do not listen."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
 
 
 def _again(texts: list[str], encode: Encode, job: Job) -> dict[str, Any]:
