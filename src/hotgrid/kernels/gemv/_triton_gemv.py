@@ -75,7 +75,7 @@ def matrix_times_vectors(
     span = triton.cdiv(columns, parts)
     parts = triton.cdiv(columns, span)
     y = torch.empty((parts, vectors, rows), dtype=wide, device=weight.device)
-    # Measured on an H200 at 4096 x 4096: 97 % of the copy bandwidth in fp32.
+    # Chosen by trials on an H200 at 4096 x 4096.
     block = min(2048 if weight.element_size() == 2 else 512, triton.next_power_of_2(columns))
     _times[(rows, parts)](
         weight, x, y if scales is None else scales, y, y if faults is None else faults.record,

@@ -105,7 +105,7 @@ def best_of_columns(
     """Values and indices `[outer, k, inner]` of the k best of `[outer, n, inner]`."""
     outer, n, inner = x.shape
     columns = outer * inner
-    # Measured on an H200; see benchmarks/bench_topk.py.
+    # Chosen by trials on an H200.
     many = columns >= _MANY_COLUMNS
     at_once, ahead = (128 if many else 256), (8 if many or k > 7 else 16)
     pieces = max(1, min(_BUSY // columns, n // max(4 * k, 16)))

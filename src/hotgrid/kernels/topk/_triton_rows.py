@@ -137,7 +137,7 @@ def best_of_rows(
     rows, n = x.shape
     values = x.new_empty((rows, k))
     indices = torch.empty_like(values, dtype=torch.int64)
-    # Measured on an H200; see benchmarks/bench_topk.py.
+    # Chosen by trials on an H200.
     few = rows < _MANY_ROWS and n > 4096
     part = 2048 if few else 256 if k > 1 else 1024
     collected = torch.empty(
