@@ -11,14 +11,13 @@ or for testing.
 
 import argparse
 import sysconfig
-import time
 import zlib
 from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import torch
-from report import report
+from report import once, report
 from torch import nn
 
 from hotgrid.kernels import CodebookLinear, compress
@@ -34,16 +33,6 @@ FORMS = (
     ("int8", None),
 )
 FEATURES, PIECE, PIECES = 1024, 400, 30
-
-
-def once(call) -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begin = time.perf_counter()
-    call()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
 
 
 def in_turn(calls, turns: int = 20, burst: int = 20) -> list[float]:

@@ -9,24 +9,13 @@ with it, and the results are compared.
 """
 
 import argparse
-import time
 
 import torch
-from report import report
+from report import once, report
 
 from hotgrid.kernels import OPS, copy_bandwidth, gemv
 
 SIDE = 4096
-
-
-def once(call) -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begin = time.perf_counter()
-    call()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
 
 
 def in_turn(calls, repeats: int) -> list[float]:

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import sys
+import time
 import timeit
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,18 @@ def nanoseconds(statement: str, names: Mapping[str, Any], repeats: int = 21) -> 
     number = max(1, number // 20)
     empty = min(timeit.Timer("pass").repeat(repeats, number)) / number
     return (min(timer.repeat(repeats, number)) / number - empty) * 1e9
+
+
+def once(call: Callable[[], object]) -> float:
+    """The seconds of one call, until the work of a GPU is done where there is one."""
+    import torch
+
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+    wait()
+    begin = time.perf_counter()
+    call()
+    wait()
+    return time.perf_counter() - begin
 
 
 def machine() -> dict[str, str]:

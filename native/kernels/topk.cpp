@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-
-
 #include <atomic>
 #include <functional>
 #include <stdexcept>

@@ -219,3 +219,10 @@ def test_files_of_others_and_for_others_are_refused(tmp_path: Path):
         ArgumentError, match="has a layer `first`, which the given Linear has not"
     ):
         load_compressed(nn.Linear(64, 64), path)
+
+
+def test_calibrating_leaves_every_part_in_the_mode_it_was_in():
+    model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.Linear(64, 32)).train()
+    model[1].eval()  # frozen, as in fine-tuning
+    compress(model, "8bit", calibration=normal(8, 64), force=True)
+    assert [each.training for each in model.modules()] == [True, True, False, True]

@@ -39,7 +39,8 @@ def inputs_of_layers(
         hooks.append(layers[name].register_forward_pre_hook(keep))
 
     hooks: list[torch.utils.hooks.RemovableHandle] = []
-    training = module.training
+    # Each its own: parts may be frozen while the whole is in training.
+    modes = {each: each.training for each in module.modules()}
     try:
         for name in layers:
             watch(name)
@@ -53,7 +54,8 @@ def inputs_of_layers(
             f"the module cannot be called with `calibration` of shape {shapes}: {problem}"
         ) from problem
     finally:
-        module.train(training)
+        for each, training in modes.items():
+            each.training = training
         for hook in hooks:
             hook.remove()
     return {name: _some(torch.cat(its)) for name, its in seen.items() if its}

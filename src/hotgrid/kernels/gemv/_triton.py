@@ -1,8 +1,5 @@
 """Gemv on a GPU, for matrices whose rows lie in one piece."""
 
-import importlib.util
-from functools import cache
-
 from torch import Tensor
 
 from hotgrid.kernels.tune import TRITON, Call, Candidate, Faults
@@ -12,16 +9,11 @@ _MOST = 8
 _KINDS = frozenset(("float32", "float64", "float16", "bfloat16", "int8"))
 
 
-@cache
-def _installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
 def _applies(call: Call) -> bool:
     fits = call.sizes["count"] <= _MOST and max(call.sizes.values()) < 2**30
     # fp64 is summed in fp64 only where the matrix is of it.
     same = call.dtype == "float64" or call.settings["x"] != "float64"
-    return fits and same and call.layout == "rows" and call.dtype in _KINDS and _installed()
+    return fits and same and call.layout == "rows" and call.dtype in _KINDS
 
 
 def _product(weight: Tensor, x: Tensor, scale: Tensor | None, faults: Faults | None) -> Tensor:

@@ -1,7 +1,5 @@
 """Top-k on a GPU in one pass over the numbers, for small k."""
 
-import importlib.util
-from functools import cache
 from math import prod
 
 from torch import Tensor
@@ -17,14 +15,9 @@ _KINDS = frozenset(
 )
 
 
-@cache
-def _installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
 def _applies(call: Call) -> bool:
     fits = call.sizes["k"] <= _MOST and call.sizes["n"] < 2**31 and call.dtype in _KINDS
-    return fits and call.layout in (_ROWS, _COLUMNS) and _installed()
+    return fits and call.layout in (_ROWS, _COLUMNS)
 
 
 def _best(

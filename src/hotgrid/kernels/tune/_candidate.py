@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from itertools import groupby
 from typing import Any
 
@@ -37,8 +39,15 @@ TENSOR = Group("tensor", 0)
 """Candidates made of torch's own operations: they run everywhere and are tried last."""
 NATIVE = Group("native", lambda call: 1 if call.device.type == "cpu" else -1)
 """Candidates of the C++ core."""
-TRITON = Group("triton", lambda call: 1 if call.device.type == "cuda" else -1)
-"""Candidates written in Triton."""
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+TRITON = Group("triton", lambda call: 1 if call.device.type == "cuda" and _has_triton() else -1)
+"""Candidates written in Triton; where that is not installed they are never tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
