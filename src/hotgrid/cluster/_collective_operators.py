@@ -12,6 +12,8 @@ from ._block import Block
 from ._communicator import Communicator, Message
 from ._operator import Operator
 
+_FEW = 256
+
 
 def _copy(x: Tensor) -> Tensor:
     return x.clone(memory_format=torch.contiguous_format)
@@ -215,20 +217,23 @@ def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> T
     target = targets[rank]
     if target == rank:
         return _copy(x)
-    sends = [Message(x.contiguous(), target)] if target >= 0 else []
+    sends = (Message(x.contiguous(), target),) if target >= 0 else ()
     if rank in targets:
         out = _like(x)
-        communicator.post(sends, [Message(out, targets.index(rank))]).wait()
+        communicator.post(sends, (Message(out, targets.index(rank)),)).wait()
         return out
-    pending = communicator.post(sends, [])
+    if not sends:
+        return _nothing(x)
+    pending = communicator.post(sends, ())
     out = _nothing(x)
     pending.wait()
     return out
 
 
 def _nothing(x: Tensor) -> Tensor:
-    """Zeros that take no memory, for ranks that get nothing."""
-    return x.new_zeros(()).expand_as(x)
+    """Zeros for ranks that get nothing; those that would take memory share one place."""
+    # Two operations cost more than a few zeros.
+    return torch.zeros_like(x) if x.numel() <= _FEW else x.new_zeros(()).expand_as(x)
 
 
 def _permuted(x: Tensor, targets: Sequence[int], communicator: Communicator) -> Tensor:

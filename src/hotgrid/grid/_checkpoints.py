@@ -76,7 +76,7 @@ class SimulationCheckpoints:
         """Save the present state under its step count, unless that has just been done.
 
         Arguments:
-            asynchronous: Come back as soon as the state is copied to host memory.
+            asynchronous: Come back as soon as the state is copied.
 
         Returns:
             The folder of the checkpoint.

@@ -94,8 +94,9 @@ class Checkpoints:
             tensors: Tensors by name. A plain tensor is whole and the same on all ranks; a
                 `Shard` is this rank's piece.
             extra: Anything JSON knows; rank 0's is saved.
-            asynchronous: Come back as soon as the tensors are copied to host memory, and
-                write in a thread. The copy is kept for the next time.
+            asynchronous: Come back as soon as the tensors are copied, and write in a
+                thread. Copies of tensors on a GPU stay on it until they are written, if
+                a tenth of its memory is still free then; else they go to host memory.
 
         Returns:
             The folder of the checkpoint; when asynchronous, the folder it will have.

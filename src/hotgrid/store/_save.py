@@ -52,6 +52,7 @@ class Save:
         self._folder, self._group, self._extra = folder, group, dict(extra)
         self._aside: Aside | None = None
         self._no_memory: Exception | None = None
+        self._staging: Staging | None = None
         try:
             shards = together(group, lambda: self._begun(tensors))
             self._agree_on_plan(shards)
@@ -84,6 +85,7 @@ class Save:
 
     def stage(self, staging: Staging) -> None:
         """Copy what this rank will write, so that the caller may change its tensors."""
+        self._staging = staging
         try:
             self._tensors = staging.copies(self._tensors)
         except (RuntimeError, MemoryError) as problem:
@@ -116,7 +118,8 @@ class Save:
         if not self._tensors:
             return None
         name = f"rank-{self._group.rank:05d}.safetensors"
-        with _writable(self._path / name):
+        aside = self._staging.beside() if self._staging else contextlib.nullcontext()
+        with aside, _writable(self._path / name):
             written = write_shard_file(self._path / name, self._tensors)
             sync_folder(self._path)
         return [name, written.size, written.sums, self._mine]

@@ -1,38 +1,91 @@
-"""Copies of tensors in host memory, for a save that goes on behind the caller's back."""
+"""Copies of tensors, for a save that goes on behind the caller's back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+
+# The share of a GPU's memory that copies leave to others.
+_LEFT_FREE = 0.1
 
 
 class Staging:
-    """Host memory that is kept from one save to the next.
+    """Memory that is kept from one save to the next.
 
-    Fresh memory costs several times the copy, since the system hands out each page on
-    first touch; memory that is pinned for a GPU costs more still.
+    Fresh memory of the host costs several times the copy, since the system hands out each
+    page on first touch; memory that is pinned for a GPU costs more still. A GPU copies
+    within its own memory a hundred times faster than to the host, so there the copy stays
+    where it is, if there is room, until it is written.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, Tensor] = {}
+        self._copied: dict[torch.device, torch.cuda.Event] = {}
 
     def copies(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Copy tensors; when it returns, the caller may change the originals."""
+        """Copy tensors; when it returns, the caller may change the originals.
+
+        What comes back on a GPU is to be read within `beside`.
+        """
         import torch
 
+        self._copied = {}
         copies: dict[str, Tensor] = {}
         devices = {tensor.device for tensor in tensors.values() if tensor.is_cuda}
+        roomy = {device for device in devices if self._has_room(device, tensors)}
         for name, tensor in tensors.items():
-            kept = self._kept.pop(name, None)
-            if kept is None or (kept.shape, kept.dtype) != (tensor.shape, tensor.dtype):
-                kept = torch.empty(
-                    tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.is_cuda
-                )
-            copies[name] = kept.copy_(tensor.detach(), non_blocking=True)
+            copy = _copy_there(tensor) if tensor.device in roomy else None
+            copies[name] = self._to_host(name, tensor) if copy is None else copy
+        for device in roomy:
+            self._copied[device] = event = torch.cuda.Event()
+            event.record(torch.cuda.current_stream(device))
         for device in devices:
-            torch.cuda.synchronize(device)
-        self._kept = copies
+            if any(t.device == device and not copies[n].is_cuda for n, t in tensors.items()):
+                torch.cuda.synchronize(device)
+        self._kept = {name: copy for name, copy in copies.items() if not copy.is_cuda}
         return copies
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[None]:
+        """Read copies on GPUs past what the caller has put on their queues since."""
+        import torch
+
+        with contextlib.ExitStack() as stack:
+            for device, event in self._copied.items():
+                own = torch.cuda.Stream(device)
+                own.wait_event(event)
+                stack.enter_context(torch.cuda.stream(own))
+            yield
+
+    def _to_host(self, name: str, tensor: Tensor) -> Tensor:
+        import torch
+
+        kept = self._kept.pop(name, None)
+        if kept is None or (kept.shape, kept.dtype) != (tensor.shape, tensor.dtype):
+            kept = torch.empty(
+                tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.is_cuda
+            )
+        return kept.copy_(tensor.detach(), non_blocking=True)
+
+    def _has_room(self, device: torch.device, tensors: Mapping[str, Tensor]) -> bool:
+        import torch
+
+        needed = sum(tensor.nbytes for tensor in tensors.values() if tensor.device == device)
+        free, total = torch.cuda.mem_get_info(device)
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return needed <= free + unused - _LEFT_FREE * total
+
+
+def _copy_there(tensor: Tensor) -> Tensor | None:
+    """A copy on the same device, or None where its free memory is in too small pieces."""
+    import torch
+
+    try:
+        return tensor.detach().clone()
+    except torch.OutOfMemoryError:
+        return None
