@@ -43,19 +43,20 @@ def _check_scale(weight: Tensor, scale: Any) -> None:
         if scale is not None:
             raise ArgumentError(f"`scale` belongs to int8 weights; `weight` is {weight.dtype}")
         return
-    wanted = f"a floating tensor of shape ({weight.shape[0]},) on {weight.device}"
-    if not isinstance(scale, Tensor):
-        got = "None" if scale is None else type(scale).__name__
-        raise ArgumentError(f"`scale` of int8 weights must be {wanted}, got {got}")
     if (
-        scale.shape != weight.shape[:1]
-        or scale.device != weight.device
-        or not scale.is_floating_point()
+        isinstance(scale, Tensor)
+        and scale.shape == weight.shape[:1]
+        and scale.device == weight.device
+        and scale.is_floating_point()
     ):
-        raise ArgumentError(
-            f"`scale` must be {wanted}, got {scale.dtype} {tuple(scale.shape)} "
-            f"on {scale.device}"
-        )
+        return
+    got = "None" if scale is None else type(scale).__name__
+    if isinstance(scale, Tensor):
+        got = f"{scale.dtype} {tuple(scale.shape)} on {scale.device}"
+    raise ArgumentError(
+        f"`scale` of int8 weights must be a floating tensor of shape ({weight.shape[0]},) on "
+        f"{weight.device}, got {got}"
+    )
 
 
 def check_bias(bias: Any, weight: Tensor) -> None:

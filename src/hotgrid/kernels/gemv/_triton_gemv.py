@@ -6,6 +6,9 @@ matrix with fewer is cut along its columns, and the parts are added in order, so
 result is the same on every run.
 """
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
@@ -13,6 +16,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 _BUSY_PROGRAMS = 2048
 _SHORTEST_PART = 1024
@@ -55,6 +59,9 @@ def _times(
         guarded_store(y, to, total, to >= 0, all, faults, 2, CHECK)
 
 
+_LAUNCHER = Launcher(_times)
+
+
 def matrix_times_vectors(
     weight: Tensor, x: Tensor, scales: Tensor | None = None, *, faults: Faults | None = None
 ) -> Tensor:
@@ -71,16 +78,34 @@ def matrix_times_vectors(
     rows, columns = weight.shape
     vectors = len(x)
     wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    plan = _planned(rows, columns, weight.element_size())
+    shape = (vectors, rows) if plan.parts == 1 else (plan.parts, vectors, rows)
+    y = torch.empty(shape, dtype=wide, device=weight.device)
+    given = y if scales is None else scales
+    noted = y if faults is None else faults.record
+    _LAUNCHER(
+        (rows, plan.parts, 1),
+        (weight, x, given, y, noted),
+        (rows, columns, weight.stride(0), plan.span),
+        (vectors, plan.block, scales is not None, faults is not None),
+        plan.warps,
+    )
+    return y if plan.parts == 1 else y.sum(0)
+
+
+class _Plan(NamedTuple):
+    """How the work is dealt out: parts of a row, their length, and that of a step in them."""
+
+    parts: int
+    span: int
+    block: int
+    warps: int
+
+
+@lru_cache(maxsize=4096)
+def _planned(rows: int, columns: int, size: int) -> _Plan:
     parts = max(1, min(_BUSY_PROGRAMS // max(rows, 1), columns // _SHORTEST_PART))
     span = triton.cdiv(columns, parts)
-    parts = triton.cdiv(columns, span)
-    y = torch.empty((parts, vectors, rows), dtype=wide, device=weight.device)
     # Chosen by trials on an H200 at 4096 x 4096.
-    block = min(2048 if weight.element_size() == 2 else 512, triton.next_power_of_2(columns))
-    _times[(rows, parts)](
-        weight, x, y if scales is None else scales, y, y if faults is None else faults.record,
-        rows, columns, weight.stride(0), span,
-        vectors, max(block, 32), scales is not None, faults is not None,
-        num_warps=8 if block == 2048 else 4,
-    )  # fmt: skip
-    return y[0] if parts == 1 else y.sum(0)
+    block = min(2048 if size == 2 else 512, triton.next_power_of_2(columns))
+    return _Plan(triton.cdiv(columns, span), span, max(block, 32), 8 if block == 2048 else 4)
