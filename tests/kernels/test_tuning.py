@@ -283,7 +283,7 @@ def test_while_a_cuda_graph_is_recorded_nothing_is_timed(
     clock({"a": 1.0, "b": 2.0})
     op = TOPK.with_candidates(entrant("a", clock), entrant("b", clock, priority=1))
     tuned = Tuned(op)
-    monkeypatch.setattr(_dispatch, "_capturing", lambda call: True)
+    monkeypatch.setattr(_dispatch, "_recorded", lambda arguments: True)
     tuned(*ARGUMENTS)
     assert clock.now == ["b"]  # the most promising one, and only for this once
     monkeypatch.undo()
@@ -291,6 +291,21 @@ def test_while_a_cuda_graph_is_recorded_nothing_is_timed(
     assert tuned.candidate_for(*ARGUMENTS).name == "a"
     tuned(*ARGUMENTS)
     assert clock.now[-1] == "a"
+
+
+def test_in_a_cuda_graph_the_candidate_with_the_shortest_kernels_is_taken(
+    clock: Any, monkeypatch: pytest.MonkeyPatch
+):
+    clock({"a": 1.0, "b": 2.0})
+    monkeypatch.setattr(_trial, "kernel_seconds", lambda run, device: kernels[clock.now[-1]])
+    kernels = {"a": 0.5, "b": 0.25}
+    tuned = Tuned(TOPK.with_candidates(entrant("a", clock), entrant("b", clock)))
+    with override({"autotune.level": "full"}):
+        tuned(*ARGUMENTS)
+        assert clock.now[-1] == "a"
+        monkeypatch.setattr(_dispatch, "_recorded", lambda arguments: True)
+        tuned(*ARGUMENTS)
+        assert clock.now[-1] == "b"
 
 
 def test_many_threads_tune_once_and_agree():

@@ -112,7 +112,8 @@ assert os.waitpid(child, 0)[1] == 0
 def test_threads_change_nothing():
     """In a process of its own: here the core has one thread."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        # Newer Pythons warn of a fork beside threads, which is what is tried.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM],
         env={**os.environ, "HOTGRID_THREADS": "4"},
         capture_output=True,
         text=True,

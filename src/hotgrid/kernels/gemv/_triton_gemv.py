@@ -76,7 +76,7 @@ def matrix_times_vectors(
         faults: Where accesses outside of a buffer are noted.
     """
     rows, columns = weight.shape
-    vectors = len(x)
+    vectors = x.shape[0]
     wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
     plan = _planned(rows, columns, weight.element_size())
     shape = (vectors, rows) if plan.parts == 1 else (plan.parts, vectors, rows)

@@ -73,6 +73,8 @@ class Tuned:
         regime = self._regime
         if regime is None or regime.config is not config:
             regime = self._entered(config)
+        if _recorded(arguments):
+            return self._in_a_graph(regime, arguments)(*arguments)
         signature = _signature(arguments)
         function = regime.chosen.get(signature)
         if function is None:
@@ -117,17 +119,27 @@ class Tuned:
     def _chosen(
         self, regime: _Regime, signature: Hashable, arguments: Sequence[Any]
     ) -> Callable[..., Any]:
-        call = self.op.describe(*arguments)
-        if _capturing(call) and self._known(regime, call) is None:
-            # Nothing can be timed while a CUDA graph is recorded.
-            able = self._able(call)
-            return variant(self.op, self._named(regime, able) or able[0], regime.kernels)
-        candidate = self._candidate(regime, call, arguments)
+        candidate = self._candidate(regime, self.op.describe(*arguments), arguments)
         function = variant(self.op, candidate, regime.kernels)
         if len(regime.chosen) >= _MOST_REMEMBERED:
             regime.chosen.clear()
         regime.chosen[signature] = function
         return function
+
+    def _in_a_graph(self, regime: _Regime, arguments: Sequence[Any]) -> Callable[..., Any]:
+        """The function of a call that is being recorded: there only its kernels count.
+
+        Nothing can be timed meanwhile; a call of which nothing is known gets the candidate
+        that would be tried first.
+        """
+        call = self.op.describe(*arguments)
+        able = self._able(call)
+        candidate, known = self._named(regime, able), self._known(regime, call)
+        if candidate is None and known is not None:
+            by_name = {each.name: each for each in able}
+            order = [by_name[each.name] for each in known.in_a_graph() if each.name in by_name]
+            candidate = order[0] if order else None
+        return variant(self.op, candidate or able[0], regime.kernels)
 
     def _candidate(self, regime: _Regime, call: Call, arguments: Sequence[Any]) -> Candidate:
         able = self._able(call)
@@ -209,5 +221,8 @@ def _signature(arguments: Sequence[Any]) -> Hashable:
     )
 
 
-def _capturing(call: Call) -> bool:
-    return call.device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+def _recorded(arguments: Sequence[Any]) -> bool:
+    """Whether a call becomes part of a CUDA graph."""
+    first = arguments[0] if arguments else None
+    on_gpu = isinstance(first, Tensor) and first.is_cuda
+    return on_gpu and torch.cuda.is_current_stream_capturing()

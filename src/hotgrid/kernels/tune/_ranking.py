@@ -20,6 +20,8 @@ class Outcome:
         spread: The standard deviation as a share of the mean.
         score: What candidates are ordered by, in seconds; lower is better.
         share: The part of the hardware limit that its shortest sample reaches.
+        kernels: On a GPU, the seconds that its kernels take without the way to them: what
+            counts once calls are captured in a graph.
         problem: Why it cannot win; empty when it can.
 
     Example:
@@ -34,6 +36,7 @@ class Outcome:
     spread: float | None = None
     score: float | None = None
     share: float | None = None
+    kernels: float | None = None
     problem: str = ""
 
     @property
@@ -42,7 +45,14 @@ class Outcome:
         return not self.problem and self.score is not None
 
     @classmethod
-    def timed(cls, name: str, group: str, timing: Timing, limit: float) -> "Outcome":
+    def timed(
+        cls,
+        name: str,
+        group: str,
+        timing: Timing,
+        limit: float,
+        kernels: float | None = None,
+    ) -> "Outcome":
         """Return the outcome of a candidate that agrees with the reference.
 
         Args:
@@ -50,6 +60,7 @@ class Outcome:
             group: Its family.
             timing: Its samples.
             limit: The seconds that the hardware needs at least.
+            kernels: The seconds of its kernels alone, on a GPU.
         """
         return cls(
             name=name,
@@ -59,6 +70,7 @@ class Outcome:
             spread=timing.spread,
             score=timing.score,
             share=limit / timing.minimum if timing.minimum else None,
+            kernels=kernels,
         )
 
 
@@ -97,6 +109,12 @@ class Ranking:
         """The best candidate, or None when all of them failed."""
         first = self.outcomes[0] if self.outcomes else None
         return first if first is not None and first.able else None
+
+    def in_a_graph(self) -> list[Outcome]:
+        """Return those that can win, ordered by what their kernels take alone."""
+        able = [each for each in self.outcomes if each.able]
+        known = all(each.kernels is not None for each in able)
+        return sorted(able, key=lambda each: each.kernels or 0.0) if known else able
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""

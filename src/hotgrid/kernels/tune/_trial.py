@@ -17,7 +17,7 @@ from ._candidate import Candidate, batches
 from ._op import Op
 from ._peak import matmul_peak
 from ._ranking import Outcome, Ranking
-from ._sampling import clock_of, timed
+from ._sampling import clock_of, kernel_seconds, timed
 from ._stamp import stamp
 
 _SMALL_BYTES, _SMALL_FLOPS = 2**20, 1e7
@@ -128,14 +128,16 @@ class _Trial:
             return self._excluded(candidate, f"it disagrees with the reference: {difference}")
         if not all(map(is_, self._excerpt, self._arguments)):
             candidate.function(*self._arguments)  # another shape may have to be compiled
+        run = lambda: candidate.function(*self._arguments)
         timing = timed(
-            lambda: candidate.function(*self._arguments),
+            run,
             clock_of(self._call.device),
             warmups=self._settings.warmups,
             samples=self._settings.samples,
             best=float("inf") if self._settings.level == "full" else self.best,
         )
-        return Outcome.timed(candidate.name, candidate.group.name, timing, self._limit)
+        alone = kernel_seconds(run, self._call.device)
+        return Outcome.timed(candidate.name, candidate.group.name, timing, self._limit, alone)
 
     def _excluded(self, candidate: Candidate, problem: str) -> Outcome:
         flat = " ".join(problem.split())
