@@ -5,10 +5,17 @@ import pickle
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given, strategies as st
 
 from hotgrid.errors import ArgumentError
-from hotgrid.tokens import Encoding, load_huggingface, save_huggingface, save_tiktoken
+from hotgrid.tokens import (
+    Encoding,
+    get_encoding,
+    load_huggingface,
+    save_huggingface,
+    save_tiktoken,
+)
 from hotgrid.tokens._byte_letters import letters, to_bytes, to_letters
 from hotgrid.tokens._patterns import GPT2, LLAMA3
 from hotgrid.tokens._twin import merge_pairs
@@ -174,3 +181,63 @@ def test_what_is_no_json(tmp_path: Path):
 
 def test_all_bytes_are_there():
     assert len(BYTES) == 256
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "p50k_edit"])
+def test_special_tokens_have_their_numbers_in_the_vocabulary_too(name: str, tmp_path: Path):
+    """Added tokens that are not in it get the next free numbers from HuggingFace."""
+    encoding = get_encoding(name)
+    save_huggingface(encoding, tmp_path / "tokenizer.json")
+    vocabulary = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
+    specials = encoding._special_tokens
+    assert {content: vocabulary[content] for content in specials} == specials
+    assert list(vocabulary.values()) == sorted(vocabulary.values())
+    loaded = load_huggingface(tmp_path / "tokenizer.json")
+    assert loaded._special_tokens == specials
+    assert loaded._mergeable_ranks == encoding._mergeable_ranks
+
+
+def test_two_special_tokens_with_one_number_cannot_be_written(tmp_path: Path):
+    encoding = Encoding(
+        "x", pat_str=".", mergeable_ranks={b"a": 0}, special_tokens={"<s>": 1, "<t>": 1}
+    )
+    with pytest.raises(ArgumentError, match="'<t>' with the number 1"):
+        save_huggingface(encoding, tmp_path / "tokenizer.json")
+    assert not (tmp_path / "tokenizer.json").exists()
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"a+|b", r"[^b]b"])
+def test_what_a_pattern_does_not_match_is_dropped_in_both(pattern: str, tmp_path: Path):
+    encoding = Encoding("x", pat_str=pattern, mergeable_ranks=BYTES, special_tokens={})
+    path = tmp_path / "tokenizer.json"
+    save_huggingface(encoding, path)
+    split = json.loads(path.read_text())["pre_tokenizer"]["pretokenizers"][0]
+    # HuggingFace removes what matches, and here the pattern is turned around.
+    assert (split["behavior"], split["invert"]) == ("Removed", True)
+    again = load_huggingface(path)
+    for text in ("a b!", "aab! ab", "", "bb", "!!"):
+        assert encoding.encode(text) == again.encode(text)
+        assert again.split(text) == regex.findall(pattern, text)
+
+
+@pytest.mark.parametrize("pattern", [r"\s+", r"a+|b", r"\p{L}+"])
+def test_what_lies_between_matches_is_kept_where_the_file_says_so(pattern: str, tmp_path: Path):
+    steps = [
+        {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"},
+        BYTE_LEVEL | {"use_regex": False},
+    ]
+    file = tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": steps})
+    loaded = load_huggingface(written(file, tmp_path))
+    for text in ("ü!!x!!中 the", "aab! ab", "", "bb", "!!"):
+        cut = regex.split(f"({pattern})", text)
+        assert loaded.split(text) == [piece for piece in cut if piece]
+
+
+def test_a_special_token_that_text_makes_too(tmp_path: Path):
+    ranks = BYTES | {b"th": 256, b"the": 257}
+    encoding = Encoding("x", pat_str=".+", mergeable_ranks=ranks, special_tokens={"the": 257})
+    path = tmp_path / "tokenizer.json"
+    save_huggingface(encoding, path)
+    loaded = load_huggingface(path)
+    assert loaded.encode_ordinary("then") == [257, ord("n")]
+    assert loaded._special_tokens == {"the": 257}

@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError
 
 from ._byte_letters import letters, to_bytes, to_letters
 from ._encoding import Encoding
-from ._patterns import GPT2, PORTABLE
+from ._patterns import GPT2, LEXERS, PORTABLE
 from ._vocabularies import write_whole
 
 # Back from the spelling that `save_huggingface` writes.
@@ -23,9 +23,10 @@ _MOST_WORK = 1_000_000_000
 def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     """An encoding from a `tokenizer.json` whose model is byte-level byte pair encoding.
 
-    GPT-2, Llama 3, Qwen and most models of today have such a file. All added tokens become
-    special tokens. What a post-processor would add around a text (such as a token for its
-    beginning) is not added.
+    GPT-2, Llama 3 and many models of today have such a file. All added tokens become special
+    tokens. What a post-processor would add around a text (such as a token for its beginning)
+    is not added, and settings for cutting and padding are not looked at. A file that asks for
+    more, such as a normalizer or several steps of cutting, is refused.
 
     Args:
         path: The file.
@@ -48,14 +49,16 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     model = _part(file, "model", dict, path)
     if model.get("type", "BPE") != "BPE":
         _refuse(path, f"its model is {model.get('type')!r}, expected 'BPE'")
-    if file.get("normalizer") is not None:
+    normalizer = file.get("normalizer")
+    if normalizer is not None and normalizer != {"type": "Sequence", "normalizers": []}:
         _refuse(path, "it has a normalizer, which hotgrid does not apply")
     for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(option):
             _refuse(path, f"its model has the option {option!r}, which hotgrid does not know")
     specials = dict(_added_tokens(file, path))
-    ranks = _ranks(_part(model, "vocab", dict, path), specials, path)
-    pairs = list(_pairs(_part(model, "merges", list, path), ranks, path))
+    merges = _part(model, "merges", list, path)
+    ranks = _ranks(_part(model, "vocab", dict, path), specials, merges, path)
+    pairs = list(_pairs(merges, ranks, path))
     whole_first = bool(model.get("ignore_merges", False))
     settings = {
         "name": name or path.resolve().parent.name,
@@ -76,7 +79,8 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
         path: Where to; a file that is there is replaced.
 
     Raises:
-        ArgumentError: The file cannot be written.
+        ArgumentError: The file cannot be written, or a number or a name belongs to two
+            tokens, as it does in o200k_harmony; such a file has no place for that.
 
     Example:
         >>> ranks = {b"a": 0, b"b": 1}
@@ -87,6 +91,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
     """
     ranks = encoding._mergeable_ranks
     names = {rank: to_letters(token) for token, rank in ranks.items()}
+    vocabulary = _vocabulary(names, encoding._special_tokens)
     pairs, whole_first = encoding._merges or (list(_splits(ranks)), True)
     file = {
         "version": "1.0",
@@ -107,15 +112,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
         "normalizer": None,
         "pre_tokenizer": {
             "type": "Sequence",
-            "pretokenizers": [
-                {
-                    "type": "Split",
-                    "pattern": {"Regex": PORTABLE.get(encoding._pat_str, encoding._pat_str)},
-                    "behavior": "Isolated",
-                    "invert": False,
-                },
-                _byte_level(),
-            ],
+            "pretokenizers": [_split(encoding._pat_str), _byte_level()],
         },
         "post_processor": None,
         "decoder": _byte_level(),
@@ -128,7 +125,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": whole_first,
-            "vocab": {names[rank]: rank for rank in sorted(names)},
+            "vocab": vocabulary,
             "merges": [[names[left], names[right]] for left, right, _ in pairs],
         },
     }
@@ -136,6 +133,31 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
         write_whole(Path(path), json.dumps(file, ensure_ascii=False).encode())
     except OSError as problem:
         raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
+
+
+def _vocabulary(names: Mapping[int, str], specials: Mapping[str, int]) -> dict[str, int]:
+    """Every token by name; HuggingFace gives added tokens that are not in it new numbers."""
+    found = {name: rank for rank, name in names.items()}
+    taken = dict(names)
+    for name, token in specials.items():
+        if found.setdefault(name, token) != token or taken.setdefault(token, name) != name:
+            raise ArgumentError(
+                f"the special token {name!r} with the number {token} cannot be written: "
+                f"{taken.get(token, name)!r} has that number, or another token that name, and "
+                "a tokenizer.json has one of each; leave one out of `special_tokens`"
+            )
+    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+
+
+def _split(pattern: str) -> dict[str, Any]:
+    """Cut by a pattern. What it does not match is dropped; some patterns match everything."""
+    whole = pattern in LEXERS
+    return {
+        "type": "Split",
+        "pattern": {"Regex": PORTABLE.get(pattern, pattern)},
+        "behavior": "Isolated" if whole else "Removed",
+        "invert": not whole,
+    }
 
 
 def _byte_level() -> dict[str, Any]:
@@ -203,13 +225,15 @@ def _added_tokens(file: Mapping[str, Any], path: Path) -> Iterator[tuple[str, in
 
 
 def _ranks(
-    vocabulary: Mapping[str, Any], specials: Mapping[str, int], path: Path
+    vocabulary: Mapping[str, Any], specials: Mapping[str, int], merges: list[Any], path: Path
 ) -> dict[bytes, int]:
+    # A special token may be one that text makes, too.
+    made = {"".join(_parts(merge)) for merge in merges} if specials else set()
     ranks: dict[bytes, int] = {}
     for text, rank in vocabulary.items():
         if not _is_token(rank):
             _refuse(path, f"the token {text!r} has the number {rank!r}")
-        if specials.get(text) == rank:
+        if specials.get(text) == rank and text not in made:
             continue
         try:
             ranks[to_bytes(text)] = rank
@@ -218,14 +242,19 @@ def _ranks(
     return ranks
 
 
+def _parts(merge: Any) -> list[str]:
+    parts = merge.split(" ") if isinstance(merge, str) else merge
+    whole = isinstance(parts, list) and all(isinstance(part, str) for part in parts)
+    return parts if whole else []
+
+
 def _pairs(
     merges: list[Any], ranks: Mapping[bytes, int], path: Path
 ) -> Iterator[tuple[int, int, int]]:
     known = dict(zip(letters(), range(256), strict=True))
     for place, merge in enumerate(merges):
-        pair = merge.split(" ") if isinstance(merge, str) else merge
         try:
-            left, right = (bytes([known[letter] for letter in part]) for part in pair)
+            left, right = (bytes([known[letter] for letter in part]) for part in _parts(merge))
             yield ranks[left], ranks[right], ranks[left + right]
         except (KeyError, TypeError, ValueError):
             _refuse(path, f"merge {place} is {merge!r}, which is no pair of tokens")
@@ -238,19 +267,21 @@ def _pattern(pre_tokenizer: Any, path: Path) -> str:
     parts = steps.get("pretokenizers", [steps])
     for part in parts if isinstance(parts, list) else []:
         match part:
-            case {
-                "type": "Split",
-                "pattern": {"Regex": str(pattern)},
-                "behavior": "Isolated",
-            } if found is None and not part.get("invert"):
-                found = pattern
+            case {"type": "Split", "pattern": {"Regex": str(pattern)}} if found is None:
+                match part.get("behavior"), bool(part.get("invert")):
+                    case "Isolated", False:
+                        found = _with_the_rest(pattern)
+                    case "Removed", True:
+                        found = pattern
+                    case _:
+                        break
             case {"type": "ByteLevel"} if not part.get("add_prefix_space"):
                 if part.get("use_regex", True):
                     if found is not None:
                         break
                     found = GPT2
                 if found is not None and part is parts[-1]:
-                    return _USUAL.get(found, found)
+                    return found
             case _:
                 break
     _refuse(
@@ -258,3 +289,9 @@ def _pattern(pre_tokenizer: Any, path: Path) -> str:
         "its pre-tokenizer must be 'ByteLevel' without a space ahead, alone or behind one "
         f"'Split' by a pattern; got {json.dumps(pre_tokenizer)[:200]}",
     )
+
+
+def _with_the_rest(pattern: str) -> str:
+    """A pattern that also matches what lies between its matches."""
+    usual = _USUAL.get(pattern, pattern)
+    return usual if usual in LEXERS else rf"(?:{pattern})|(?:(?!{pattern})[\s\S])+"

@@ -6,6 +6,8 @@ from types import MappingProxyType
 
 from hotgrid.errors import ArgumentError
 
+from ._regex_dialect import translated
+
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _CASED_WORDS = "|".join(
     [
@@ -67,7 +69,8 @@ def splitter(pattern: str) -> Callable[[str], list[str]]:
     import regex
 
     try:
-        compiled = regex.compile(pattern)
+        # Letters fold to single ones, as they do in tiktoken: "ß" is not "ss".
+        compiled = regex.compile(f"(?-f){translated(pattern)}", regex.V1)
     except regex.error as problem:
         raise ArgumentError(f"`pat_str` {pattern!r} is not a pattern: {problem}") from None
 

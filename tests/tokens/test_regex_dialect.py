@@ -1,0 +1,79 @@
+"""Patterns without a lexer mean what they mean to tiktoken, sign by sign."""
+
+import pytest
+import tiktoken
+
+from hotgrid.errors import ArgumentError
+from hotgrid.tokens import Encoding
+
+WORDS = [
+    "aa",
+    "aaa",
+    "ab",
+    "ff",
+    "  ",
+    "ss",
+    "ß",
+    "é",
+    "ſ",
+    "中",
+    "--",
+    "[a",
+    "ab]",
+    "12",
+    "kk",
+]
+RANKS = {bytes([i]): i for i in range(256)} | {
+    word.encode(): 256 + i for i, word in enumerate([*WORDS, "\n\n", "a\n", "\r\n", "AB"])
+}
+ANYTHING = r"|[\s\S]"
+PATTERNS = {
+    r"a+$|a": ["aaa\n", "aaa", "aaa\n\n"],
+    r"(?m)^a+$": ["aa\naaa", "aa\r\naa"],
+    r"a+\Z|a": ["aaa\n", "aaa", "aaa\n\n"],
+    r"a+\z|a": ["aaa\n", "aaa"],
+    r"\h+": ["ff  ff"],
+    r"[\h]+": ["ff  "],
+    r"\H+": ["ff  "],
+    r"\e": ["\x1b"],
+    r"\N+": ["aa\n"],
+    r"\O+": ["aa\n"],
+    r"\x{61}+": ["aaa"],
+    r"[\x{61}-\u{62}]+": ["aab"],
+    r"(?<n>a)\k<n>": ["aa"],
+    r"\pL+": ["aaé1"],
+    r"\PL+": ["aa  1"],
+    r"[a-z&&[^b]]+": ["aabab", "&&"],
+    r"[[ab]]+": ["aab", "[a", "ab]"],
+    r"[a||b]+": ["ab||"],
+    r"[a~~b]+": ["ab~"],
+    r"[a-c--b]+": ["ab-"],
+    r"[\w--\d]+": ["ab12--"],
+    r"[^[a]b]+": ["12ab"],
+    r"[]a]+": ["a]a"],
+    r"[^]a]+": ["b]a"],
+    r"[[:alpha:]]+": ["aé1", "aaa"],
+    r"[^[:alpha:]]+": ["aé1", "12"],
+    r"[[:^digit:]]+": ["a12"],
+    r"[[:punct:]]+": ["a[]--~1"],
+    r" ?[^(\s|[.,!?…])]+": ["ab, (aa) ab"],
+    r"(?i)ss": ["ß", "ss", "SS", "ſſ"],
+    r"(?i)k+": ["kK", "Kk"],
+    r"(?i:ß)+": ["ßẞ", "ss"],
+    r"(?i)[^a]+": ["ABAB"],
+    r"[\p{Lu}\p{Lo}&&[^\p{Han}]]*[\p{Ll}\p{Lo}&&[^\p{Han}]]+": ["Hello中 world"],
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_cuts_as_tiktoken_cuts(pattern: str):
+    settings = {"pat_str": pattern + ANYTHING, "mergeable_ranks": RANKS, "special_tokens": {}}
+    theirs, ours = tiktoken.Encoding("x", **settings), Encoding("x", **settings)
+    for text in PATTERNS[pattern]:
+        assert ours.encode(text) == theirs.encode(text), text
+
+
+@pytest.mark.parametrize("pattern", [r"(?R)", r"(a(?1)?)", r"(?P<n>a)(?&n)", "[a", "(a"])
+def test_what_tiktokens_engine_does_not_know_is_refused(pattern: str):
+    with pytest.raises(ArgumentError, match="is not a pattern"):
+        Encoding("x", pat_str=pattern, mergeable_ranks=RANKS, special_tokens={}).encode("aa")
