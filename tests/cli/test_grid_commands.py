@@ -276,6 +276,8 @@ def test_options_and_case_files_have_the_same_names():
         (["heat", "--keep-every", "9"], 1, "`--keep-every` needs `--out DIR`"),
         (["heat", "--checkpoint-every", "0", "--out", "o"], 1, "`--checkpoint-every` must be"),
         (["heat", "--mesh", "2", "--restarts", "-1"], 1, "`--restarts` must be a whole number"),
+        (["heat", "--mesh", "2", "--device", "cuda"], 1, "the device 'cuda' cannot be used"),
+        (["heat", "--mesh", "2", "--device", "cud"], 1, "the device 'cud' cannot be used"),
         (["heat", "--export", "nzp", "--out", "o"], 1, "did you mean `npz`?"),
         (["heat", "--view", "w", "--out", "o"], 1, "Heat has no view `w`"),
         (["heat", "--record", "u.avi", "--out", "o"], 1, "must end in .mp4 or .gif"),
@@ -306,5 +308,5 @@ def test_bad_input_is_one_message_and_writes_nothing(
 def test_a_state_of_another_run_is_refused(capsys: pytest.CaptureFixture[str]):
     assert hotgrid(*HEAT, "--steps", "2", "--out", "out") == 0
     assert hotgrid(*HEAT, "--out", "out", "--resume", "--set", "rate=0.05") == 1
-    assert "holds another parameters" in capsys.readouterr().err
+    assert "its parameters" in capsys.readouterr().err
     assert saved_steps("out") == [2]

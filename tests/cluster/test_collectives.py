@@ -17,6 +17,7 @@ from hotgrid.cluster import (
     reduce_scatter,
     run_ranks,
     take,
+    to_device,
 )
 from hotgrid.errors import ArgumentError, DimensionError, HotgridError
 
@@ -118,6 +119,48 @@ def test_the_largest_of_equals_shares_its_gradient():
     assert run_ranks(4, rank) == [[1, 0, 0], [1, 0, 2], [1, 0, 0], [1, 4, 2]]
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_the_largest_is_that_of_torch_with_nan_and_inf(dtype):
+    inf, nan = torch.inf, torch.nan
+    column = [nan, -nan, inf, -inf, 0.0, -0.0, 1.5, -1.5, torch.finfo(dtype).tiny]
+    # Every number meets every other, on either rank.
+    pairs = torch.cartesian_prod(*[torch.tensor(column, dtype=dtype)] * 2).T
+    for found in run_ranks(2, lambda c: all_reduce(pairs[c.rank], c, "max")):
+        torch.testing.assert_close(found, pairs.amax(0), rtol=0, atol=0, equal_nan=True)
+
+
+def test_results_may_be_written_into():
+    def rank(c):
+        x = torch.ones(4, requires_grad=True)
+        for collective in (all_gather, reduce_scatter, all_reduce, broadcast, all_to_all):
+            out = collective(x, c)
+            out[0] = 5.0
+            out.sum().backward()
+        return x.grad
+
+    assert all(bool(grad.isfinite().all()) for grad in run_ranks(2, rank))
+
+
+def test_views_that_conjugate_or_negate_travel_as_numbers():
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    negative = torch.tensor([1 + 2j]).conj().imag
+    assert negative.is_neg()
+    for found in run_ranks(2, lambda c: all_gather(z.conj(), c)):
+        assert found.tolist() == z.conj().tolist() * 2
+    for found in run_ranks(2, lambda c: all_gather(negative, c)):
+        assert found.tolist() == [-2.0, -2.0]
+    assert run_ranks(2, lambda c: to_device(z.conj(), c, 1))[1].tolist() == z.conj().tolist()
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_those_who_get_nothing_get_the_layout_of_the_others(size):
+    turned = torch.ones(size, size).t()
+    strides = run_ranks(2, lambda c: to_device(turned[:3], c, 1).shape)
+    assert strides[0] == strides[1]
+    small = run_ranks(2, lambda c: to_device(torch.ones(4, 4).t(), c, 1).view(-1))
+    assert small[0].sum() == 0
+
+
 def test_a_loss_that_all_ranks_share_counts_once_for_each():
     """The convention, as the docs have it."""
 
@@ -190,8 +233,8 @@ X = torch.zeros(4, 2)
     ("call", "text"),
     [
         (lambda c: all_reduce(X, c, "maxx"), "`op` 'maxx' is unknown; did you mean 'max'"),
-        (lambda c: all_reduce(X, c, "product"), "Use 'sum', 'mean', 'max'"),
-        (lambda c: reduce_scatter(X, c, op="max"), "Use 'sum', 'mean'$"),
+        (lambda c: all_reduce(X, c, "product"), "it can be 'sum', 'mean', 'max'"),
+        (lambda c: reduce_scatter(X, c, op="max"), "it can be 'sum', 'mean'$"),
         (lambda c: all_reduce(X.short(), c), "sum over ranks of torch.int16 is not defined"),
         (lambda c: all_reduce(X.int(), c, "mean"), "mean over ranks of torch.int32"),
         (lambda c: all_reduce(X.bool(), c), "sum over ranks of torch.bool"),
@@ -202,6 +245,7 @@ X = torch.zeros(4, 2)
         (lambda c: all_to_all(X, c, split_sizes=(-1,)), "each 0 or more"),
         (lambda c: broadcast(X, c, 1), "`source` 1 is not a rank: there are 0 to 0"),
         (lambda c: permute(X, c, {0: 2}), "`target` 2 is not a rank"),
+        (lambda c: to_device(X, c, "cpu"), "`target` 'cpu' is not a rank"),
         (lambda c: halo_exchange(X, HaloExchange(c, 1, (3,), (1,))), r"expects \(3,\) cells"),
     ],
 )

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from hotgrid.cluster import Alone, HaloExchange, all_reduce, halo_exchange, run_ranks
+from hotgrid.cluster import (
+    Alone,
+    HaloExchange,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    halo_exchange,
+    reduce_scatter,
+    run_ranks,
+)
 
 from .collective_cases import CASES, HALO
 
@@ -43,6 +52,20 @@ def test_compiled_is_eager(name):
     for out, grad, compiled_out, compiled_grad in run_ranks(4, rank):
         assert torch.equal(out, compiled_out)
         assert torch.equal(grad, compiled_grad)
+
+
+@pytest.mark.parametrize("collective", [reduce_scatter, all_to_all, all_gather, all_reduce])
+def test_a_second_size_makes_sizes_open(collective):
+    def rank(c):
+        compiled = torch.compile(
+            lambda x: collective(x, c), fullgraph=True, backend="aot_eager"
+        )
+        xs = [torch.arange(float(n)) + c.rank for n in (6, 8, 10)]
+        return [(compiled(x), collective(x, c)) for x in xs]
+
+    for found in run_ranks(2, rank):
+        for compiled, eager in found:
+            assert torch.equal(compiled, eager)
 
 
 def test_torch_accepts_the_operators():

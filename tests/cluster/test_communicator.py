@@ -59,6 +59,21 @@ def test_reductions():
         assert torch.equal(each[3], 6 * torch.eye(3)[r])
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda c, x: c.all_reduce(x[:, 0]), "is not contiguous"),
+        (lambda c, x: c.reduce(x.T, 0), "is not contiguous"),
+        (lambda c, x: c.broadcast(x[::2], 0), "is not contiguous"),
+        (lambda c, x: c.all_reduce(x * 1j, "max"), "'max' of real numbers"),
+        (lambda c, x: c.all_reduce(x, "prod"), "`op` 'prod' cannot be done"),
+    ],
+)
+def test_what_a_backend_would_do_wrongly_is_refused(call, text):
+    with pytest.raises(ArgumentError, match=text):
+        run_ranks(2, lambda c: call(c, torch.ones(4, 2)))
+
+
 def test_tags_tell_messages_apart():
     def rank(c):
         if c.rank == 0:

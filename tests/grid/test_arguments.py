@@ -34,7 +34,7 @@ def test_a_state_is_not_taken_up_by_another_geometry(tmp_path: Path):
 
     path = flow(4, 2).save(tmp_path / "state")
     flow(4, 2).load(path)
-    with pytest.raises(ArgumentError, match="holds another"):
+    with pytest.raises(ArgumentError, match="by another simulation"):
         flow(7, 3).load(path)
 
 

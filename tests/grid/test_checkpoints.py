@@ -99,7 +99,7 @@ def test_the_checkpoint_of_another_simulation_is_refused(
     SimulationCheckpoints(simulation(pde.Heat(), (8, 8)), tmp_path).save()
     sim = simulation(model, size)
     sim.run(2)
-    with pytest.raises(ArgumentError, match=f"holds another {what}: .*, and this simulation"):
+    with pytest.raises(ArgumentError, match=f"another simulation: its {what}: .*, here"):
         SimulationCheckpoints(sim, tmp_path).load()
     assert sim.step_count == 2
 

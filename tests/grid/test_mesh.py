@@ -126,9 +126,12 @@ def test_what_blows_up_on_one_rank_stops_all_of_them_and_names_the_cell():
             sim.run(2000, progress=False, check_every=10)
         return str(caught.value), sim.step_count
 
-    (first, steps), (_, others) = run_ranks(2, part)
+    (first, steps), (second, others) = run_ranks(2, part)
     assert steps == others
     assert "no longer finite" in first
+    # Rank 0 has no such cell, and still names it.
+    assert first == second
+    assert "first at cell (1" in first
 
 
 SCRIPT = """

@@ -59,7 +59,7 @@ def test_the_file_of_another_simulation_is_refused(tmp_path: Path, what: str):
     sim = simulation()
     sim.run(3)
     before = sim.state["u"]
-    with pytest.raises(ArgumentError, match=f"holds another {what}: .*, and this simulation"):
+    with pytest.raises(ArgumentError, match=f"another simulation: its {what}: .*, here"):
         sim.load(path)
     assert sim.step_count == 3
     assert torch.equal(sim.state["u"], before)

@@ -86,6 +86,14 @@ def test_memory_for_the_copy_is_kept_and_follows_the_tensors(tmp_path):
     assert places[0] == places[1]
 
 
+def test_inference_mode_leaves_nothing_behind_in_the_copy(tmp_path):
+    with Checkpoints(tmp_path) as checkpoints:
+        with torch.inference_mode():
+            checkpoints.save(1, {"u": torch.ones(3)}, asynchronous=True)
+        checkpoints.save(2, {"u": torch.ones(3)}, asynchronous=True)
+    assert checkpoints.steps() == [1, 2]
+
+
 def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, tensors: Any) -> None:
         path.write_bytes(b"half")

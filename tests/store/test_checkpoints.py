@@ -126,6 +126,7 @@ WRONG_WANTS = {
     "only slices like 3:4": {"u": "2, :"},
     "`::2` of `u`": {"u": "::2"},
     "names 3 dims": {"u": "1:, 1:, 1:"},
+    "its elements share memory": {"u": torch.zeros(1).expand(4, 6)},
 }
 
 
@@ -135,6 +136,26 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, text: str):
     checkpoints.save(1, {"velocity": torch.zeros(2), "u": torch.zeros(4, 6)})
     with pytest.raises(ArgumentError, match=text):
         checkpoints.load(wanted=WRONG_WANTS[text])
+
+
+def test_nothing_is_filled_where_one_tensor_cannot_be(tmp_path: Path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, {"a": torch.ones(3), "b": torch.ones(3)})
+    a = torch.zeros(3)
+    with torch.inference_mode():
+        b = torch.zeros(3)
+    with pytest.raises(ArgumentError, match=r"`b` cannot be loaded .* inference mode"):
+        checkpoints.load(wanted={"a": a, "b": b})
+    assert a.sum() == 0
+
+
+def test_the_default_device_is_not_asked(tmp_path: Path):
+    checkpoints = Checkpoints(tmp_path)
+    with torch.device("meta"):
+        checkpoints.save(1, {"u": torch.ones(3, device="cpu")})
+        loaded = checkpoints.load().tensors["u"]
+    assert loaded.device.type == "cpu"
+    assert loaded.tolist() == [1, 1, 1]
 
 
 def test_what_is_not_there_is_said(tmp_path: Path):
@@ -160,11 +181,16 @@ def test_a_checkpoint_is_never_written_over(tmp_path: Path):
     assert checkpoints.load().tensors["u"].sum() == 3
 
 
+HOLDS_ITSELF: dict[str, Any] = {}
+HOLDS_ITSELF["again"] = HOLDS_ITSELF
+
 REFUSED = {
     "`step` is -1": {"step": -1},
     "`step` is True": {"step": True},
     "`step` is 1.5": {"step": 1.5},
     "cannot be named 3": {"tensors": {3: torch.ones(1)}},
+    r"cannot be named '\\ud800'": {"tensors": {"\ud800": torch.ones(1)}},
+    "`extra` holds itself": {"extra": HOLDS_ITSELF},
     "cannot be named '__metadata__'": {"tensors": {"__metadata__": torch.ones(1)}},
     r"`lr` is a float; .* belong into `extra`": {"tensors": {"lr": 0.1}},
     "`tensors` is a list": {"tensors": [torch.ones(1)]},

@@ -53,6 +53,7 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
     if ranks == 1:
         return False
     # Better said here once than by every rank.
+    _expect_device(case.device)
     _planned_depth(case, "cpu", resume)
     kept = case.out is not None and case.checkpoint_period is not None
     restarts = (_RESTARTS if kept else 0) if case.restarts is None else case.restarts
@@ -60,6 +61,20 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
     if code:
         raise SystemExit(code)
     return True
+
+
+def _expect_device(name: str | None) -> None:
+    """Refuse a device that is not here, without putting anything on one that is."""
+    import torch
+
+    try:
+        kind = torch.device(name or "cpu").type
+    except RuntimeError as problem:
+        raise ArgumentError(
+            f"the device {name!r} cannot be used here: {str(problem).splitlines()[0]}"
+        ) from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ArgumentError(f"the device {name!r} cannot be used here: torch sees no GPU")
 
 
 def perform(case: Case, *, resume: bool) -> Outcome:

@@ -23,8 +23,9 @@ def shares(count: int, parts: int) -> tuple[int, ...]:
         raise ArgumentError(
             f"cannot share {count} among {parts}: expected 0 or more things and a part or more"
         )
-    each, more = divmod(count, parts)
-    return tuple(each + (part < more) for part in range(parts))
+    # Not divmod: a compiler that leaves sizes open knows these two only.
+    each, more = count // parts, count % parts
+    return tuple([each + 1 if part < more else each for part in range(parts)])
 
 
 def per_axis(name: str, value: Value | Sequence[Value], axes: int) -> tuple[Value, ...]:

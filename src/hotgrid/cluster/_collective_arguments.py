@@ -27,19 +27,19 @@ def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
     if op not in known:
         near = difflib.get_close_matches(str(op), known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ArgumentError(f"`op` {op!r} is unknown; {hint}Use {', '.join(map(repr, known))}")
-    if x.dtype not in _DTYPES[op]:
         raise ArgumentError(
-            f"the {op} over ranks of {x.dtype} is not defined; convert it first, to "
-            "torch.float32 or torch.int64"
+            f"`op` {op!r} is unknown; {hint}it can be {', '.join(map(repr, known))}"
         )
+    if x.dtype not in _DTYPES[op]:
+        way = "take its `abs()` first" if x.is_complex() else "use `x.float()`"
+        raise ArgumentError(f"the {op} over ranks of {x.dtype} is not defined; {way}")
 
 
 def expect_rank(name: str, rank: int, communicator: Communicator) -> None:
     """Do nothing if there is such a rank."""
-    if not 0 <= rank < communicator.size:
+    if not isinstance(rank, int) or not 0 <= rank < communicator.size:
         raise ArgumentError(
-            f"`{name}` {rank} is not a rank: there are 0 to {communicator.size - 1}"
+            f"`{name}` {rank!r} is not a rank: there are 0 to {communicator.size - 1}"
         )
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ._block import Block
-from ._communicator import Communicator, Message
+from ._communicator import Communicator, Message, plain
 from ._operator import Operator
 
 _FEW = 256
@@ -29,9 +29,27 @@ def _like(x: Tensor) -> Tensor:
 def _all_reduce(x: Tensor, op: str, communicator: Communicator) -> Tensor:
     if communicator.checking:
         communicator.agree("all_reduce", x.dtype, tuple(x.shape), op)
+    if op == "max" and x.is_floating_point():
+        return _largest(x, communicator)
     out = _copy(x)
     communicator.all_reduce(out, "max" if op == "max" else "sum")
     return out.div_(communicator.size) if op == "mean" else out
+
+
+def _largest(x: Tensor, communicator: Communicator) -> Tensor:
+    """The largest over ranks, and NaN where one has NaN.
+
+    Backends do not agree on the order of NaN, but on that of whole numbers: the bits of a
+    float are in its order, once those of negative ones are turned over.
+    """
+    wide = x if x.dtype == torch.float64 else x.float()
+    kind = torch.int64 if x.dtype == torch.float64 else torch.int32
+    # There are two kinds of NaN, and only the positive one is above all.
+    bits = _copy(torch.where(wide.isnan(), torch.nan, wide)).view(kind)
+    turned = torch.iinfo(kind).max
+    order = torch.where(bits < 0, bits ^ turned, bits)
+    communicator.all_reduce(order, "max")
+    return torch.where(order < 0, order ^ turned, order).view(wide.dtype).to(x.dtype)
 
 
 def _all_reduce_back(
@@ -132,7 +150,7 @@ def _all_to_all(
     if communicator.checking:
         fixed = [-1 if dim in (split_dim, concat_dim) else n for dim, n in enumerate(x.shape)]
         communicator.agree("all_to_all", x.dtype, fixed, split_dim, concat_dim)
-    sent = [part.reshape(-1) for part in x.split(list(split_sizes), split_dim)]
+    sent = [part.reshape(-1) for part in plain(x).split(list(split_sizes), split_dim)]
     shapes = []
     for count in concat_sizes:
         shape = list(x.shape)
@@ -217,7 +235,7 @@ def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> T
     target = targets[rank]
     if target == rank:
         return _copy(x)
-    sends = (Message(x.contiguous(), target),) if target >= 0 else ()
+    sends = (Message(plain(x), target),) if target >= 0 else ()
     if rank in targets:
         out = _like(x)
         communicator.post(sends, (Message(out, targets.index(rank)),)).wait()
@@ -233,7 +251,9 @@ def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> T
 def _nothing(x: Tensor) -> Tensor:
     """Zeros for ranks that get nothing; those that would take memory share one place."""
     # Two operations cost more than a few zeros.
-    return torch.zeros_like(x) if x.numel() <= _FEW else x.new_zeros(()).expand_as(x)
+    if x.numel() > _FEW:
+        return x.new_zeros(()).expand_as(x)
+    return torch.zeros_like(x, memory_format=torch.contiguous_format)
 
 
 def _permuted(x: Tensor, targets: Sequence[int], communicator: Communicator) -> Tensor:

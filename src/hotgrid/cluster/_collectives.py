@@ -33,6 +33,8 @@ def all_reduce(
 ) -> Tensor:
     """Sum, average or take the largest of a tensor over all ranks.
 
+    The largest of NaN and anything is NaN.
+
     Gradient: the gradients of all ranks are summed for `"sum"` and averaged for `"mean"`.
     For `"max"` their sum goes to the rank that has the largest value; ranks that share it
     get equal parts.
@@ -219,8 +221,8 @@ def permute(x: Tensor, communicator: Communicator, targets: Mapping[int, int]) -
         targets: Who sends to whom, `{source: target}`. No target may appear twice.
 
     Returns:
-        What was sent to this rank. If nothing was, zeros that share one place in memory:
-        copy them before writing into them.
+        What was sent to this rank. If nothing was, zeros that may share one place in
+        memory: copy them before writing into them.
 
     Raises:
         ArgumentError: There is no such rank, or two send to the same.

@@ -29,6 +29,11 @@ class Message(NamedTuple):
     tag: int = 0
 
 
+def plain(x: Tensor) -> Tensor:
+    """The same numbers as they stand in memory: contiguous, and not read as a conjugate."""
+    return x.resolve_conj().resolve_neg().contiguous()
+
+
 class Pending(ABC):
     """Messages under way; their tensors must be left alone until `wait` returns."""
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError
 
-from ._communicator import Communicator, Message, Pending, Reduction
+from ._communicator import Communicator, Message, Pending, Reduction, plain
 
 
 def _options(op: Any) -> Any:
@@ -99,11 +99,18 @@ class GroupCommunicator(Communicator):
 
     def all_reduce(self, x: Tensor, op: Reduction = "sum") -> None:
         """Put the sum or the largest over all ranks into `x`, on every rank."""
+        options = _SUMMING.get(op)
+        if options is None or (op == "max" and x.is_complex()):
+            raise ArgumentError(
+                f"`op` {op!r} cannot be done with {x.dtype}: it can be 'sum', or 'max' of "
+                "real numbers"
+            )
+        _expect_contiguous(x)
         begun = time.monotonic()
         try:
             # Past torch.distributed.all_reduce, whose checks cost more than a small sum.
             numbers = torch.view_as_real(x) if x.is_complex() else x
-            work = self.group.allreduce([numbers], _SUMMING[op])
+            work = self.group.allreduce([numbers], options)
             if work is not None:
                 work.wait()
         except RuntimeError as error:
@@ -111,6 +118,7 @@ class GroupCommunicator(Communicator):
 
     def reduce(self, x: Tensor, target: int) -> None:
         """Put the sum over all ranks into `x` on rank `target`, and anything elsewhere."""
+        _expect_contiguous(x)
         begun = time.monotonic()
         try:
             dist.reduce(x, group=self.group, group_dst=target)
@@ -119,6 +127,7 @@ class GroupCommunicator(Communicator):
 
     def broadcast(self, x: Tensor, source: int) -> None:
         """Put what rank `source` has in `x` into it on every rank."""
+        _expect_contiguous(x)
         begun = time.monotonic()
         try:
             dist.broadcast(_bytes(x), group=self.group, group_src=source)
@@ -127,7 +136,7 @@ class GroupCommunicator(Communicator):
 
     def all_gather(self, x: Tensor) -> Tensor:
         """Return the `x` of all ranks, `[size, *x.shape]`."""
-        x = x.contiguous()
+        x = plain(x)
         out = x.new_empty((self.size, *x.shape))
         begun = time.monotonic()
         try:
@@ -138,7 +147,7 @@ class GroupCommunicator(Communicator):
 
     def reduce_scatter(self, x: Tensor) -> Tensor:
         """Return the sum over all ranks of the own part of `x`, `[size, *part]`."""
-        x = x.contiguous()
+        x = plain(x)
         out = x.new_empty(x.shape[1:])
         begun = time.monotonic()
         try:
@@ -149,7 +158,7 @@ class GroupCommunicator(Communicator):
 
     def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
         """Return parts of a flat `x` from every rank: so many elements each way."""
-        x, each = x.contiguous(), x.element_size()
+        x, each = plain(x), x.element_size()
         out = x.new_empty(sum(received))
         arrive = [count * each for count in received]
         leave = [count * each for count in sent]
@@ -206,9 +215,20 @@ class GroupCommunicator(Communicator):
         )
 
 
+def _expect_contiguous(x: Tensor) -> None:
+    # Backends would read and write other places than those of the view.
+    if not x.is_contiguous() or x.is_conj() or x.is_neg():
+        raise ArgumentError(
+            f"a tensor of shape {tuple(x.shape)} and strides {x.stride()} is to be changed in "
+            "place, and is not contiguous: use the function of the same name, or "
+            "`x.contiguous()`"
+        )
+
+
 def _bytes(x: Tensor) -> Tensor:
     """The bytes of a contiguous tensor, as a flat view."""
-    return x.view(-1).view(torch.uint8)
+    # A dim of one element may have any stride, and then its bytes could not be seen.
+    return x.as_strided((x.numel(),), (1,)).view(torch.uint8)
 
 
 class _Works(Pending):

@@ -54,7 +54,9 @@ class Operator:
             return (back, *(None,) * len(ctx.settings))
 
         def run(ctx: Any, *inputs: Any) -> Tensor:
-            output = forward(*inputs)
+            # What forward made may be a view of a buffer that nobody else has; as `data` it
+            # may be written into.
+            output = forward(*inputs).data
             remember(ctx, inputs, output)
             return output
 

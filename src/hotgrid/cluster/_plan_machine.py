@@ -1,6 +1,7 @@
 """Devices and links to plan with: what is known of them, and how they are written."""
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -228,6 +229,8 @@ def _quantity(
             f"the {what} `{text.strip()}` has the unknown unit `{unit}`{hint if close else ''} "
             f"(write it like `{example}`)"
         )
+    if not math.isfinite(number):
+        raise ArgumentError(f"the {what} `{text.strip()}` must be finite")
     if number == 0 and not zero:
         raise ArgumentError(f"the {what} `{text.strip()}` must be above 0")
     factor = units[unit]

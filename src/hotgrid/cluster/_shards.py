@@ -54,12 +54,12 @@ def shard_of(
     if items < 1:
         raise ArgumentError(f"`items` {items}: there is nothing to share")
     if shuffle:
-        generator = torch.Generator().manual_seed(_mixed(seed, epoch))
-        order = torch.randperm(items, generator=generator)
+        generator = torch.Generator("cpu").manual_seed(_mixed(seed, epoch))
+        order = torch.randperm(items, generator=generator, device="cpu")
     else:
-        order = torch.arange(items)
+        order = torch.arange(items, device="cpu")
     count = shares(items, size)[0 if even else rank]
-    return order[(torch.arange(count) * size + rank) % items]
+    return order[(torch.arange(count, device="cpu") * size + rank) % items]
 
 
 def rank_seed(seed: int, rank: int) -> int:

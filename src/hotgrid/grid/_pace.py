@@ -204,8 +204,14 @@ class Pace:
         )
 
     def _bad_cell(self, own: State) -> tuple[str, tuple[int, ...]]:
+        """The first on any rank, and the same on all of them."""
         name, cell = first_bad_cell(own, len(self._simulation.size))
-        return name, tuple(c + o for c, o in zip(cell, self._form.offset, strict=False))
+        here = tuple(c + o for c, o in zip(cell, self._form.offset, strict=False))
+        ranks = self._form.ranks
+        told = [(name, here)] if ranks is None else ranks.gather_json((name, here))
+        # A rank whose numbers are all finite has no cell to tell of.
+        name, found = next((each for each in told if each[1]), told[0])
+        return name, tuple(found)
 
 
 def finite(state: State) -> bool:

@@ -65,7 +65,7 @@ def expect_identity(path: Path, found: Mapping[str, str], identity: Mapping[str,
     for key, value in identity.items():
         if found.get(key) != value:
             raise ArgumentError(
-                f"`{path}` holds another {key}: {found.get(key)}, and this simulation has "
+                f"`{path}` was saved by another simulation: its {key}: {found.get(key)}, here "
                 f"{value}"
             )
 

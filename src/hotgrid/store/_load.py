@@ -104,7 +104,9 @@ class Reading:
                 torch.empty(region.shape, dtype=dtype, device="cpu") if fresh else into
             )
         for path, copies in self._copies.items():
-            with torch.no_grad(), _readable(path), safe_open(path, framework="pt") as file:
+            # The library would make its tensors on the default device.
+            here = torch.device("cpu")
+            with here, torch.no_grad(), _readable(path), safe_open(path, "pt") as file:
                 for name, piece, part in copies:
                     there = tensors[name][part.within(self._targets[name].region)]
                     saved = file.get_slice(name)

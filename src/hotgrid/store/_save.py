@@ -64,7 +64,10 @@ class Save:
     def _begun(self, tensors: Mapping[str, Tensor | Shard]) -> dict[str, Shard]:
         shards = as_shards(tensors)
         if self._group.rank == 0:
-            check_json("extra", self._extra)
+            try:
+                check_json("extra", self._extra)
+            except RecursionError:
+                raise ArgumentError("`extra` holds itself, or is nested too deeply") from None
             # A copy: the caller may change its own while a thread writes.
             self._extra = json.loads(json.dumps(self._extra))
             with _writable(self._folder):

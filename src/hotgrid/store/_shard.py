@@ -69,6 +69,15 @@ class Spec(NamedTuple):
     shape: tuple[int, ...]
 
 
+def _is_text(name: str) -> bool:
+    """Whether a file can hold it: half a surrogate pair is none."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def as_shards(tensors: Mapping[str, Tensor | Shard]) -> dict[str, Shard]:
     """Check what a caller wants saved. A plain tensor is a piece that is the whole."""
     import torch
@@ -79,7 +88,7 @@ def as_shards(tensors: Mapping[str, Tensor | Shard]) -> dict[str, Shard]:
         )
     shards: dict[str, Shard] = {}
     for name, value in tensors.items():
-        if not isinstance(name, str) or name == "__metadata__":
+        if not isinstance(name, str) or name == "__metadata__" or not _is_text(name):
             raise ArgumentError(f"a tensor cannot be named {name!r}: use other text")
         if not isinstance(value, torch.Tensor | Shard):
             raise ArgumentError(

@@ -66,11 +66,13 @@ class Staging:
         import torch
 
         kept = self._kept.pop(name, None)
-        if kept is None or (kept.shape, kept.dtype) != (tensor.shape, tensor.dtype):
-            kept = torch.empty(
-                tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.is_cuda
-            )
-        return kept.copy_(tensor.detach(), non_blocking=True)
+        # A tensor of inference mode could not be filled outside of it the next time.
+        with torch.inference_mode(False), torch.no_grad():
+            if kept is None or (kept.shape, kept.dtype) != (tensor.shape, tensor.dtype):
+                kept = torch.empty(
+                    tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.is_cuda
+                )
+            return kept.copy_(tensor, non_blocking=True)
 
     def _has_room(self, device: torch.device, tensors: Mapping[str, Tensor]) -> bool:
         import torch

@@ -71,8 +71,22 @@ def _target(name: str, part: Part, spec: Spec) -> Target:
                 f"`{name}` was saved as {dtype_of(spec.dtype)}, and the tensor to fill is "
                 f"{part.tensor.dtype}"
             )
+        _expect_to_be_filled(name, part.tensor)
         return Target(Region(part.offset, tuple(part.tensor.shape)), part.tensor)
     return Target(_sliced(name, part, spec.shape))
+
+
+def _expect_to_be_filled(name: str, tensor: Tensor) -> None:
+    """Refuse what cannot be written into, before anything is."""
+    import torch
+
+    shared = any(
+        n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    foreign = tensor.is_inference() and not torch.is_inference_mode_enabled()
+    if shared or foreign:
+        why = "its elements share memory" if shared else "it was made in inference mode"
+        raise ArgumentError(f"`{name}` cannot be loaded into the tensor given: {why}")
 
 
 def _sliced(
