@@ -255,6 +255,7 @@ def test_a_sample_is_a_call():
     op = OPS["codebook"].op
     call = op.sample((64, 64), torch.float32, torch.device("cpu"), form="pq", bits=2.0, count=2)
     assert op.describe(*call).settings["books"] == "2x4"
+    assert op.work(op.describe(*call)).bytes == 64 * 64 * 2 / 8 + 4 * 64
     assert op.compare(op.reference(*call), op.candidates[0].function(*call), *call) is None
 
 

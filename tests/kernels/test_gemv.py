@@ -127,7 +127,10 @@ def test_a_large_product_is_compared_on_an_excerpt():
             (torch.ones(3, 4).char(), torch.ones(4)),
             r"`scale` of int8 .* shape \(3,\).* got None",
         ),
-        ((torch.ones(3, 4).char(), torch.ones(4), torch.ones(4)), r"`scale` of int8 weights must be .*\(4,\)"),
+        (
+            (torch.ones(3, 4).char(), torch.ones(4), torch.ones(4)),
+            r"`scale` of int8 weights must be .*\(4,\)",
+        ),
         (
             (torch.ones(3, 4), torch.ones(4, device="meta")),
             "`x` is on meta and `weight` on cpu",

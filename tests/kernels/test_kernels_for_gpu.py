@@ -20,14 +20,15 @@ def run_apart(script: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("op", ["topk", "gemv"])
+@pytest.mark.parametrize("op", ["topk", "gemv", "codebook"])
 def test_they_do_what_the_reference_does(op: str):
     found = run_apart(f"triton_{op}_twins.py", TRITON_INTERPRET="1")
     assert found.returncode == 0, found.stdout + found.stderr[-2000:]
     assert "wrong: []" in found.stdout
 
 
-def test_those_of_top_k_can_be_compiled():
-    found = run_apart("triton_topk_compiles.py")
+@pytest.mark.parametrize(("op", "count"), [("topk", 16), ("codebook", 18)])
+def test_they_can_be_compiled(op: str, count: int):
+    found = run_apart(f"triton_{op}_compiles.py")
     assert found.returncode == 0, found.stderr[-2000:]
-    assert "16 kernels" in found.stdout
+    assert f"{count} kernels" in found.stdout

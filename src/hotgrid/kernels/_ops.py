@@ -4,11 +4,23 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .codebook import tuned_codebook
+from .convolve import tuned_convolve
+from .fft import tuned_irfft2, tuned_rfft2
 from .gemv import tuned_gemv
 from .topk import tuned_topk
 from .tune import Tuned
 
 OPS: Mapping[str, Tuned] = MappingProxyType(
-    {each.op.name: each for each in (tuned_codebook, tuned_gemv, tuned_topk)}
+    {
+        each.op.name: each
+        for each in (
+            tuned_codebook,
+            tuned_convolve,
+            tuned_gemv,
+            tuned_irfft2,
+            tuned_rfft2,
+            tuned_topk,
+        )
+    }
 )
 """Every op that has candidates, by name."""

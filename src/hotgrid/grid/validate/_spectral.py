@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from hotgrid.kernels import irfft2, rfft2
+
 
 def flow_after(
     velocity: Sequence[Tensor], viscosity: float, time: float, steps: int
@@ -26,7 +28,7 @@ def flow_after(
         The velocity along y and along x, `[n, n]` each.
     """
     modes = _Modes(velocity[0])
-    v, u = (torch.fft.rfft2(plane) for plane in velocity)
+    v, u = (rfft2(plane) for plane in velocity)
     w, dt = 1j * modes.kx * v - 1j * modes.ky * u, time / steps
     slope = _slope(modes, viscosity)
     for _ in range(steps):
@@ -50,7 +52,7 @@ class _Modes:
         self.kept = (self.kx.abs() < 2 * math.pi / 3) & (self.ky.abs() < 2 * math.pi / 3)
 
     def field(self, modes: Tensor) -> Tensor:
-        return torch.fft.irfft2(modes, s=(self.n, self.n))
+        return irfft2(modes, s=(self.n, self.n))
 
     def velocity(self, vorticity: Tensor) -> list[Tensor]:
         # The mode of the mean is zero over zero.
@@ -62,6 +64,6 @@ def _slope(modes: _Modes, viscosity: float) -> Callable[[Tensor], Tensor]:
     def slope(w: Tensor) -> Tensor:
         v, u = modes.velocity(w)
         carried = u * modes.field(1j * modes.kx * w) + v * modes.field(1j * modes.ky * w)
-        return -(modes.kept * torch.fft.rfft2(carried)) - viscosity * modes.square * w
+        return -(modes.kept * rfft2(carried)) - viscosity * modes.square * w
 
     return slope

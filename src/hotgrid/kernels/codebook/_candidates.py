@@ -2,5 +2,6 @@
 
 from ._core import CORE
 from ._decoded import DECODED
+from ._triton import CODED_GPU
 
-CANDIDATES = (CORE, DECODED)
+CANDIDATES = (CORE, CODED_GPU, DECODED)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from hotgrid import _native
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels.gemv._front import transformed
-from hotgrid.kernels.tune import traced
+from hotgrid.kernels.tune import traced, transformed
 
 from ._coded import Coded
 from ._core import CORE_TYPES, core_product

@@ -45,8 +45,11 @@ _BITS = {"rows": 0.1, "pq": 4.0, "int4": 4.25, "int8": 8.0}
 
 def work(call: Call) -> Work:
     """Codes are read once."""
-    matrix = call.sizes["rows"] * call.sizes["cols"]
-    return Work(bytes=matrix * _BITS[call.layout] / 8 + 4 * call.sizes["rows"])
+    matrix, bits = call.sizes["rows"] * call.sizes["cols"], _BITS[call.layout]
+    books, _, width = str(call.settings["books"]).partition("x")
+    if width:
+        bits = 4 * int(books) / int(width)
+    return Work(bytes=matrix * bits / 8 + 4 * call.sizes["rows"])
 
 
 def compare(

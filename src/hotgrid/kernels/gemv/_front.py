@@ -1,11 +1,9 @@
 """`gemv` and `linear`: what callers use."""
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
 
-from hotgrid.kernels.tune import differentiated, traced
+from hotgrid.kernels.tune import differentiated, traced, transformed
 
 from ._arguments import check_bias, check_product
 from ._registered import multiplied, operator
@@ -85,10 +83,3 @@ def _product(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
         return multiplied(weight, x, scale)
     # torch.func knows the derivatives of torch's operations, not those of ours.
     return (converted_product if transformed() else operator)(weight, x, scale)
-
-
-def transformed() -> bool:
-    """Return whether this is inside of a transform such as `torch.func.grad`."""
-    if torch.compiler.is_compiling():
-        return False
-    return _functorch.peek_interpreter_stack() is not None

@@ -1,12 +1,13 @@
 """The candidate of the C++ core: vectors, threads of its own, every axis read as it lies."""
 
+from functools import partial
 from math import prod
 
 import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels.tune import NATIVE, Call, Candidate
+from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 # The numbers of `Type` in native/kernels/topk.hpp; a bool is a byte.
 _TYPES = {
@@ -26,7 +27,7 @@ _LONGEST = 2**32 - 1
 
 
 def _core_topk(
-    x: Tensor, k: int, dim: int, largest: bool, sorted: bool
+    x: Tensor, k: int, dim: int, largest: bool, sorted: bool, checked: bool = False
 ) -> tuple[Tensor, Tensor]:
     shape = list(x.shape)
     n, inner = shape[dim], prod(shape[dim + 1 :])
@@ -38,21 +39,24 @@ def _core_topk(
             x = x.contiguous()
     shape[dim] = k
     values, indices = x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+    numbers = (prod(shape[:dim]), n, inner, k, outer_step, step, largest)
+    if checked:
+        outputs = {"values": values, "indices": indices}
+        in_red_zones("topk.core", partial(_take, numbers), {"x": x}, outputs)
+    else:
+        _take(numbers, x, values, indices)
+    return values, indices
+
+
+def _take(numbers: tuple[int, ...], x: Tensor, values: Tensor, indices: Tensor) -> None:
     _native.core().topk(
         x.data_ptr(),
         values.data_ptr(),
         indices.data_ptr(),
         _TYPES[x.dtype],
-        prod(shape[:dim]),
-        n,
-        inner,
-        k,
-        outer_step,
-        step,
-        largest,
+        *numbers,
         torch.get_num_threads(),
     )
-    return values, indices
 
 
 def _lies_as_lines(x: Tensor, dim: int) -> bool:
@@ -75,4 +79,10 @@ def _applies(call: Call) -> bool:
     )
 
 
-CORE = Candidate(name="core", function=_core_topk, applies=_applies, group=NATIVE)
+CORE = Candidate(
+    name="core",
+    function=_core_topk,
+    applies=_applies,
+    group=NATIVE,
+    checked=partial(_core_topk, checked=True),
+)

@@ -2,7 +2,8 @@
 
 An `Op` holds a reference and candidates as data; `Tuned` makes it a function that times
 the candidates on the first call of a kind, keeps the winner, and from then on only looks
-it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses.
+it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses;
+`in_red_zones` finds those of kernels that note nothing.
 """
 
 from ._bandwidth import Bandwidth as Bandwidth, copy_bandwidth as copy_bandwidth
@@ -21,7 +22,12 @@ from ._explain import Explanation as Explanation, explain as explain, sampled as
 from ._op import Op as Op
 from ._peak import matmul_peak as matmul_peak
 from ._ranking import Outcome as Outcome, Ranking as Ranking
+from ._red_zones import in_red_zones as in_red_zones
 from ._sampling import Timing as Timing
 from ._stamp import stamp as stamp
-from ._tracing import differentiated as differentiated, traced as traced
+from ._tracing import (
+    differentiated as differentiated,
+    traced as traced,
+    transformed as transformed,
+)
 from ._validation import Faults as Faults

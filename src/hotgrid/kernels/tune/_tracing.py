@@ -37,3 +37,11 @@ def differentiated(x: Tensor) -> bool:
     if torch.compiler.is_compiling() or not x.is_floating_point():
         return False
     return _transforms() is not None
+
+
+def transformed() -> bool:
+    """Return whether this is inside of a transform such as `torch.func.grad`.
+
+    These know the derivatives of torch's operations, not those of ours.
+    """
+    return not torch.compiler.is_compiling() and _transforms() is not None

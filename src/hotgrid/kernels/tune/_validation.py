@@ -85,8 +85,8 @@ class Faults:
     A guarded kernel gives 0 for a bad read and drops a bad write, and notes both here;
     after it has run, `expect_none` raises. `record` is an int64 tensor of shape
     `[buffers, 2, 2]`: for each buffer, for reads and for writes, how many were bad and the
-    smallest bad index. Triton kernels use `guarded_load` and `guarded_store`; native ones
-    get `record.data_ptr()`.
+    smallest bad index. Triton kernels use `guarded_load` and `guarded_store`; for compiled
+    ones `in_red_zones` finds it out.
 
     Args:
         kernel: The name of the kernel, for the error.

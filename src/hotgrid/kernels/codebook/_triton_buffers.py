@@ -1,0 +1,48 @@
+"""The buffers of the codebook's kernels on a GPU: made, read, and watched for faults."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hotgrid.kernels.tune import Faults
+from hotgrid.kernels.tune._triton_guarded import guarded_load
+
+
+@triton.jit
+def load_near(
+    start, far, near, mask, length, faults, BUFFER: tl.constexpr, CHECK: tl.constexpr
+):  # fmt: skip
+    """Load `start[far + near]`, 0 where `mask` does not hold; `far` is the same everywhere.
+
+    A thread then adds 32 bits to an address that all threads share, which costs a third of
+    adding 64 bits for each. `near` is not negative.
+    """
+    if CHECK:
+        number = guarded_load(start, far + near, mask, 0, length, faults, BUFFER, CHECK)
+    else:
+        number = tl.load(start + far + near.to(tl.uint32), mask=mask, other=0)
+    return number
+
+
+def room_for(
+    parts: int, vectors: int, rows: int, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """Return room for sums: `[parts, vectors, rows]` in f32, or for one part the result's."""
+    if parts == 1:
+        return torch.empty((vectors, rows), dtype=dtype, device=device)
+    return torch.empty((parts, vectors, rows), dtype=torch.float32, device=device)
+
+
+def faults_of(
+    checked: bool, codes: Tensor, x: Tensor, scale: Tensor, table: Tensor | None, y: Tensor
+) -> Faults | None:
+    """Return where a kernel notes bad accesses, if it is to be checked.
+
+    Buffers have the numbers of this order in all of these kernels.
+    """
+    if not checked:
+        return None
+    buffers = {"codes": codes, "x": x, "scale": scale, "table": table, "y": y}
+    sizes = {name: 0 if part is None else part.numel() for name, part in buffers.items()}
+    return Faults("codebook.triton", sizes, x.device)

@@ -1,0 +1,76 @@
+"""`rows` on a GPU: a program has a centroid, and writes its product to every row that is one.
+
+All programs read all ids. That is a byte for each row and comes from the cache; in return one
+launch does both, the products and where they go.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+
+from ._triton_buffers import faults_of
+
+_WARPS = 8
+_BLOCK = 4096  # columns at a time, divided by the vectors; and ids
+
+
+@triton.jit
+def _centroids(
+    ids, x, scale, table, y, faults, rows, cols, centroids,
+    VECTORS: tl.constexpr, BLOCK: tl.constexpr, IDS: tl.constexpr, CHECK: tl.constexpr,
+):  # fmt: skip
+    """The products of a centroid: `y` is `[VECTORS, rows]`."""
+    own = tl.program_id(0)
+    row = own.to(tl.int64)
+    sums = ()
+    for _ in tl.static_range(VECTORS):
+        sums = sums + (tl.zeros([BLOCK], tl.float32),)
+    for at in range(0, cols, BLOCK):
+        column = at + tl.arange(0, BLOCK)
+        here = column < cols
+        weight = guarded_load(
+            table, row * cols + column, here, 0, (row * 0 + centroids) * cols, faults, 3, CHECK
+        ).to(tl.float32)
+        more = ()
+        for v in tl.static_range(VECTORS):
+            number = guarded_load(
+                x, v * cols + column, here, 0, VECTORS * cols, faults, 1, CHECK
+            )
+            more = more + (sums[v] + weight * number.to(tl.float32),)
+        sums = more
+    factor = guarded_load(scale, own, own >= 0, 0, centroids, faults, 2, CHECK).to(tl.float32)
+    totals = ()
+    for v in tl.static_range(VECTORS):
+        totals = totals + (tl.sum(sums[v], 0) * factor,)
+    for at in range(0, rows, IDS):
+        place = at + tl.arange(0, IDS)
+        here = place < rows
+        number = guarded_load(ids, place, here, 0, rows, faults, 0, CHECK).to(tl.int32)
+        # An id that names no centroid gives zeros, as in the core; somebody must write them.
+        mine = here & ((number == own) | ((own == 0) & (number >= centroids)))
+        for v in tl.static_range(VECTORS):
+            product = tl.where(number == own, totals[v], 0.0)
+            guarded_store(y, v * rows + place, product, mine, VECTORS * rows, faults, 4, CHECK)
+
+
+def repeated_rows(
+    dtype: torch.dtype, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, checked: bool
+) -> Tensor:
+    """Put the products of centroids with `x` where the codes say: `[vectors, rows]`."""
+    (vectors, cols), rows, centroids = x.shape, codes.shape[0], table.shape[0]
+    y = torch.empty((vectors, rows), dtype=dtype, device=x.device)
+    faults = faults_of(checked, codes, x, scale, table, y)
+    block = max(1024, _BLOCK // triton.next_power_of_2(vectors))
+    _centroids[(centroids,)](
+        codes, x, scale, table, y, y if faults is None else faults.record,
+        rows, cols, centroids,
+        vectors, min(block, max(32, triton.next_power_of_2(cols))),
+        min(_BLOCK, max(32, triton.next_power_of_2(rows))), checked,
+        num_warps=_WARPS,
+    )  # fmt: skip
+    if faults is not None:
+        faults.expect_none()
+    return y

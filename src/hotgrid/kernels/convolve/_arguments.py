@@ -1,0 +1,49 @@
+"""The arguments of `convolve` as callers give them, checked."""
+
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+"""The types of numbers that can be convolved."""
+
+BOUNDARIES = ("periodic", "zero")
+"""What a cell may see beyond the end."""
+
+
+def check_weights(x: Any, kernel: Any, boundary: Any) -> None:
+    """Raise unless `kernel` can be laid over every cell of `x`."""
+    for name, value in (("x", x), ("kernel", kernel)):
+        if not isinstance(value, Tensor):
+            raise ArgumentError(
+                f"`{name}` must be a tensor, got {type(value).__name__}: "
+                + ("a function of windows is for `hotgrid.tensors.convolve`"
+                   if callable(value) else "use `torch.as_tensor(...)`")
+            )  # fmt: skip
+    if x.dtype not in FLOATS:
+        known = ", ".join(str(each).removeprefix("torch.") for each in FLOATS)
+        raise ArgumentError(f"`x` is {x.dtype}; expected {known}: use `x.float()`")
+    if kernel.dtype != x.dtype:
+        raise ArgumentError(
+            f"`kernel` is {kernel.dtype} and `x` is {x.dtype}: use `kernel.to(x.dtype)`"
+        )
+    if kernel.device != x.device:
+        raise ArgumentError(f"`kernel` is on {kernel.device} and `x` on {x.device}")
+    if not 1 <= kernel.ndim <= 3 or 0 in kernel.shape:
+        raise ArgumentError(
+            f"`kernel` must have 1, 2 or 3 dims and at least one weight, "
+            f"got shape {tuple(kernel.shape)}"
+        )
+    if x.ndim < kernel.ndim:
+        raise ArgumentError(
+            f"`x` of shape {tuple(x.shape)} must have the {kernel.ndim} dims of `kernel` of "
+            f"shape {tuple(kernel.shape)} as its last ones"
+        )
+    if boundary not in BOUNDARIES:
+        near = get_close_matches(str(boundary), BOUNDARIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"`boundary` is {boundary!r}; expected 'periodic' or 'zero'{hint}")

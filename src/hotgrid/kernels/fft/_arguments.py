@@ -1,0 +1,143 @@
+"""The arguments of Fourier transforms as callers give them, checked."""
+
+import operator
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, SupportsIndex
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.tensors import expect_dim
+
+Lengths = SupportsIndex | Sequence[SupportsIndex]
+"""One whole number, or one for each dim."""
+
+_NORMS = ("backward", "ortho", "forward")
+_LAST_TWO = (-2, -1)
+
+
+def check_numbers(x: Any, *, real: bool = False) -> None:
+    """Raise unless `x` is a tensor of a type that torch transforms."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(
+            f"`x` must be a tensor, got {type(x).__name__}: use `torch.as_tensor(...)`"
+        )
+    if real and x.is_complex():
+        raise ArgumentError(
+            f"`x` is {x.dtype}; a transform of real numbers takes real ones: "
+            "use the name without the `r`, or `x.real`"
+        )
+    half = x.dtype is torch.float16 and x.device.type != "cuda"
+    if half or x.dtype is torch.bfloat16:
+        where = " outside of a GPU" if half else ""
+        raise ArgumentError(
+            f"`x` is {x.dtype}, which torch does not transform{where}: use `x.float()`"
+        )
+
+
+def checked_norm(norm: Any) -> str:
+    """Return the name of a scaling; None is `backward`, as in torch."""
+    if norm is None:
+        return "backward"
+    if norm in _NORMS:
+        return norm
+    near = get_close_matches(str(norm), _NORMS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ArgumentError(f"`norm` is {norm!r}; expected {', '.join(map(repr, _NORMS))}{hint}")
+
+
+def checked_length(
+    x: Tensor, n: SupportsIndex | None, dim: SupportsIndex, *, halved: bool = False
+) -> tuple[int, int]:
+    """Return the length of a transform along one dim, and that dim counted from the front."""
+    (length,), (axis,) = _resolved(x, "n", (n,), (expect_dim(x, dim),), halved)
+    return length, axis
+
+
+def checked_lengths(
+    x: Tensor,
+    s: Lengths | None,
+    dim: Lengths | None,
+    *,
+    halved: bool = False,
+    count: int | None = None,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the lengths along several dims, and those dims counted from the front.
+
+    Args:
+        x: What is transformed.
+        s: A length for each dim, -1 for what there is; None for all that there is.
+        dim: The dims; None for the last ones, as many as `s` has, or all.
+        halved: Whether `x` is one half of a spectrum, whose last dim has no length of its
+            own.
+        count: How many dims there must be, if that is known.
+    """
+    if s is None and dim == _LAST_TWO and not halved and x.ndim >= 2:
+        # Nearly every call comes along here.
+        height, width = x.shape[-2:]
+        if height > 0 and width > 0:
+            return (height, width), (x.ndim - 2, x.ndim - 1)
+    asked = None if s is None else _numbers("s", s)
+    if dim is None:
+        first = 0 if asked is None else x.ndim - len(asked)
+        if first < 0:
+            raise ArgumentError(f"`s` {asked} has more lengths than `x` has dims, {x.ndim}")
+        dims = tuple(range(first, x.ndim))
+    else:
+        dims = tuple(expect_dim(x, i) for i in _numbers("dim", dim))
+    if not dims or len(set(dims)) < len(dims):
+        raise ArgumentError(f"`dim` {dim} must name dims of `x`, each once")
+    if count is not None and len(dims) != count:
+        raise ArgumentError(f"`dim` {dim} must name {count} dims; the names in n take any")
+    if asked is not None and len(asked) != len(dims):
+        raise ArgumentError(
+            f"`s` {asked} has {len(asked)} lengths for {len(dims)} dims {dims}: give one each"
+        )
+    wanted = tuple(None if n == -1 else n for n in asked or (None,) * len(dims))
+    return _resolved(x, "s", wanted, dims, halved)
+
+
+def _resolved(
+    x: Tensor,
+    argument: str,
+    wanted: Sequence[SupportsIndex | None],
+    dims: tuple[int, ...],
+    halved: bool,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    lengths: list[int] = []
+    for n, dim in zip(wanted, dims, strict=True):
+        there = x.shape[dim]
+        if halved and dim == dims[-1]:
+            if there < 1:
+                raise ArgumentError(f"`x` of shape {tuple(x.shape)} is empty along dim {dim}")
+            there = 2 * (there - 1)
+        length = there if n is None else _whole(argument, n)
+        if length < 1:
+            if n is None:
+                raise ArgumentError(
+                    f"`x` of shape {tuple(x.shape)} has {length} numbers along dim {dim}, and "
+                    f"a transform needs at least 1: give `{argument}`"
+                )
+            raise ArgumentError(f"`{argument}` is {length} for dim {dim}; expected at least 1")
+        lengths.append(length)
+    return tuple(lengths), dims
+
+
+def _numbers(argument: str, value: Any) -> tuple[int, ...]:
+    several = value if isinstance(value, Sequence) else (value,)
+    return tuple([_whole(argument, each) for each in several])
+
+
+def _whole(argument: str, value: Any) -> int:
+    if type(value) is int or isinstance(value, torch.SymInt):
+        return value  # pyright: ignore[reportReturnType]
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(
+            f"`{argument}` must be made of whole numbers, got {value!r}"
+        ) from None

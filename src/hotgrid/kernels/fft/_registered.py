@@ -1,0 +1,97 @@
+"""The transforms of real images in torch's library: for compilers and for gradients.
+
+Both are linear, and each is the other's transpose but for a factor: a half spectrum stores
+one of two mirror images, and the first column and the middle one have none.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ._op import tuned_irfft2, tuned_rfft2
+
+_FORWARD, _INVERSE = "hotgrid::rfft2", "hotgrid::irfft2"
+_TRANSPOSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def transformed_images(x: Tensor, norm: str) -> Tensor:
+    """Compute half spectra, none of none."""
+    return tuned_rfft2(x, norm) if x.numel() else fake(x, norm)
+
+
+def restored_images(x: Tensor, width: int, norm: str) -> Tensor:
+    """Compute images, none of none."""
+    return tuned_irfft2(x, width, norm) if x.numel() else fake_inverse(x, width, norm)
+
+
+def fake(x: Tensor, norm: str) -> Tensor:
+    """Only the shape: `[count, height, width // 2 + 1]`."""
+    shape = (*x.shape[:-1], x.shape[-1] // 2 + 1)
+    return x.new_empty(shape, dtype=x.dtype.to_complex())
+
+
+def fake_inverse(x: Tensor, width: int, norm: str) -> Tensor:
+    """Only the shape: `[count, height, width]`."""
+    return x.new_empty((*x.shape[:-1], width), dtype=x.dtype.to_real())
+
+
+def _mirrored(width: int, once: float, twice: float, like: Tensor) -> Tensor:
+    """One factor for columns that stand for themselves, one for those with a mirror image."""
+    column = torch.arange(width // 2 + 1, device=like.device)
+    alone = (column == 0) | (2 * column == width)
+    real = like.dtype.to_real() if like.is_complex() else like.dtype
+    return torch.where(alone, once, twice).to(real)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, ctx.norm = inputs
+    ctx.width = x.shape[-1]
+
+
+def _differentiate(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    once = gradient * _mirrored(ctx.width, 1.0, 0.5, gradient)
+    return inverse_operator(once, ctx.width, _TRANSPOSED[ctx.norm]), None
+
+
+def _remember_inverse(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _, ctx.width, ctx.norm = inputs
+
+
+def _differentiate_inverse(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    spectra = operator(gradient, _TRANSPOSED[ctx.norm])
+    return spectra * _mirrored(ctx.width, 1.0, 2.0, gradient), None, None
+
+
+def _vectorised(
+    info: Any, dims: tuple[int | None, ...], x: Tensor, norm: str
+) -> tuple[Tensor, int]:
+    images = x.movedim(dims[0] or 0, 0)
+    return operator(images.flatten(0, 1), norm).unflatten(0, images.shape[:2]), 0
+
+
+def _vectorised_inverse(
+    info: Any, dims: tuple[int | None, ...], x: Tensor, width: int, norm: str
+) -> tuple[Tensor, int]:
+    spectra = x.movedim(dims[0] or 0, 0)
+    found = inverse_operator(spectra.flatten(0, 1), width, norm)
+    return found.unflatten(0, spectra.shape[:2]), 0
+
+
+torch.library.define(_FORWARD, "(Tensor x, str norm) -> Tensor")
+torch.library.impl(_FORWARD, "default", transformed_images)
+torch.library.register_fake(_FORWARD, fake)
+torch.library.register_autograd(_FORWARD, _differentiate, setup_context=_remember)
+torch.library.register_vmap(_FORWARD, _vectorised)
+operator: Any = torch.ops.hotgrid.rfft2.default
+"""`torch.ops.hotgrid.rfft2`, of `[count, height, width]`."""
+
+torch.library.define(_INVERSE, "(Tensor x, SymInt width, str norm) -> Tensor")
+torch.library.impl(_INVERSE, "default", restored_images)
+torch.library.register_fake(_INVERSE, fake_inverse)
+torch.library.register_autograd(
+    _INVERSE, _differentiate_inverse, setup_context=_remember_inverse
+)
+torch.library.register_vmap(_INVERSE, _vectorised_inverse)
+inverse_operator: Any = torch.ops.hotgrid.irfft2.default
+"""`torch.ops.hotgrid.irfft2`, of `[count, height, width // 2 + 1]`."""
