@@ -152,8 +152,10 @@ nb::object Integers::list(std::span<const Rank> tokens) {
     nb::object made = nb::steal(PyList_New(Py_ssize_t(tokens.size())));
     if (!made.is_valid()) throw nb::python_error();
     prefer_large_pages(PySequence_Fast_ITEMS(made.ptr()), tokens.size() * sizeof(PyObject*));
-    constexpr std::size_t ahead = 16;  // integers whose counts are on their way
+    constexpr std::size_t ahead = 16;  // integers whose counts are on their way, and places
     for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (i + 2 * ahead < tokens.size() && tokens[i + 2 * ahead] < made_.size())
+            __builtin_prefetch(&made_[tokens[i + 2 * ahead]]);
         if (i + ahead < tokens.size() && tokens[i + ahead] < made_.size())
             __builtin_prefetch(made_[tokens[i + ahead]], 1);
         PyObject* item;

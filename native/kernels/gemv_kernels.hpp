@@ -22,7 +22,7 @@ constexpr std::size_t table_chunk = 256;             // look-up tables that shar
 // All write y[v * out + r] for r in [begin, end).
 struct FloatRange {
     const float* x;
-    std::size_t cols, count;
+    std::size_t x_step, cols, count;  // from one vector to the next; of the matrix; vectors
     float* y;
     std::size_t out, begin, end;
 };

@@ -7,12 +7,13 @@
 
 #include "kernels/gemv_kernels.hpp"
 
-#define HOTGRID_INLINE inline __attribute__((always_inline))
+#define HOTGRID_INLINED __attribute__((always_inline))
+#define HOTGRID_INLINE inline HOTGRID_INLINED
 
 namespace hotgrid::kernels {
 namespace {
 
-constexpr std::size_t tile = 2048;  // outputs whose sums stay in the first cache
+constexpr std::size_t tile = 4096;  // outputs whose sums stay in the first cache
 
 template <class V, class T>
 HOTGRID_INLINE V loaded(const T* at) {
@@ -42,6 +43,31 @@ HOTGRID_INLINE float number(std::uint16_t bf16) {
     return value;
 }
 
+// Whether asking for what comes next is worth its instructions: not for a matrix that may be
+// in a cache of one processor.
+template <class T>
+HOTGRID_INLINE bool far_away(std::size_t rows, std::size_t stride, const T*) {
+    return rows * stride * sizeof(T) > (std::size_t{1} << 20);
+}
+
+// Whether rows are better read one by one: that reads x for each of them, but memory in one
+// long run. It does not pay for what may be in a cache that processors share.
+template <class T>
+HOTGRID_INLINE bool in_one_run(std::size_t rows, std::size_t stride, const T*,
+                               std::size_t count) {
+    return count == 1 && rows * stride * sizeof(T) > (std::size_t{8} << 20);
+}
+
+// Asks for what `rows` rows will need a kilobyte later; at their end that is the beginning of
+// the rows that follow. Rows are often a page each, and what a processor asks for by itself
+// ends with a page.
+template <int rows, class T>
+HOTGRID_INLINE void ask_ahead(const T* w, std::size_t stride, std::size_t c, std::size_t cols) {
+    constexpr std::size_t ahead = 1024 / sizeof(T);
+    const T* soon = c + ahead < cols ? w + c + ahead : w + rows * stride + (c + ahead - cols);
+    for (int r = 0; r < rows; ++r) __builtin_prefetch(soon + r * stride);
+}
+
 template <class Machine>
 struct Loops {
     using Floats = typename Machine::Floats;
@@ -55,23 +81,30 @@ struct Loops {
         Floats sum[rows][count][unroll] = {};
         const std::size_t cols = range.cols;
         std::size_t c = 0;
-        for (; c + unroll * lanes <= cols; c += unroll * lanes)
-            for (int u = 0; u < unroll; ++u) {
-                Floats some[count];
-                for (int v = 0; v < count; ++v)
-                    some[v] = loaded<Floats>(x + v * cols + c + u * lanes);
-                for (int r = 0; r < rows; ++r) {
-                    const Floats weights = Machine::floats(w + r * stride + c + u * lanes);
-                    for (int v = 0; v < count; ++v) sum[r][v][u] += weights * some[v];
-                }
+        const auto add = [&](std::size_t at, int u) HOTGRID_INLINED {
+            Floats some[count];
+            for (int v = 0; v < count; ++v) some[v] = loaded<Floats>(x + v * range.x_step + at);
+            for (int r = 0; r < rows; ++r) {
+                const Floats weights = Machine::floats(w + r * stride + at);
+                for (int v = 0; v < count; ++v) sum[r][v][u] += weights * some[v];
             }
+        };
+        constexpr std::size_t line = 64 / sizeof(T);
+        if (far_away(range.out, stride, w))
+            for (; c + line <= cols; c += line) {
+                ask_ahead<rows>(w, stride, c, cols);
+#pragma GCC unroll 16
+                for (std::size_t i = 0; i < line / lanes; ++i) add(c + i * lanes, int(i % unroll));
+            }
+        for (; c + unroll * lanes <= cols; c += unroll * lanes)
+            for (int u = 0; u < unroll; ++u) add(c + u * lanes, u);
         for (int r = 0; r < rows; ++r)
             for (int v = 0; v < count; ++v) {
                 Floats whole = sum[r][v][0];
                 for (int u = 1; u < unroll; ++u) whole += sum[r][v][u];
                 float total = across(whole);
                 for (std::size_t i = c; i < cols; ++i)
-                    total += number(w[r * stride + i]) * x[v * cols + i];
+                    total += number(w[r * stride + i]) * x[v * range.x_step + i];
                 y[v * range.out + r] = total;
             }
     }
@@ -81,31 +114,38 @@ struct Loops {
                                        std::size_t r) {
         std::size_t v = 0;
         for (; v + 4 <= range.count; v += 4)
-            dot_some<rows, 4>(w, stride, range.x + v * range.cols, range, range.y + v * range.out + r);
+            dot_some<rows, 4>(w, stride, range.x + v * range.x_step, range,
+                              range.y + v * range.out + r);
         for (; v < range.count; ++v)
-            dot_some<rows, 1>(w, stride, range.x + v * range.cols, range, range.y + v * range.out + r);
+            dot_some<rows, 1>(w, stride, range.x + v * range.x_step, range,
+                              range.y + v * range.out + r);
     }
 
     template <class T>
     static void dot(const T* w, std::size_t stride, const FloatRange& range) {
         std::size_t r = range.begin;
-        for (; r + 4 <= range.end; r += 4) dot_all<4>(w + r * stride, stride, range, r);
+        if (!in_one_run(range.out, stride, w, range.count))
+            for (; r + 4 <= range.end; r += 4) dot_all<4>(w + r * stride, stride, range, r);
         for (; r < range.end; ++r) dot_all<1>(w + r * stride, stride, range, r);
     }
 
-    // Columns contiguous: `cols` of them at once are added to a piece of y.
+    // Columns contiguous: `cols` of them at once are added to a piece of y, while those that
+    // follow are asked for.
     template <int cols, class T>
     static HOTGRID_INLINE void add_columns(const T* w, std::size_t stride, const float* x,
                                            float* y, std::size_t n) {
+        constexpr std::size_t line = 64 / sizeof(T);
         std::size_t r = 0;
-        for (; r + 4 * lanes <= n; r += 4 * lanes)
-            for (int u = 0; u < 4; ++u) {
-                const std::size_t at = r + u * lanes;
+        for (; r + line <= n; r += line) {
+            ask_ahead<cols>(w, stride, r, n);
+#pragma GCC unroll 16
+            for (std::size_t at = r; at < r + line; at += lanes) {
                 Floats sum = loaded<Floats>(y + at);
                 for (int c = 0; c < cols; ++c)
                     sum += Machine::floats(w + c * stride + at) * x[c];
                 stored(y + at, sum);
             }
+        }
         for (; r < n; ++r)
             for (int c = 0; c < cols; ++c) y[r] += number(w[c * stride + r]) * x[c];
     }
@@ -117,13 +157,16 @@ struct Loops {
         for (std::size_t from = range.begin; from < range.end; from += tile) {
             const std::size_t n = range.end - from < tile ? range.end - from : tile;
             std::size_t c = 0;
-            for (; c + 4 <= range.cols; c += 4)
+            // Where numbers must be widened, y is better read for four columns at once.
+            const bool alone =
+                sizeof(T) == 4 && in_one_run(range.cols, stride, w, range.count);
+            for (; c + 4 <= range.cols && !alone; c += 4)
                 for (std::size_t v = 0; v < range.count; ++v)
-                    add_columns<4>(w + c * stride + from, stride, range.x + v * range.cols + c,
+                    add_columns<4>(w + c * stride + from, stride, range.x + v * range.x_step + c,
                                    range.y + v * range.out + from, n);
             for (; c < range.cols; ++c)
                 for (std::size_t v = 0; v < range.count; ++v)
-                    add_columns<1>(w + c * stride + from, stride, range.x + v * range.cols + c,
+                    add_columns<1>(w + c * stride + from, stride, range.x + v * range.x_step + c,
                                    range.y + v * range.out + from, n);
         }
     }
@@ -137,14 +180,22 @@ struct Loops {
         const std::int8_t *high = x.high + v * x.padded, *low = x.low + v * x.padded;
         Ints sum_high[rows][count] = {}, sum_low[rows][count] = {};
         std::size_t c = 0;
-        for (; c + width <= cols; c += width)
+        const auto add = [&](std::size_t at) HOTGRID_INLINED {
             for (int r = 0; r < rows; ++r) {
-                const auto weights = Machine::weights(w + r * stride + c);
+                const auto weights = Machine::weights(w + r * stride + at);
                 for (int k = 0; k < count; ++k) {
-                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, high + k * x.padded + c);
-                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, low + k * x.padded + c);
+                    const std::size_t from = k * x.padded + at;
+                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, high + from);
+                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, low + from);
                 }
             }
+        };
+        if (far_away(out, stride, w))
+            for (; c + 64 <= cols; c += 64) {
+                ask_ahead<rows>(w, stride, c, cols);
+                for (std::size_t i = 0; i < 64; i += width) add(c + i);
+            }
+        for (; c + width <= cols; c += width) add(c);
         for (int r = 0; r < rows; ++r)
             for (int k = 0; k < count; ++k) {
                 // In 64 bits: the lanes hold 32 each, and 64 times their sum may not.
@@ -172,7 +223,7 @@ struct Loops {
                        const Rounded& x, std::size_t cols, float* y, std::size_t out,
                        std::size_t begin, std::size_t end) {
         std::size_t r = begin;
-        for (; r + 4 <= end; r += 4)
+        for (; r + 4 <= end && !in_one_run(out, stride, w, x.count); r += 4)
             dot_bytes_all<4>(w + r * stride, stride, scale + r, x, cols, y + r, out);
         for (; r < end; ++r)
             dot_bytes_all<1>(w + r * stride, stride, scale + r, x, cols, y + r, out);

@@ -9,7 +9,7 @@
 namespace hotgrid::kernels {
 namespace {
 
-constexpr std::size_t worth_a_thread = 192 * 1024;  // bytes; waking one takes several us
+constexpr std::size_t worth_a_thread = 64 * 1024;  // bytes; waking one takes several us
 
 std::uint16_t as_bf16(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -90,6 +90,14 @@ Output::Output(void* y, Number type, std::size_t count) : y_(y) {
 void Output::finish() {
     auto* to = static_cast<std::uint16_t*>(y_);
     for (std::size_t i = 0; i < copy_.size(); ++i) to[i] = as_bf16(copy_[i]);
+}
+
+std::size_t parts_of(std::size_t count, std::size_t bytes, std::size_t threads) {
+    const std::size_t most = std::min(threads, cpu::threads());
+    if (most <= 1) return 1;
+    // A few for each thread, where all may be used: one that is slow holds up no other.
+    const std::size_t wanted = most == cpu::threads() ? 4 * most : most;
+    return std::max<std::size_t>(1, std::min({wanted, count, count * bytes / worth_a_thread}));
 }
 
 void in_ranges(std::size_t count, std::size_t unit, std::size_t bytes, std::size_t threads,

@@ -50,6 +50,9 @@ private:
     float* data_;
 };
 
+// Into how many parts `count` things of `bytes` each are cut for at most `threads` threads.
+std::size_t parts_of(std::size_t count, std::size_t bytes, std::size_t threads);
+
 // Calls work on ranges of [0, count), multiples of `unit` except the last, on at most
 // `threads` threads; in place where reading `bytes` for each is not worth waking any.
 void in_ranges(std::size_t count, std::size_t unit, std::size_t bytes, std::size_t threads,

@@ -68,7 +68,9 @@ std::size_t pieces(const TopK& job) {
         const std::size_t share = rows_of_a_piece(job);
         return (job.outer * job.inner + share - 1) / share;
     }
-    const std::size_t block = job.k == 1 ? best_block_bytes : block_bytes;
+    const std::size_t block = job.k > 1             ? block_bytes
+                              : job.n <= few_rows ? long_block_bytes
+                                                  : best_block_bytes;
     return job.outer * std::max<std::size_t>(1, job.inner * bytes(job.type) / block);
 }
 
@@ -86,6 +88,15 @@ struct Baseline : Common<16> {
         if constexpr (std::is_same_v<V, F32>) return V(vmaxq_f32(a, b));
         else if constexpr (std::is_same_v<V, F64>) return V(vmaxq_f64(a, b));
         else return Common<16>::greater(a, b);
+    }
+    template <class V, class Index>
+    static HOTGRID_INLINE V tagged(V number, Index bits, Index lowest) {
+        const auto as_bytes = [](auto v) { return reinterpret_cast<uint8x16_t>(v); };
+        return V(vbslq_u8(as_bytes(lowest), as_bytes(bits), as_bytes(number)));
+    }
+    template <class M>
+    static HOTGRID_INLINE bool any(M mask) {
+        return vmaxvq_u32(reinterpret_cast<uint32x4_t>(mask)) != 0;
     }
     template <class V>
     static HOTGRID_INLINE V lesser(V a, V b) {

@@ -3,6 +3,7 @@
 
 #include "kernels/topk_chunks.hpp"
 #include "kernels/topk_direct.hpp"
+#include "kernels/topk_tagged.hpp"
 
 namespace hotgrid::kernels {
 namespace {
@@ -135,6 +136,14 @@ bool columns_directly(const Columns<typename P::Raw>& block) {
     };
     switch (block.k) {
         case 1: {
+            const auto few = [&]<int rows>(std::integral_constant<int, rows>) {
+                return best_of_few<P, rows>(block.from, block.step, block.count, block.to);
+            };
+            static_assert(few_rows == 4);
+            if (block.n == 1) return few(std::integral_constant<int, 1>{});
+            if (block.n == 2) return few(std::integral_constant<int, 2>{});
+            if (block.n == 3) return few(std::integral_constant<int, 3>{});
+            if (block.n == 4) return few(std::integral_constant<int, 4>{});
             BestOfColumns<P> best;
             return best.run(block.from, block.step, block.n, block.count, block.to);
         }
@@ -144,9 +153,27 @@ bool columns_directly(const Columns<typename P::Raw>& block) {
     }
 }
 
+// False where it does not pay, and nothing was written.
+template <class P>
+bool columns_tagged(const Columns<typename P::Raw>& block, Room& room) {
+    if constexpr (std::is_same_v<typename P::E, float>) {
+        if (block.k == 1 || block.k > most_tagged || block.n > longest_tagged) return false;
+        const auto by = [&]<int K>(std::integral_constant<int, K>) {
+            if (block.n <= K) return false;
+            Tagged<P, K> tagged(block.from, block.step, block.n, block.count);
+            return tagged.run(block.k, block.to, room);
+        };
+        if (block.k <= 3) return by(std::integral_constant<int, 3>{});
+        if (block.k <= 5) return by(std::integral_constant<int, 5>{});
+        return by(std::integral_constant<int, most_tagged>{});
+    }
+    return false;
+}
+
 // At least a line of columns. False where there is NaN and P does not know it.
 template <class P>
 bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
+    if (columns_tagged<P>(block, room)) return true;
     if (directly<typename P::Raw>(block.n, block.k)) return columns_directly<P>(block);
     if (const std::size_t chunk = chunk_of(block.n, block.k, 16))
         return columns_by_chunks<P>(block, chunk, room);

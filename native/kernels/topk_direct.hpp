@@ -122,6 +122,43 @@ HOTGRID_INLINE void each_vector(std::size_t columns, const Work& work) {
     if (c < columns) work(columns - P::lanes);
 }
 
+// The best of so few rows that all are read side by side: what is read and written are a few
+// long runs, as fast as memory is. False where there is NaN.
+template <class P, int rows>
+bool best_of_few(const typename P::Raw* from, std::size_t step, std::size_t columns,
+                 const Place<typename P::Raw>& to) {
+    using V = typename P::V;
+    using Index = typename P::Index;
+    using Wide = typename VectorOf<std::int64_t, P::lanes * sizeof(std::int64_t)>::type;
+    // Copies, for the compiler must think that what is stored may be these.
+    typename P::Raw* const values = to.values;
+    std::int64_t* const indices = to.indices;
+    Index nan{};
+    std::size_t c = 0;
+    const auto vector = [&](std::size_t c) __attribute__((always_inline)) {
+        V top = P::load(from + c);
+        // The very bits, for a key is not its element and -0 equals 0.
+        Index bits = loaded<typename P::Raw, Index>(from + c), at{};
+        if constexpr (P::meets_nan) nan |= top != top;
+#pragma GCC unroll 4
+        for (int r = 1; r < rows; ++r) {
+            const typename P::Raw* const x_at = from + std::size_t(r) * step + c;
+            const V x = P::load(x_at);
+            if constexpr (P::meets_nan) nan |= x != x;
+            const Index better = x > top;
+            top = better ? x : top;
+            bits = better ? loaded<typename P::Raw, Index>(x_at) : bits;
+            at = better ? Index{} + typename Form<typename P::Raw>::Bits(r) : at;
+        }
+        store(values + c, bits);
+        const Wide wide = __builtin_convertvector(at, Wide);
+        std::memcpy(indices + c, &wide, sizeof wide);
+    };
+    for (; c + P::lanes <= columns; c += P::lanes) vector(c);
+    if (c < columns) vector(columns - P::lanes);
+    return !P::Arch::any(nan);
+}
+
 // The best of at most a block of columns, a few rows at a time: rows often lie a power of
 // two apart, and then a cache holds only a few of them.
 template <class P>
@@ -163,13 +200,13 @@ struct BestOfColumns {
             store(best + c, top[0]);
             store(at + c, top_at[0]);
         };
-        constexpr std::size_t wide = line<Raw>, ahead = 4 * wide;
+        constexpr std::size_t wide = line<Raw>, ahead = 32 * wide;
         std::size_t c = 0;
         for (; c + wide <= columns; c += wide) {
             // The end of these rows is followed by the beginning of the next ones.
             const Raw* soon = c + ahead < columns ? from + c + ahead : next + (c + ahead - columns);
 #pragma GCC unroll 4
-            for (int r = 0; r < rows; ++r) __builtin_prefetch(soon + std::size_t(r) * step, 0, 3);
+            for (int r = 0; r < rows; ++r) __builtin_prefetch(soon + std::size_t(r) * step, 0, 2);
 #pragma GCC unroll 4
             for (std::size_t v = 0; v < wide; v += P::lanes) vector(c + v);
         }

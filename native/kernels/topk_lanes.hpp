@@ -30,6 +30,11 @@ struct Common {
     static HOTGRID_INLINE V lesser(V a, V b) {
         return a > b ? b : a;
     }
+    // A number with other lowest bits: those of `bits`, which has none beside them.
+    template <class V, class Index>
+    static HOTGRID_INLINE V tagged(V number, Index bits, Index lowest) {
+        return V((Index(number) & ~lowest) | bits);
+    }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {
         std::uint64_t words[Bytes / 8], all = 0;

@@ -81,8 +81,10 @@ template <class T>
 constexpr std::size_t line = line_bytes / sizeof(T);
 
 // A piece has columns of so many bytes, or up to twice as many. More where only the best
-// of each is wanted, for then nothing but that is kept.
-constexpr std::size_t block_bytes = 1024, best_block_bytes = 2048;
+// of each is wanted, for then nothing but that is kept, and most of all where there are so few
+// rows that not even that is.
+constexpr std::size_t block_bytes = 1024, best_block_bytes = 4096, long_block_bytes = 65536;
+constexpr std::size_t few_rows = 4;
 
 // Rows of one piece where the axis is the last: whole lines of lanes.
 std::size_t rows_of_a_piece(const TopK& job);

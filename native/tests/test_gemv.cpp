@@ -111,6 +111,50 @@ TEST(gemv_of_bytes_in_both_orders) {
             }
 }
 
+TEST(gemv_of_large_matrices_in_both_orders) {
+    const std::size_t rows = 2050, cols = 1100;  // larger than a cache, and shared by threads
+    const auto w = normal(rows * cols), x = normal(2 * cols), scale = normal(rows);
+    const std::vector<float> first(x.begin(), x.begin() + cols);
+    const auto integers = bytes(rows * cols);
+    for (const bool by_columns : {false, true})
+        for (const std::size_t threads : {1UL, 3UL, 64UL}) {
+            const std::size_t stride = by_columns ? rows : cols;
+            std::vector<float> y(2 * rows);
+            const auto data = laid_out(w, rows, cols, stride, by_columns);
+            gemv({data.data(), Number::f32, rows, cols, stride, by_columns, nullptr},
+                 {x.data(), Number::f32, 2}, y.data(), threads);
+            close(y, product(w, {}, x, rows, cols), 1e-5);
+            std::vector<float> one(rows);  // then rows of f32 are read one by one
+            gemv({data.data(), Number::f32, rows, cols, stride, by_columns, nullptr},
+                 {x.data(), Number::f32, 1}, one.data(), threads);
+            close(one, product(w, {}, first, rows, cols), 1e-5);
+            const auto small = laid_out(integers, rows, cols, stride, by_columns);
+            gemv({small.data(), Number::i8, rows, cols, stride, by_columns, scale.data()},
+                 {x.data(), Number::f32, 2}, y.data(), threads);
+            close(y, product(integers, scale, x, rows, cols), 1e-3);
+        }
+}
+
+TEST(gemv_of_bytes_read_row_by_row) {
+    const std::size_t rows = 1027, cols = 8300;
+    const auto w = bytes(rows * cols);
+    const auto x = normal(cols), scale = normal(rows);
+    std::vector<float> y(rows);
+    gemv({w.data(), Number::i8, rows, cols, cols, false, scale.data()},
+         {x.data(), Number::f32, 1}, y.data(), 2);
+    close(y, product(w, scale, x, rows, cols), 1e-3);
+}
+
+TEST(gemv_of_bytes_in_rows_too_long_for_one_sum) {
+    const std::size_t rows = 3, cols = 2 * longest_integer_row + 77;
+    const auto w = bytes(rows * cols);
+    const auto x = normal(2 * cols), scale = normal(rows);
+    std::vector<float> y(2 * rows);
+    gemv({w.data(), Number::i8, rows, cols, cols, false, scale.data()},
+         {x.data(), Number::f32, 2}, y.data(), 2);
+    close(y, product(w, scale, x, rows, cols), 1e-3);
+}
+
 TEST(every_instruction_set_sums_bytes_to_the_same_integer) {
     const std::size_t rows = 37, cols = 391;
     const auto w = bytes(rows * cols);

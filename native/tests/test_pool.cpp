@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -28,6 +29,15 @@ TEST(many_short_jobs_follow_each_other) {
     for (int job = 0; job < 5000; ++job)
         parallel_for(16, 1, [&](std::size_t begin, std::size_t end) { total += end - begin; });
     CHECK(total == 5000 * 16);
+}
+
+TEST(jobs_come_while_threads_look_for_work_and_while_they_sleep) {
+    std::atomic<std::size_t> total{0};
+    for (int job = 0; job < 300; ++job) {
+        parallel_for(5, 1, [&](std::size_t begin, std::size_t end) { total += end - begin; });
+        std::this_thread::sleep_for(std::chrono::microseconds(job % 3 * 60));
+    }
+    CHECK(total == 300 * 5);
 }
 
 TEST(a_job_inside_a_job_runs_in_place) {

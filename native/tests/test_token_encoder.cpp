@@ -221,6 +221,72 @@ TEST(specials_are_found_leftmost_and_longest) {
     CHECK(specials.longest() == 4);
 }
 
+// Tokens are any bytes of texts of few characters, so that many borders of characters are crossed
+// by a token, or by half of one, and many are not. Some tokens are out of reach of merging.
+TEST(seams_change_nothing) {
+    const std::vector<std::string> few{"\xE4\xB8\xAD", "\xE4\xB8\x80", "\xE4\xB9\xAD",
+                                       "\xE6\x96\x87", "\xE0\xA4\xB8", "\xC3\xA9",
+                                       "\xD0\xB8", "\xF0\x9F\x91\x8D", "a", "b",
+                                       "\xE4\xB8", "\xB8", "\xF0\x9F"};
+    std::mt19937 dice(11);
+    std::size_t seams = 0, borders = 0;
+    for (int round = 0; round < 300; ++round) {
+        const std::size_t kinds = round % 3 ? 10 : few.size();
+        const auto text_of = [&](std::size_t characters) {
+            std::string made;
+            while (characters--) made += few[dice() % kinds];
+            return made;
+        };
+        std::map<std::string, Rank> known;
+        for (unsigned value = 0; value < 256; ++value)
+            known.emplace(std::string(1, char(value)), Rank(value));
+        for (std::size_t i = 0, joined = dice() % 40; i < joined; ++i) {
+            const std::string text = text_of(6);
+            const std::string token = text.substr(dice() % text.size(), 2 + dice() % 9);
+            known.emplace(token, Rank(256 + 97 * dice() % 4001 * 1000 + i));
+        }
+        const auto vocabulary = samples::vocabulary({known.begin(), known.end()});
+        const Encoder encoder(vocabulary, lexer(Pattern::cl100k));
+        Workspace space, narrow;
+        narrow.cache = WordCache(std::size_t{160} << 10);
+        for (int i = 0; i < 12; ++i) {
+            std::string text;
+            for (std::size_t words = 1 + dice() % 6; words > 0; --words)
+                text += text_of(1 + dice() % (i < 10 ? 30 : 300)) + " ";
+            const auto expected = slowly(*vocabulary, encoder.split(), text);
+            CHECK(encoded(encoder, space, text) == expected);
+            CHECK(encoded(encoder, narrow, text) == expected);
+            const Byte *at = samples::bytes(text), *stop = at + text.size();
+            borders += text.size() / 3;
+            while ((at = vocabulary->seams().next(at, stop, stop)) < stop) ++seams;
+        }
+    }
+    CHECK(seams > borders / 20 && seams < borders);
+}
+
+TEST(groups_of_symbols_that_go_on_lose_nothing) {
+    std::mt19937_64 dice(12);
+    for (int round = 0; round < 50; ++round) {
+        const std::size_t count = 1 + dice() % 600, homes = 1 + dice() % 40;
+        Block block(SymbolTable::bytes_for(count));
+        SymbolTable table(count, block);
+        std::vector<std::uint64_t> hashes;
+        for (Symbol symbol = 0; symbol < count; ++symbol) {
+            // Few homes and few tags: groups overflow, tags are shared.
+            hashes.push_back((dice() % homes) << 58 | (dice() % 30) << 34 | dice() % 256);
+            CHECK(table.insert(hashes.back(), symbol));
+        }
+        for (Symbol symbol = 0; symbol < count; ++symbol) {
+            const std::uint64_t hash = hashes[symbol];
+            CHECK(table.find(hash, [&](Symbol found) { return found == symbol; }) == symbol);
+            CHECK(table.find(hash, [&](Symbol) { return false; }) == no_symbol);
+            const std::uint32_t nearest = table.nearest(hash);
+            CHECK(nearest >= table.doubtful() || nearest == symbol);
+            CHECK(nearest < 2 * table.doubtful() || table.goes_on(hash));
+        }
+    }
+}
+
 // Keys of 15 bytes with one hash: any upper half, and the lower one that makes up for it.
 TEST(tokens_made_to_meet_are_refused) {
     std::vector<std::string> made;

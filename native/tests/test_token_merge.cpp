@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "token_samples.hpp"
 #include "tokens/merge.hpp"
+#include "tokens/merge_together.hpp"
 
 using namespace hotgrid::tokens;
 
@@ -75,6 +76,41 @@ TEST(pieces_merge_as_the_rule_says) {
         for (std::size_t size : {1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 255, 256, 257, 400})
             check_piece(merger, *vocabulary, letters(dice, size, kinds), expected);
     }
+}
+
+TEST(pieces_merge_together_as_they_do_alone) {
+    std::mt19937 dice(13);
+    std::size_t certain = 0, pieces = 0;
+    for (int round = 0; round < 200; ++round) {
+        const std::size_t kinds = 1 + dice() % 4;
+        const auto vocabulary = samples::vocabulary(samples::ranks(dice, 5 + dice() % 90, kinds));
+        const Merger merger(*vocabulary);
+        std::vector<std::string> texts(1 + dice() % 16);
+        std::vector<Lane> lanes(texts.size());
+        std::string all;
+        for (std::string& text : texts)
+            all += text = letters(dice, 1 + dice() % Lane::most_units, kinds);
+        const std::vector<Byte> exact(all.begin(), all.end());
+        const Byte *at = exact.data(), *end = at + exact.size();
+        for (std::size_t i = 0; i < texts.size(); at += texts[i++].size())
+            CHECK(lanes::begin(*vocabulary, at, texts[i].size(), end, lanes[i]));
+        lanes::merge(*vocabulary, lanes, end);
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            std::vector<Symbol> alone, together;
+            merger.merge_by_heap(lanes[i].at, texts[i].size(), end, alone);
+            for (std::size_t u = 0; u < lanes[i].units; u = lanes[i].next[u])
+                together.push_back(lanes[i].symbol[u]);
+            ++pieces;
+            certain += lanes[i].right;
+            CHECK(!lanes[i].right || alone == together);
+        }
+    }
+    CHECK(certain > pieces - pieces / 50);
+    Lane lane;
+    const std::string long_piece(Lane::most_units + 1, 'a');
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {"b", 1}});
+    CHECK(!lanes::begin(*vocabulary, samples::bytes(long_piece), long_piece.size(),
+                        samples::bytes(long_piece) + long_piece.size(), lane));
 }
 
 // Merging begins with whole characters where that is sure to be right. Here tokens are any bytes

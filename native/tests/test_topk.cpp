@@ -148,6 +148,14 @@ Bytes floats(const std::vector<float>& numbers) {
 
 const Kind& f32 = kinds[0];
 
+std::vector<float> normal(std::size_t count, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> draw;
+    std::vector<float> made(count);
+    for (float& each : made) each = draw(random);
+    return made;
+}
+
 }  // namespace
 
 TEST(topk_of_every_type_and_size_around_vectors) {
@@ -263,4 +271,49 @@ TEST(topk_of_long_axes) {
             check(f32, Case(2, 100000, 1, k, greatest), from);
             check(f32, Case(1, 6250, 32, std::min<std::size_t>(k, 6250), greatest), from);
         }
+}
+
+TEST(topk_of_numbers_that_differ_in_their_last_bits_only) {
+    // Rows travel in the last bits of numbers; whatever these said must not be lost.
+    for (const std::size_t n : {5UL, 6UL, 11UL, 16UL, 31UL, 33UL, 100UL, 256UL, 257UL})
+        for (const std::size_t inner : {16UL, 19UL, 64UL, 130UL, 511UL}) {
+            const auto plain = normal(n * inner, unsigned(n + inner));
+            auto close = plain, mixed = plain;
+            std::mt19937 random(3);
+            for (float& each : close) each = 1 + float(random() % 600) * 0x1p-23F;
+            for (float& each : mixed)  // some columns have them, some do not
+                if (random() % 64 == 0) each = 2.5F + float(random() % 3) * 0x1p-22F;
+            for (const auto& numbers : {plain, close, mixed})
+                for (const std::size_t k : {2UL, 3UL, 4UL, 5UL, 6UL, 10UL})
+                    for (const bool greatest : {true, false})
+                        if (k <= n) check(f32, Case(1, n, inner, k, greatest), floats(numbers));
+        }
+}
+
+TEST(topk_of_columns_in_which_one_number_is_special) {
+    for (const float special : {NAN, INFINITY, -INFINITY, 0.0F, -0.0F, 1e-44F, -1e-44F})
+        for (const std::size_t n : {8UL, 16UL, 50UL}) {
+            auto numbers = normal(n * 48, unsigned(n));
+            for (float& each : numbers) each = std::abs(each);
+            for (std::size_t c = 0; c < 48; c += 7) numbers[(c * 5 % n) * 48 + c] = special;
+            for (std::size_t r = 0; r < n; ++r) numbers[r * 48 + 5] = special;
+            for (const std::size_t k : {2UL, 5UL, 7UL})
+                for (const bool greatest : {true, false})
+                    check(f32, Case(1, n, 48, k, greatest), floats(numbers));
+        }
+}
+
+TEST(topk_of_the_best_of_few_rows) {
+    unsigned seed = 500;
+    for (const Kind& kind : kinds)
+        for (const std::size_t n : {1UL, 2UL, 3UL, 4UL, 5UL})
+            for (const std::size_t inner : {64UL, 67UL, 20000UL})
+                for (const bool greatest : {true, false}) {
+                    check(kind, Case(1, n, inner, 1, greatest),
+                          random_bits(n * inner, kind.type, ++seed));
+                    check(kind, Case(1, n, inner, 1, greatest),
+                          few_numbers(n * inner, kind.type, ++seed, 3));
+                    if (kind.type == Type::f32)
+                        check(f32, Case(1, n, inner, 1, greatest), floats(normal(n * inner, seed)));
+                }
 }

@@ -1,8 +1,12 @@
-// Many texts, or a long one, over several threads.
+// Many texts, or a long one, over several threads; where their tokens go, and who works on them.
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
 
 #include "cpu/pool.hpp"
 #include "tokens/encoder.hpp"
@@ -55,6 +59,64 @@ std::vector<std::size_t> grouped(const std::vector<Stretch>& stretches, std::siz
 }
 
 }  // namespace
+
+TokenBuffer::~TokenBuffer() { std::free(data_); }
+
+Rank* TokenBuffer::room(std::size_t more) {
+    if (capacity_ - size_ < more) {
+        if (more > std::numeric_limits<std::size_t>::max() / 8 - capacity_) throw std::bad_alloc();
+        const std::size_t wanted = std::max(size_ + more, capacity_ + capacity_ / 2 + 64);
+        void* grown = std::realloc(data_, wanted * sizeof(Rank));
+        if (!grown) throw std::bad_alloc();
+        prefer_large_pages(grown, wanted * sizeof(Rank));
+        data_ = static_cast<Rank*>(grown);
+        capacity_ = wanted;
+    }
+    return data_ + size_;
+}
+
+void TokenBuffer::append(std::span<const Rank> tokens) {
+    if (tokens.empty()) return;
+    std::memcpy(room(tokens.size()), tokens.data(), tokens.size_bytes());
+    size_ += tokens.size();
+}
+
+void TokenBuffer::shrink() {
+    if (!data_ || capacity_ == size_) return;
+    if (void* smaller = std::realloc(data_, std::max<std::size_t>(size_, 1) * sizeof(Rank))) {
+        data_ = static_cast<Rank*>(smaller);
+        capacity_ = std::max<std::size_t>(size_, 1);
+    }
+}
+
+Rank* TokenBuffer::release() {
+    size_ = capacity_ = 0;
+    return std::exchange(data_, nullptr);
+}
+
+// Held for a few instructions only; a child of fork that inherited it locked gives up soon.
+bool Encoder::lock_idle() const {
+    for (int attempt = 0; attempt < 10'000; ++attempt)
+        if (!busy_.test_and_set(std::memory_order_acquire)) return true;
+    return false;
+}
+
+Encoder::Lease::Lease(const Encoder& encoder) : encoder_(encoder) {
+    if (encoder_.lock_idle()) {
+        if (!encoder_.idle_.empty()) {
+            space_ = std::move(encoder_.idle_.back());
+            encoder_.idle_.pop_back();
+        }
+        encoder_.busy_.clear(std::memory_order_release);
+    }
+    if (!space_) space_ = std::make_unique<Workspace>();
+}
+
+Encoder::Lease::~Lease() {
+    if (!encoder_.lock_idle()) return;
+    encoder_.idle_.push_back(std::move(space_));
+    encoder_.busy_.clear(std::memory_order_release);
+}
 
 // Tokens of stretches one after another; counts[i] is how many the i-th has.
 void Encoder::encode_in_order(Workspace& space, std::span<const Stretch> stretches,

@@ -10,8 +10,21 @@
 namespace hotgrid::tokens {
 namespace {
 
-// Tokens of the cache are written four at a time, the last of them rubbish.
-constexpr std::size_t slack = 4;
+// In the keys of parts of pieces: these are merged, even if they are tokens.
+constexpr std::uint64_t part_flag = std::uint64_t{1} << 62;
+
+bool is_ascii(const Byte* at, std::size_t size) {
+    std::uint64_t eight, all = 0;
+    for (; size >= 8; at += 8, size -= 8) {
+        std::memcpy(&eight, at, 8);
+        all |= eight;
+    }
+    for (; size; ++at, --size) all |= *at;
+    return !(all & 0x8080808080808080);
+}
+
+// Tokens of the cache are written four or eight at a time, the last of them rubbish.
+constexpr std::size_t slack = 8;
 
 struct Writing {
     TokenBuffer& buffer;
@@ -19,10 +32,12 @@ struct Writing {
 
     void begin(std::size_t bytes) { at = buffer.room(bytes + slack); }
     void end() { buffer.set_size(std::size_t(at - buffer.data())); }
-    void entry(const WordCache::Entry& entry) {
-        static_assert(offsetof(WordCache::Entry, count) ==
-                      offsetof(WordCache::Entry, tokens) + 3 * sizeof(Rank));
-        std::memcpy(at, entry.tokens, slack * sizeof(Rank));
+    template <class Entry>
+    void entry(const Entry& entry) {
+        constexpr std::size_t copied = Entry::inline_tokens + 1;
+        static_assert(copied <= slack && offsetof(Entry, count) ==
+                      offsetof(Entry, tokens) + Entry::inline_tokens * sizeof(Rank));
+        std::memcpy(at, entry.tokens, copied * sizeof(Rank));
         at += entry.count;
     }
     void tokens(std::span<const Rank> tokens) {
@@ -37,46 +52,13 @@ struct Counting {
 
     void begin(std::size_t) {}
     void end() {}
-    void entry(const WordCache::Entry& entry) { count += entry.count; }
+    template <class Entry>
+    void entry(const Entry& entry) { count += entry.count; }
     void tokens(std::span<const Rank> tokens) { count += tokens.size(); }
     bool enough() const { return count > limit; }
 };
 
 }  // namespace
-
-TokenBuffer::~TokenBuffer() { std::free(data_); }
-
-Rank* TokenBuffer::room(std::size_t more) {
-    if (capacity_ - size_ < more) {
-        if (more > std::numeric_limits<std::size_t>::max() / 8 - capacity_) throw std::bad_alloc();
-        const std::size_t wanted = std::max(size_ + more, capacity_ + capacity_ / 2 + 64);
-        void* grown = std::realloc(data_, wanted * sizeof(Rank));
-        if (!grown) throw std::bad_alloc();
-        prefer_large_pages(grown, wanted * sizeof(Rank));
-        data_ = static_cast<Rank*>(grown);
-        capacity_ = wanted;
-    }
-    return data_ + size_;
-}
-
-void TokenBuffer::append(std::span<const Rank> tokens) {
-    if (tokens.empty()) return;
-    std::memcpy(room(tokens.size()), tokens.data(), tokens.size_bytes());
-    size_ += tokens.size();
-}
-
-void TokenBuffer::shrink() {
-    if (!data_ || capacity_ == size_) return;
-    if (void* smaller = std::realloc(data_, std::max<std::size_t>(size_, 1) * sizeof(Rank))) {
-        data_ = static_cast<Rank*>(smaller);
-        capacity_ = std::max<std::size_t>(size_, 1);
-    }
-}
-
-Rank* TokenBuffer::release() {
-    size_ = capacity_ = 0;
-    return std::exchange(data_, nullptr);
-}
 
 Encoder::Encoder(std::shared_ptr<const Vocabulary> vocabulary, Split split, bool whole_first,
                  std::unique_ptr<const MergeTable> merges)
@@ -86,94 +68,253 @@ Encoder::Encoder(std::shared_ptr<const Vocabulary> vocabulary, Split split, bool
       split_(split),
       whole_first_(whole_first) {}
 
-// Held for a few instructions only; a child of fork that inherited it locked gives up soon.
-bool Encoder::lock_idle() const {
-    for (int attempt = 0; attempt < 10'000; ++attempt)
-        if (!busy_.test_and_set(std::memory_order_acquire)) return true;
-    return false;
-}
-
-Encoder::Lease::Lease(const Encoder& encoder) : encoder_(encoder) {
-    if (encoder_.lock_idle()) {
-        if (!encoder_.idle_.empty()) {
-            space_ = std::move(encoder_.idle_.back());
-            encoder_.idle_.pop_back();
-        }
-        encoder_.busy_.clear(std::memory_order_release);
+void Workspace::find_homes(std::size_t first, std::size_t pieces) {
+    for (std::size_t i = first; i < pieces; ++i) {
+        if (keys[i].high > is_wide)
+            homes[i] = cache.home(keys[i]);
+        else if (keys[i].high == is_wide)
+            homes[i] = cache.home(wide[i]);
     }
-    if (!space_) space_ = std::make_unique<Workspace>();
 }
 
-Encoder::Lease::~Lease() {
-    if (!encoder_.lock_idle()) return;
-    encoder_.idle_.push_back(std::move(space_));
-    encoder_.busy_.clear(std::memory_order_release);
-}
-
-std::span<const Rank> Encoder::tokens_of(Workspace& space, const Byte* piece, std::size_t size,
-                                         const Byte* end, bool whole_first) const {
+// Appends the tokens of what is merged to `ranks`; false: one of them has no rank.
+bool Encoder::append_merged(Workspace& space, const Byte* at, std::size_t size,
+                            const Byte* end) const {
     space.symbols.clear();
-    space.ranks.clear();
-    const Symbol whole = whole_first ? vocabulary_->find(piece, size, end) : no_symbol;
-    if (whole != no_symbol)
-        space.symbols.push_back(whole);
-    else
-        merger_.merge(piece, size, end, space.symbols);
+    merger_.merge(at, size, end, space.symbols);
     for (const Symbol symbol : space.symbols) {
-        if (!vocabulary_->has_rank(symbol)) throw MissingByte{vocabulary_->lone_byte(symbol)};
+        if (!vocabulary_->has_rank(symbol)) return false;
         space.ranks.push_back(vocabulary_->rank(symbol));
     }
+    return true;
+}
+
+const Byte* Encoder::first_seam(const Byte* piece, std::size_t size, const Byte* end) const {
+    // With a table of pairs a token need not be the bytes it was joined of.
+    if (merges_ || is_ascii(piece, size)) return piece + size;
+    return vocabulary_->seams().next(piece, piece + size, end);
+}
+
+// Parts between seams; the lines they belong to are on their way when they are asked for.
+void Encoder::find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,
+                         const Byte* end) const {
+    while (true) {
+        const std::size_t size = std::size_t(seam - at);
+        Key key{};
+        if (size <= key_bytes) {
+            key = key_of(at, size, end);
+            key.high |= part_flag;
+            __builtin_prefetch(space.cache.home(key));
+        }
+        space.parts.push_back({at, size, key});
+        if (seam == stop) return;
+        at = seam;
+        seam = vocabulary_->seams().next(at, stop, end);
+    }
+}
+
+// Appends the tokens of such parts.
+bool Encoder::append_parts(Workspace& space, std::span<const Workspace::Part> parts,
+                           const Byte* end) const {
+    for (const Workspace::Part& part : parts) {
+        const WordCache::Entry* entry =
+            part.key.high ? space.cache.find(part.key, space.cache.home(part.key)) : nullptr;
+        if (entry) {
+            const std::span<const Rank> tokens = space.cache.tokens(*entry);
+            space.ranks.insert(space.ranks.end(), tokens.begin(), tokens.end());
+            continue;
+        }
+        const std::size_t before = space.ranks.size();
+        if (!append_merged(space, part.at, part.size, end)) return false;
+        if (part.key.high) space.cache.insert(part.key, std::span(space.ranks).subspan(before));
+    }
+    return true;
+}
+
+// The tokens of any piece, whatever it takes. Throws MissingByte.
+std::span<const Rank> Encoder::tokens_of(Workspace& space, const Byte* piece, std::size_t size,
+                                         const Byte* end, bool whole_first) const {
+    space.ranks.clear();
+    const Symbol whole = whole_first ? vocabulary_->find(piece, size, end) : no_symbol;
+    if (whole != no_symbol) {
+        space.ranks.push_back(vocabulary_->rank(whole));
+        return space.ranks;
+    }
+    const Byte* seam = first_seam(piece, size, end);
+    bool done;
+    if (seam == piece + size) {
+        done = append_merged(space, piece, size, end);
+    } else {
+        space.parts.clear();
+        find_parts(space, piece, seam, piece + size, end);
+        done = append_parts(space, space.parts, end);
+    }
+    if (!done)
+        for (const Symbol symbol : space.symbols)
+            if (!vocabulary_->has_rank(symbol)) throw MissingByte{vocabulary_->lone_byte(symbol)};
     return space.ranks;
 }
 
-// Anew, when the cache has moved its lines.
-void Encoder::find_homes(Workspace& space, std::size_t first, std::size_t pieces) {
-    for (std::size_t i = first; i < pieces; ++i)
-        space.homes[i] = space.cache.home(space.keys[i].hash());
+// Looks up the pieces from number `first` on, and learns those that the cache does not have, up to
+// as many as are learnt together. Their entries, and how far they go. An entry may be missing
+// still: of what came twice, and of what cannot be encoded.
+std::size_t Encoder::learn(Workspace& space, const Byte* text, std::size_t first,
+                           std::size_t pieces, const Byte* end) const {
+    Missing missing[Workspace::together];
+    std::size_t count = 0, i = first;
+    const auto same = [&](std::size_t one, std::size_t other) {
+        return space.keys[one].high == space.keys[other].high &&
+               (space.keys[one].high == Workspace::is_wide
+                    ? space.wide[one] == space.wide[other]
+                    : space.keys[one].low == space.keys[other].low);
+    };
+    for (; i < pieces; ++i) {
+        const std::uint64_t high = space.keys[i].high;
+        space.entries[i] = nullptr;
+        if (high < Workspace::is_wide) continue;
+        if (high == Workspace::is_wide)
+            space.entries[i] = space.find<WordCache::WideEntry>(i);
+        else
+            space.entries[i] = space.find<WordCache::Entry>(i);
+        if (space.entries[i]) continue;
+        bool twice = false;
+        for (std::size_t m = 0; m < count; ++m) twice |= same(missing[m].index, i);
+        if (twice) continue;
+        if (count == Workspace::together) break;
+        missing[count++] = {.index = i};
+        if (high > Workspace::is_wide) vocabulary_->expect(space.keys[i].hash());
+    }
+    const std::size_t moves = space.cache.moves();
+    solve(space, text, {missing, count}, end);
+    if (space.cache.moves() == moves) return i;
+    space.find_homes(first, pieces);
+    return first;
 }
 
-// The tokens of a short piece that is seen for the first time: number `index` of the batch.
-std::span<const Rank> Encoder::learn(Workspace& space, const Byte* piece, std::size_t size,
-                                     const Byte* end, std::size_t index,
-                                     std::size_t pieces) const {
-    const std::span<const Rank> tokens = tokens_of(space, piece, size, end, whole_first_);
-    if (space.cache.insert(space.keys[index], tokens)) find_homes(space, index + 1, pieces);
-    return tokens;
+// What each of the missing pieces is: a token, or something to be merged with the others, or
+// parts between seams.
+std::size_t Encoder::begin(Workspace& space, const Byte* text, std::span<Missing> missing,
+                           const Byte* end) const {
+    const Vocabulary& vocabulary = *vocabulary_;
+    for (Missing& each : missing) {
+        each.at = text + space.places[each.index];
+        each.size = space.places[each.index + 1] - space.places[each.index];
+        each.whole = whole_first_ ? vocabulary.guess(each.at, each.size, end) : no_symbol;
+        if (each.whole != no_symbol) vocabulary.expect_key(each.whole);
+    }
+    std::size_t lanes = 0;
+    space.parts.clear();
+    for (Missing& each : missing) {
+        const Byte* at = each.at;
+        const std::size_t size = each.size;
+        if (each.whole != no_symbol && vocabulary.is(each.whole, at, size, end)) continue;
+        each.whole = no_symbol;
+        const Byte* seam = first_seam(at, size, end);
+        if (seam < at + size) {
+            each.first_part = space.parts.size();
+            find_parts(space, at, seam, at + size, end);
+            each.last_part = space.parts.size();
+        } else if (!merges_ && lanes::begin(vocabulary, at, size, end, space.lanes[lanes])) {
+            each.lane = &space.lanes[lanes++];
+        }
+    }
+    return lanes;
 }
 
+// Its tokens in `ranks`; false: it cannot be encoded.
+bool Encoder::finish(Workspace& space, const Missing& each, const Byte* end) const {
+    space.ranks.clear();
+    if (each.whole != no_symbol) {
+        space.ranks.push_back(vocabulary_->rank(each.whole));
+        return true;
+    }
+    if (each.first_part < each.last_part)
+        return append_parts(space,
+                            std::span(space.parts).subspan(each.first_part,
+                                                           each.last_part - each.first_part),
+                            end);
+    if (!each.lane || !each.lane->right) return append_merged(space, each.at, each.size, end);
+    for (std::size_t i = 0; i < each.lane->units; i = each.lane->next[i]) {
+        const Symbol symbol = each.lane->symbol[i];
+        if (!vocabulary_->has_rank(symbol)) return false;
+        space.ranks.push_back(vocabulary_->rank(symbol));
+    }
+    return true;
+}
+
+void Encoder::solve(Workspace& space, const Byte* text, std::span<Missing> missing,
+                    const Byte* end) const {
+    const std::size_t lanes = begin(space, text, missing, end);
+    lanes::merge(*vocabulary_, {space.lanes, lanes}, end);
+    for (const Missing& each : missing) {
+        if (!finish(space, each, end)) continue;
+        if (space.keys[each.index].high == Workspace::is_wide)
+            space.entries[each.index] = space.cache.insert(space.wide[each.index], space.ranks);
+        else
+            space.entries[each.index] = space.cache.insert(space.keys[each.index], space.ranks);
+    }
+}
+
+// Keys of a batch of pieces; the lines they belong to are on their way when they are asked for.
+// `padded`: 16 bytes can be read at every piece.
+template <bool padded>
+void Encoder::prepare(Workspace& space, const Byte* text, std::size_t pieces, const Byte* end) {
+    for (std::size_t i = 0; i < pieces; ++i) {
+        const std::size_t at = space.places[i], size = space.places[i + 1] - at;
+        if (size > key_bytes) [[unlikely]] {
+            space.prepare_long(i, text + at, size, end);
+            continue;
+        }
+        const Key key = padded ? key_of_padded(text + at, size) : key_of(text + at, size, end);
+        const WordCache::Line* home = space.cache.home(key);
+        __builtin_prefetch(home);
+        space.keys[i] = key;
+        space.homes[i] = home;
+    }
+}
+
+void Workspace::prepare_long(std::size_t index, const Byte* piece, std::size_t size,
+                             const Byte* end) {
+    if (size <= wide_key_bytes) {
+        wide[index] = wide_key_of(piece, size, end);
+        homes[index] = cache.home(wide[index]);
+        __builtin_prefetch(homes[index]);
+        keys[index].high = is_wide;
+    } else {
+        keys[index] = {size <= WordCache::longest_piece ? hash_of(piece, size) : 0, is_long};
+        cache.expect_long(keys[index].low);
+    }
+}
+
+// Tokens of a piece that is long, or that the other tables cannot hold.
 std::span<const Rank> Encoder::long_tokens(Workspace& space, const Byte* piece, std::size_t size,
-                                           const Byte* end, std::size_t index,
-                                           std::size_t pieces) const {
-    if (size > WordCache::longest_piece) return tokens_of(space, piece, size, end, whole_first_);
-    const std::uint64_t hash = space.keys[index].low;
+                                           std::uint64_t hash, const Byte* end) const {
+    if (size <= wide_key_bytes || size > WordCache::longest_piece)
+        return tokens_of(space, piece, size, end, whole_first_);
     const std::span<const Rank> known = space.cache.find_long(piece, size, hash);
     if (known.data()) return known;
     const std::span<const Rank> tokens = tokens_of(space, piece, size, end, whole_first_);
-    if (space.cache.insert_long(piece, size, hash, tokens)) find_homes(space, index + 1, pieces);
+    space.cache.insert_long(piece, size, hash, tokens);
     return tokens;
 }
 
-// Keys of a batch of pieces, the first at `at`; the lines they belong to are on their way when
-// they are asked for. `padded`: 16 bytes can be read at every piece.
-template <bool padded>
-void Encoder::prepare(Workspace& space, const Byte* text, std::size_t at, std::size_t pieces,
-                      const Byte* end) {
-    for (std::size_t i = 0; i < pieces; ++i) {
-        const std::size_t length = space.ends[i] - at;
-        if (length <= key_bytes) [[likely]] {
-            const Key key =
-                padded ? key_of_padded(text + at, length) : key_of(text + at, length, end);
-            const WordCache::Line* home = space.cache.home(key.hash());
-            __builtin_prefetch(home);
-            space.keys[i] = key;
-            space.homes[i] = home;
-        } else {
-            const bool kept = length <= WordCache::longest_piece;
-            space.keys[i] = {kept ? hash_of(text + at, length) : 0, 0};
-            space.cache.expect_long(space.keys[i].low);
-        }
-        at = space.ends[i];
+// Writes number `index`, a piece of up to 31 bytes, if it can be learnt.
+template <class Entry, class Sink>
+bool Encoder::write(Workspace& space, const Byte* text, std::size_t index, std::size_t pieces,
+                    const Byte* end, Sink& sink) const {
+    const Entry* entry = index < space.known ? static_cast<const Entry*>(space.entries[index])
+                                             : space.find<Entry>(index);
+    if (!entry) [[unlikely]] {
+        if (index >= space.known || !space.find<Entry>(index))
+            space.known = learn(space, text, index, pieces, end);
+        entry = space.find<Entry>(index);
+        if (!entry) return false;
     }
+    if (entry->count <= Entry::inline_tokens) [[likely]]
+        sink.entry(*entry);
+    else
+        sink.tokens(space.cache.tokens(*entry));
+    return true;
 }
 
 template <class Sink>
@@ -181,27 +322,33 @@ void Encoder::run(Workspace& space, const Byte* text, std::size_t at, std::size_
                   std::size_t size, Sink& sink) const {
     const Byte* end = text + size;
     while (at < stop && !sink.enough()) {
-        const std::size_t pieces = split_(text, at, stop, size, space.ends, Workspace::batch);
-        if (size - at >= 16 && space.ends[pieces - 1] <= size - 16)
-            prepare<true>(space, text, at, pieces, end);
+        space.places[0] = at;
+        const std::size_t pieces =
+            split_(text, at, stop, size, space.places + 1, Workspace::batch);
+        const std::size_t last = space.places[pieces];
+        if (size - at >= 16 && last <= size - 16)
+            prepare<true>(space, text, pieces, end);
         else
-            prepare<false>(space, text, at, pieces, end);
-        sink.begin(space.ends[pieces - 1] - at);
-        for (std::size_t i = 0; i < pieces; at = space.ends[i++]) {
-            const Key key = space.keys[i];
-            if (!key.high) [[unlikely]] {
-                sink.tokens(long_tokens(space, text + at, space.ends[i] - at, end, i, pieces));
-                continue;
+            prepare<false>(space, text, pieces, end);
+        sink.begin(last - at);
+        space.known = 0;
+        for (std::size_t i = 0; i < pieces; ++i) {
+            const std::uint64_t high = space.keys[i].high;
+            if (high > Workspace::is_wide) [[likely]] {
+                if (write<WordCache::Entry>(space, text, i, pieces, end, sink)) [[likely]]
+                    continue;
+            } else if (high == Workspace::is_wide) {
+                if (write<WordCache::WideEntry>(space, text, i, pieces, end, sink)) continue;
             }
-            const WordCache::Entry* entry = space.cache.find(key, space.homes[i]);
-            if (!entry) [[unlikely]]
-                sink.tokens(learn(space, text + at, space.ends[i] - at, end, i, pieces));
-            else if (entry->count <= WordCache::inline_tokens) [[likely]]
-                sink.entry(*entry);
-            else
-                sink.tokens(space.cache.spilled(*entry));
+            const std::size_t moves = space.cache.moves(), start = space.places[i];
+            sink.tokens(long_tokens(space, text + start, space.places[i + 1] - start,
+                                    high == Workspace::is_long ? space.keys[i].low : 0, end));
+            if (space.cache.moves() == moves) continue;
+            space.find_homes(i + 1, pieces);
+            space.known = 0;
         }
         sink.end();
+        at = last;
     }
 }
 

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "tokens/lexer.hpp"
 #include "tokens/merge.hpp"
+#include "tokens/merge_together.hpp"
 #include "tokens/vocabulary.hpp"
 #include "tokens/word_cache.hpp"
 
@@ -68,13 +70,39 @@ struct Stretch {
 
 // What a thread needs while it encodes.
 struct Workspace {
-    static constexpr std::size_t batch = 256;
+    // Pieces that are encoded at once, and those of them that are learnt at once.
+    static constexpr std::size_t batch = 256, together = 16;
+
     WordCache cache;
     std::vector<Symbol> symbols;
     std::vector<Rank> ranks;
-    std::size_t ends[batch];
-    Key keys[batch];  // for long pieces `high` is 0 and `low` a hash
-    const WordCache::Line* homes[batch];
+    std::size_t places[batch + 1];  // where pieces start, and where the last one ends
+    // Keys of pieces of up to 15 bytes. Of others `high` is one of these: the key is in `wide`;
+    // there is none, but a hash in `low`.
+    static constexpr std::uint64_t is_wide = 1, is_long = 0;
+    Key keys[batch];
+    WideKey wide[batch];
+    const void* homes[batch];    // lines where the cache has them, if it has
+    const void* entries[batch];  // what it has there,
+    std::size_t known = 0;       // as far as it was looked up ahead
+    Lane lanes[together];
+    struct Part {
+        const Byte* at;
+        std::size_t size;
+        Key key;  // zeros: it is too long for one
+    };
+    std::vector<Part> parts;  // of pieces with seams
+
+    void prepare_long(std::size_t index, const Byte* piece, std::size_t size, const Byte* end);
+    template <class Entry>
+    const Entry* find(std::size_t index) const {
+        if constexpr (std::is_same_v<Entry, WordCache::Entry>)
+            return cache.find(keys[index], static_cast<const WordCache::Line*>(homes[index]));
+        else
+            return cache.find(wide[index], static_cast<const WordCache::WideLine*>(homes[index]));
+    }
+    // Anew, when the cache has moved its lines.
+    void find_homes(std::size_t first, std::size_t pieces);
 };
 
 class Encoder {
@@ -124,17 +152,40 @@ private:
     template <class Sink>
     void run(Workspace& space, const Byte* text, std::size_t at, std::size_t stop,
              std::size_t size, Sink& sink) const;
+
+    template <bool padded>
+    static void prepare(Workspace& space, const Byte* text, std::size_t pieces, const Byte* end);
+    template <class Entry, class Sink>
+    bool write(Workspace& space, const Byte* text, std::size_t index, std::size_t pieces,
+               const Byte* end, Sink& sink) const;
+    std::span<const Rank> long_tokens(Workspace& space, const Byte* piece, std::size_t size,
+                                      std::uint64_t hash, const Byte* end) const;
+
+    // Pieces that are seen for the first time.
+    std::size_t learn(Workspace& space, const Byte* text, std::size_t first, std::size_t pieces,
+                      const Byte* end) const;
+    struct Missing {
+        std::size_t index = 0;  // in the batch
+        const Byte* at = nullptr;
+        std::size_t size = 0;
+        Symbol whole = no_symbol;
+        const Lane* lane = nullptr;
+        std::size_t first_part = 0, last_part = 0;
+    };
+    void solve(Workspace& space, const Byte* text, std::span<Missing> missing,
+               const Byte* end) const;
+    std::size_t begin(Workspace& space, const Byte* text, std::span<Missing> missing,
+                      const Byte* end) const;
+    bool finish(Workspace& space, const Missing& each, const Byte* end) const;
+    bool append_merged(Workspace& space, const Byte* at, std::size_t size, const Byte* end) const;
+    void find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,
+                    const Byte* end) const;
+    bool append_parts(Workspace& space, std::span<const Workspace::Part> parts,
+                      const Byte* end) const;
+    // The first seam of a piece, or where it ends.
+    const Byte* first_seam(const Byte* piece, std::size_t size, const Byte* end) const;
     std::span<const Rank> tokens_of(Workspace& space, const Byte* piece, std::size_t size,
                                     const Byte* end, bool whole_first) const;
-    template <bool padded>
-    static void prepare(Workspace& space, const Byte* text, std::size_t at, std::size_t pieces,
-                        const Byte* end);
-    std::span<const Rank> learn(Workspace& space, const Byte* piece, std::size_t size,
-                                const Byte* end, std::size_t index, std::size_t pieces) const;
-    std::span<const Rank> long_tokens(Workspace& space, const Byte* piece, std::size_t size,
-                                      const Byte* end, std::size_t index,
-                                      std::size_t pieces) const;
-    static void find_homes(Workspace& space, std::size_t first, std::size_t pieces);
 
     bool lock_idle() const;
 

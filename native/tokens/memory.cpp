@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +36,11 @@ void* zeroed(std::size_t bytes) {
     std::memset(memory, 0, bytes);
     return memory;
 }
+
+// Half a large page or more is worth a whole one.
+Block::Block(std::size_t bytes)
+    : memory_(static_cast<char*>(
+          zeroed(bytes < large_page / 2 ? bytes : std::max(bytes, large_page)))) {}
 
 void Free::operator()(void* memory) const { std::free(memory); }
 

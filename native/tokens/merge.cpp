@@ -48,7 +48,7 @@ struct GuessBytes {
     Symbol result(std::uint32_t priority) const { return priority; }
     void chose(const Byte* at, std::size_t size, std::uint32_t priority) {
         if (size == 2) return;
-        vocabulary.expect(priority);
+        vocabulary.expect_key(priority);
         choices[made++] = {at, std::uint32_t(size), priority};
     }
     bool right(const Byte* end) const {

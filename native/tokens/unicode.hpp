@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace hotgrid::tokens {
 
@@ -47,22 +48,17 @@ public:
     }
 
 private:
-    Character read_long(const Byte* at, const Byte* end) const {
-        const Byte lead = *at;
-        const std::ptrdiff_t left = end - at;
-        // What follows a lead byte has 10 above; without it, the six bits that count.
-        const auto rest = [at](int i) { return at[i] ^ 0x80u; };
-        if (lead < 0xE0) {
-            if (lead < 0xC2 || left < 2 || rest(1) > 0x3F) return {0, 1};
-            return {classes_[(lead & 0x1Fu) << 6 | rest(1)], 2};
-        }
-        if (lead < 0xF0) {
-            if (left < 3 || (rest(1) | rest(2)) > 0x3F) return {0, 1};
-            return {classes_[(lead & 0x0Fu) << 12 | rest(1) << 6 | rest(2)], 3};
-        }
-        if (lead > 0xF4 || left < 4 || (rest(1) | rest(2) | rest(3)) > 0x3F) return {0, 1};
-        const std::uint32_t point =
-            (lead & 0x07u) << 18 | rest(1) << 12 | rest(2) << 6 | rest(3);
+    __attribute__((always_inline)) Character read_long(const Byte* at, const Byte* end) const {
+        std::uint32_t four = 0;
+        std::memcpy(&four, at, end - at < 4 ? std::size_t(end - at) : 4);
+        // What follows a lead byte has 10 above; below are the six bits that count.
+        if ((four & 0xC0C0F0) == 0x8080E0)
+            return {classes_[(four & 0x0F) << 12 | (four >> 2 & 0xFC0) | (four >> 16 & 0x3F)], 3};
+        if ((four & 0xC0E0) == 0x80C0 && four & 0x1E)
+            return {classes_[(four & 0x1F) << 6 | (four >> 8 & 0x3F)], 2};
+        if ((four & 0xC0C0C0F8) != 0x808080F0) return {0, 1};
+        const std::uint32_t point = (four & 0x07) << 18 | (four << 4 & 0x3F000) |
+                                    (four >> 10 & 0xFC0) | (four >> 24 & 0x3F);
         return point < 0x110000 ? Character{classes_[point], 4} : Character{0, 1};
     }
 

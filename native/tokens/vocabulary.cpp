@@ -31,13 +31,19 @@ void check(const std::vector<Token>& tokens) {
 
 std::uint64_t hash_of(const Byte* at, std::size_t size) {
     std::uint64_t hash = size * 0x9E3779B97F4A7C15;
-    while (size) {
-        const std::size_t part = std::min(size, key_bytes);
-        hash = (std::rotl(hash, 29) ^ key_of(at, part, at + size).hash()) * 0xD6E8FEB86659FD93;
-        at += part;
-        size -= part;
+    const auto add = [&](const Key& key) {
+        hash = (std::rotl(hash, 29) ^ key.hash()) * 0xD6E8FEB86659FD93;
+    };
+    if (size <= key_bytes) {
+        add(key_of(at, size, at + size));
+        return hash;
     }
-    return hash;
+    Key sixteen;
+    for (const Byte* last = at + size - 16;; at = std::min(at + 16, last)) {
+        std::memcpy(&sixteen, at, 16);
+        add(sixteen);
+        if (at == last) return hash;
+    }
 }
 
 Vocabulary::Vocabulary(std::vector<Token> tokens) : count_(tokens.size()) {
@@ -83,16 +89,14 @@ void Vocabulary::lay_out(const std::vector<Token>& tokens) {
 }
 
 void Vocabulary::index() {
-    const std::size_t slots = std::bit_ceil(std::max<std::size_t>(count_ + count_ / 4, 64));
-    slots_.assign(slots, free_slot);
-    mask_ = slots - 1;
-    shift_ = unsigned(std::countl_zero(slots)) + 1;
-    // Wide enough that no symbol is all ones, as a free slot is.
-    symbol_bits_ = unsigned(std::bit_width(count_));
-    filter_.assign(slots / 8, 0);
-    filter_shift_ = shift_ + 3;
-    keys_.assign(count_, {0, 0});
-    pair_symbols_.assign(65'536, no_symbol);
+    block_ = Block(SymbolTable::bytes_for(count_) + 2 * Block::rounded(0x10000 * sizeof(Symbol)) +
+                   Block::rounded(count_ * sizeof(Key)));
+    slots_ = SymbolTable(count_, block_);
+    pair_symbols_ = block_.take<Symbol>(0x10000);
+    characters_ = block_.take<Symbol>(0x10000);
+    keys_ = block_.take<Key>(count_);
+    std::ranges::fill(pair_symbols_, no_symbol);
+    std::ranges::fill(characters_, no_symbol);
     for (std::size_t symbol = 0; symbol < count_; ++symbol) {
         const std::string_view token = bytes(Symbol(symbol));
         const Byte* at = reinterpret_cast<const Byte*>(token.data());
@@ -103,7 +107,10 @@ void Vocabulary::index() {
         if (token.size() == 2) pair_symbols_[std::size_t(at[0]) << 8 | at[1]] = Symbol(symbol);
         const bool is_short = token.size() <= key_bytes;
         if (is_short) keys_[symbol] = key_of(at, token.size(), end);
-        insert(is_short ? keys_[symbol].hash() : hash_of(at, token.size()), Symbol(symbol));
+        if (!slots_.insert(is_short ? keys_[symbol].hash() : hash_of(at, token.size()),
+                           Symbol(symbol)))
+            refuse("rank " + std::to_string(ranks_[symbol]) + " is one of more than " +
+                   std::to_string(most_met) + " tokens with the same hash: it was made so");
     }
 }
 
@@ -134,6 +141,7 @@ void Vocabulary::find_characters() {
         const Byte* at = reinterpret_cast<const Byte*>(token.data());
         const Byte* behind = at + size;
         if (size < 2) continue;
+        seams_.note(at, size);
         beginning_2.note(two(at[0], at[1]), symbol);
         begins_[two(at[0], at[1])] = true;
         ends_[two(behind[-2], behind[-1])] = true;
@@ -147,7 +155,6 @@ void Vocabulary::find_characters() {
             longer_3.note(code_of(at), symbol);
         }
     }
-    characters_.assign(0x10000, no_symbol);
     for (std::size_t code = 0x80; code < characters_.size(); ++code) {
         const bool is_long = code >= 0x800;
         const Byte a = Byte(is_long ? 0xE0 | code >> 12 : 0xC0 | code >> 6);
@@ -166,26 +173,14 @@ void Vocabulary::find_characters() {
         if (std::min(ending_3.of[code], longer_3.of[code]) > std::max(first, whole))
             characters_[code] = whole;
     }
-}
-
-void Vocabulary::insert(std::uint64_t hash, Symbol symbol) {
-    filter_[hash >> filter_shift_] |= std::uint64_t{1} << (hash >> (filter_shift_ - 6) & 63);
-    const unsigned tag_bit = symbol_bits_ + 1;
-    const std::uint32_t tag = std::uint32_t(hash >> tag_shift) >> tag_bit << tag_bit;
-    std::size_t slot = hash >> shift_, met = 0;
-    for (; slots_[slot] != free_slot; slot = (slot + 1) & mask_) {
-        if (++met > most_met)
-            refuse("rank " + std::to_string(ranks_[symbol]) + " is one of more than " +
-                   std::to_string(most_met) + " tokens with the same hash: it was made so");
-        if (!((slots_[slot] ^ tag) >> tag_bit)) slots_[slot] |= std::uint32_t{1} << symbol_bits_;
-    }
-    slots_[slot] = tag | symbol;
+    seams_.seal();
 }
 
 Symbol Vocabulary::find_long(const Byte* at, std::size_t size) const {
     if (size > longest_) return no_symbol;
     const std::string_view wanted(reinterpret_cast<const char*>(at), size);
-    return find_by(hash_of(at, size), [&](Symbol symbol, bool) { return bytes(symbol) == wanted; });
+    return slots_.find(hash_of(at, size),
+                       [&](Symbol symbol) { return bytes(symbol) == wanted; });
 }
 
 Symbol Vocabulary::symbol_of_rank(Rank rank) const {

@@ -9,20 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "tokens/memory.hpp"
+#include "tokens/seams.hpp"
+#include "tokens/symbol_table.hpp"
 #include "tokens/unicode.hpp"
 
 namespace hotgrid::tokens {
-
-using Rank = std::uint32_t;    // what users see
-using Symbol = std::uint32_t;  // the place in the order of ranks; also merge priority
-
-inline constexpr Symbol no_symbol = 0xFFFFFFFF;
-inline constexpr std::size_t longest_token = 65'535;
-// The merge packs a symbol and a place into 32 bits; see merge.cpp.
-inline constexpr std::size_t most_tokens = (std::size_t{1} << 24) - 512;
-// Of tokens that meet in a table. Chance makes hundreds meet in the largest; only who means to
-// keep us busy makes more.
-inline constexpr std::size_t most_met = 4096;
 
 // Up to 15 bytes in two words, the length in the highest byte: no two strings share a key.
 struct Key {
@@ -107,6 +99,8 @@ public:
         return {byte(a), 1};
     }
 
+    const Seams& seams() const { return seams_; }
+
     Symbol byte(Byte value) const { return byte_symbols_[value]; }
     Symbol pair(Byte first, Byte second) const {
         return pair_symbols_[std::size_t(first) << 8 | second];
@@ -116,7 +110,7 @@ public:
         return size <= key_bytes ? find(key_of(at, size, end)) : find_long(at, size);
     }
     Symbol find(const Key& key) const {
-        return find_by(key.hash(), [&](Symbol symbol, bool) { return keys_[symbol] == key; });
+        return slots_.find(key.hash(), [&](Symbol symbol) { return keys_[symbol] == key; });
     }
 
     // The symbol of the string, if it is a token. If not, mostly no_symbol, but it may be any.
@@ -124,40 +118,27 @@ public:
     Symbol guess(const Byte* at, std::size_t size, const Byte* end) const {
         if (size > key_bytes) return find_long(at, size);
         const Key key = key_of(at, size, end);
-        return find_by(key.hash(), [&](Symbol symbol, bool doubtful) {
-            return !doubtful || keys_[symbol] == key;
-        });
+        return guess(key, key.hash());
+    }
+    Symbol guess(const Key& key, std::uint64_t hash) const {
+        const std::uint32_t found = slots_.nearest(hash);
+        if (found < slots_.doubtful()) return found;
+        if (found >= 2 * slots_.doubtful() && !slots_.goes_on(hash)) [[likely]]
+            return no_symbol;
+        return find(key);
     }
     bool is(Symbol symbol, const Byte* at, std::size_t size, const Byte* end) const {
         return size > key_bytes || keys_[symbol] == key_of(at, size, end);
     }
-    void expect(Symbol symbol) const { __builtin_prefetch(&keys_[symbol]); }
+    // Fetch what `guess` needs, or `is`.
+    void expect(std::uint64_t hash) const { slots_.expect(hash); }
+    void expect_key(Symbol symbol) const { __builtin_prefetch(&keys_[symbol]); }
 
 private:
-    // Slots of four bytes, so that the table stays in the near caches: some bits of the hash
-    // above, then a bit that says whether the search for another token comes by here and must
-    // not end, then the symbol. A filter keeps most of what is no token away from it.
-    template <class Check>
-    Symbol find_by(std::uint64_t hash, const Check& check) const {
-        const std::uint64_t word = filter_[hash >> filter_shift_];
-        if (!(word >> (hash >> (filter_shift_ - 6) & 63) & 1)) return no_symbol;
-        for (std::size_t met = 0; met <= most_met; ++met) {
-            const std::uint32_t here = slots_[((hash >> shift_) + met) & mask_];
-            if (here == free_slot) return no_symbol;
-            if ((here ^ std::uint32_t(hash >> tag_shift)) >> (symbol_bits_ + 1)) continue;
-            const Symbol symbol = here & ((std::uint32_t{1} << symbol_bits_) - 1);
-            if (check(symbol, here >> symbol_bits_ & 1)) return symbol;
-        }
-        return no_symbol;
-    }
-    static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
-    static constexpr unsigned tag_shift = 8;
-
     Symbol find_long(const Byte* at, std::size_t size) const;
     void lay_out(const std::vector<Token>& tokens);
     void index();
     void find_characters();
-    void insert(std::uint64_t hash, Symbol symbol);
 
     std::size_t count_ = 0, longest_ = 0;
     bool dense_ = true;  // ranks are symbols
@@ -165,13 +146,11 @@ private:
     std::vector<std::uint32_t> starts_;
     std::vector<Rank> ranks_;
     std::vector<Symbol> of_rank_;  // empty where ranks are the symbols, or too far apart
-    std::vector<Key> keys_;        // of short tokens; zero for long ones
-    std::vector<std::uint32_t> slots_;
-    std::vector<std::uint64_t> filter_;
-    std::size_t mask_ = 0;
-    unsigned shift_ = 0, filter_shift_ = 0, symbol_bits_ = 0;
-    std::vector<Symbol> pair_symbols_;
-    std::vector<Symbol> characters_;  // by code point, as far as three bytes reach
+    Block block_;  // of what is read at random
+    std::span<Key> keys_;  // of short tokens; zero for long ones
+    SymbolTable slots_;
+    std::span<Symbol> pair_symbols_;
+    std::span<Symbol> characters_;  // by code point, as far as three bytes reach
     // Whether tokens begin or end with two bytes; or end with three, the last two of them the
     // beginning of a character. Where three share a bit, it is set if any of them is.
     std::bitset<0x10000> begins_, ends_, ends_early_;
@@ -180,6 +159,7 @@ private:
         return two(at[0], at[1]) ^ std::size_t(at[2]) * 0x9E;
     }
     Symbol byte_symbols_[256];
+    Seams seams_;
 };
 
 }  // namespace hotgrid::tokens

@@ -12,6 +12,10 @@ CASES = [
     ((4, 2100), 2, torch.int8, torch.float32),
     ((7, 33), 8, torch.bfloat16, torch.bfloat16),
     ((1, 1), 1, torch.bfloat16, torch.float32),
+    # Steps that are all whole.
+    ((3, 4096), 1, torch.float32, torch.float32),
+    ((2, 1536), 3, torch.bfloat16, torch.bfloat16),
+    ((2, 3072), 1, torch.int8, torch.float32),
 ]
 
 wrong = []

@@ -35,23 +35,21 @@ def by_spectra(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool)
     """
     cells, weights = widened(x, kernel)
     space, after = x.shape[1:], rest(kernel, before)
-    weights = weights.flip(tuple(range(len(space))))
     wraps = [periodic and fast_length(n) == n for n in space]
-    margin_before = [0 if each else b for each, b in zip(wraps, before, strict=True)]
-    margin_after = [0 if each else a for each, a in zip(wraps, after, strict=True)]
     if not all(wraps):
+        margin_before = [0 if each else b for each, b in zip(wraps, before, strict=True)]
+        margin_after = [0 if each else a for each, a in zip(wraps, after, strict=True)]
         cells = extended(cells, margin_before, margin_after, periodic)
         cells = _filled(cells, [fast_length(n) for n in cells.shape[1:]])
     lengths = cells.shape[1:]
-    # On a torus the weight of the cell itself comes first, and those before it at the end.
-    first = [a if each else 0 for each, a in zip(wraps, after, strict=True)]
-    weights = _placed(weights, first, lengths)
     dims = tuple(range(-len(space), 0))
-    spectrum = torch.fft.rfftn(cells, dim=dims) * torch.fft.rfftn(weights)
+    weights = torch.fft.rfftn(_placed(weights, lengths, wraps, before))
+    # The conjugate turns the kernel around.
+    spectrum = torch.fft.rfftn(cells, dim=dims) * weights.conj()
     found = torch.fft.irfftn(spectrum, lengths, dims)
     for dim, n in enumerate(space):
-        first = 0 if wraps[dim] else kernel.shape[dim] - 1
-        found = found.narrow(dim + 1, first, n)
+        if lengths[dim] != n:
+            found = found.narrow(dim + 1, 0, n)
     return found.to(x.dtype).contiguous()
 
 
@@ -60,15 +58,14 @@ def _filled(x: Tensor, lengths: Sequence[int]) -> Tensor:
     return F.pad(x, [width for m in reversed(more) for width in (0, m)]) if any(more) else x
 
 
-def _placed(weights: Tensor, first: Sequence[int], lengths: Sequence[int]) -> Tensor:
-    """Zeros of the lengths with the weights in them, the one at `first` in the corner."""
-    places = [
-        (torch.arange(k, device=weights.device) - start) % length
-        for k, start, length in zip(weights.shape, first, lengths, strict=True)
-    ]
-    whole = weights.new_zeros(lengths)
-    whole[torch.meshgrid(*places, indexing="ij")] = weights
-    return whole
+def _placed(
+    weights: Tensor, lengths: Sequence[int], wraps: Sequence[bool], before: Sequence[int]
+) -> Tensor:
+    """Weights among zeros; on a torus that of the cell itself comes first."""
+    more = [length - k for length, k in zip(lengths, weights.shape, strict=True)]
+    wide = F.pad(weights, [width for m in reversed(more) for width in (0, m)])
+    back = {dim: -b for dim, b in enumerate(before) if wraps[dim] and b}
+    return wide.roll(list(back.values()), list(back)) if back else wide
 
 
 FOURIER = Candidate(name="fft", function=by_spectra)
