@@ -13,9 +13,10 @@ import pytest
 import tiktoken
 
 from hotgrid import tokens
-from hotgrid.cli import _tokens_progress
+from hotgrid.cli import _tokens_json, _tokens_progress
 from hotgrid.cli._main import run
 from hotgrid.cli._tokens_input import _PART
+from hotgrid.errors import ArgumentError
 
 from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
 
@@ -135,6 +136,70 @@ def test_tokens_as_text_may_be_cut_anywhere(
     assert capsysbinary.readouterr().out == enc.decode_bytes(right * 3)
 
 
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ("1 2", "'1 2'"),
+        ("[1 2]", "'2]'"),
+        ("[1, 2", "an end"),
+        ("[1,, 2]", "', 2"),
+        ("[, 1]", "', 1"),
+        ("[1,]", "']'"),
+        ("[1], [2]", "', [2]'"),
+        ("[1, null]", "'null'"),
+        ("[true]", "'true'"),
+        ("[1.5]", "'1.5'"),
+        ('{"a": [1]}', "'{"),
+        ("x" * 100, "'xxxx"),
+    ],
+)
+@pytest.mark.parametrize("part", [1, 3, _PART])
+def test_json_that_is_no_array_of_tokens(
+    data: str, shown: str, part: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_tokens_json, "_PART", part)
+    with pytest.raises(ArgumentError, match="arrays of whole numbers") as refusal:
+        list(_tokens_json.read_json(io.BytesIO(data.encode()), "a.json"))
+    if part == _PART:
+        assert f"`a.json` has {shown}" in str(refusal.value)
+
+
+@pytest.mark.parametrize("part", [1, 2, 5, _PART])
+def test_json_may_be_cut_anywhere(part: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_tokens_json, "_PART", part)
+    data = b" [1, 22,333 ]\n[]\n\n[4444]\r\n[ ] [55\n,6]  "
+    found = list(_tokens_json.read_json(io.BytesIO(data), "a.json"))
+    assert [token for tokens in found for token in tokens] == [1, 22, 333, 4444, 55, 6]
+    assert list(_tokens_json.read_json(io.BytesIO(b""), "a.json")) == [[]]
+
+
+def test_a_file_may_begin_like_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["tokens", "count", "--", "-x.txt"]) == 1
+    missing = "hotgrid: `-x.txt` cannot be read (No such file or directory)\n"
+    assert capsys.readouterr().err == missing
+    (tmp_path / "-x.txt").write_text("x")
+    assert run(["tokens", "count", "--", "-x.txt"]) == 0
+    assert run(["tokens", "count", "--out", "x"]) == 2
+    assert "Unknown option: --out. `--help` lists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["decode", "encode"])
+def test_a_closed_standard_input_is_said(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert hotgrid(command) == 1
+    assert capsys.readouterr().err == "hotgrid: standard input is closed; name a file\n"
+
+
+def test_the_name_of_an_encoding_is_a_pattern(capsys: pytest.CaptureFixture[str]):
+    tokens.save_tiktoken(tokens.get_encoding("o200k_base"), "mine.tiktoken")
+    use = ["--vocab", "mine.tiktoken", "--pattern", "o200k_harmony"]
+    assert run(["tokens", "encode", "--text", TEXT, *use]) == 0
+    right = expected(TEXT, "o200k_base")
+    assert list(map(int, capsys.readouterr().out.split())) == right
+
+
 def test_without_a_choice_it_is_the_encoding_that_comes_with_hotgrid(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -215,6 +280,26 @@ def test_a_file_may_be_called_anything(tmp_path: Path, capsys: pytest.CaptureFix
     assert names == ["d/-", "d/[bold]x", "d/\ufffd.txt", "total"]
 
 
+def test_nothing_in_the_name_of_a_file_steers_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    name = "\x1b]0;owned\x07\n\u202e.txt"
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / name).write_text("x")
+    (tmp_path / "d" / f"wrong{name}").write_bytes(b"\xff")
+    assert hotgrid("count", "d") == 0
+    shown = "\u241b]0;owned\u2407\u240a\ufffd.txt"
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].endswith(f" d/{shown}")
+    assert err.startswith(f"hotgrid: left out: `d/wrong{shown}` is not UTF-8")
+    assert hotgrid("count", f"d/{name}", f"d/no{name}", "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["files"][0]["file"] == f"d/{name}"
+    assert err.startswith(f"hotgrid: `d/no{shown}` cannot be read")
+    assert hotgrid("encode", f"d/{name}", "--out", f"d/{name}") == 1
+    assert f"`d/{shown}` is already there" in capsys.readouterr().err
+
+
 def test_what_was_named_and_cannot_be_counted_is_exit_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -255,6 +340,9 @@ def test_what_was_named_and_cannot_be_counted_is_exit_1(
         (["decode", "floats.npy"], "holds an array of float64 with 1 dimensions"),
         (["decode", "short.npy"], "`short.npy` ends 4 bytes early"),
         (["decode", "*.npy"], "takes one text, got 2"),
+        (["decode", "deep.json"], "`deep.json` has '[2]' where a token or the end of an array"),
+        (["decode", "deep.json", "--format", "text", "--out", "no/b"], "there is no folder"),
+        (["encode", "-x.txt"], "`-x.txt` cannot be read or written (No such file"),
     ],
 )
 def test_a_wrong_input_is_one_message_and_exit_1(
@@ -265,6 +353,7 @@ def test_a_wrong_input_is_one_message_and_exit_1(
     (tmp_path / "huge").write_text("[1, 9999999999]")
     (tmp_path / "words").write_text("1 two 3")
     (tmp_path / "odd.u32").write_bytes(bytes(7))
+    (tmp_path / "deep.json").write_text("[1, [2]]")
     (tmp_path / "empty").mkdir()
     np.save(tmp_path / "floats.npy", np.zeros(3))
     np.save(tmp_path / "short.npy", np.zeros(3, np.uint32))
@@ -305,6 +394,10 @@ def test_a_wrong_vocabulary_is_a_message_and_exit_1(
     [
         (["count", "--jsn"], "Unknown option: --jsn. Did you mean --json?"),
         (["encode", "a", "--zzz=1"], "Unknown option: --zzz. `--help` lists"),
+        (
+            ["count", "--", "-x.txt", "--zzz"],
+            "`--help` lists the options; there is no file of that name",
+        ),
         (["encode", "--format", "csv"], "csv"),
         (["cuont"], 'Did you mean "count"?'),
     ],

@@ -93,7 +93,7 @@ def test_a_page_is_whole_escaped_and_asks_for_nothing(
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", page)
     body = page.split("<pre>")[1].split("</pre>")[0]
     shown = html.unescape(re.sub(r"<[^>]*>", "", body))
-    assert shown.replace("\u23ce", "") == _tokens_inspect._visible(HOSTILE) + "\nend 👍"
+    assert shown.replace("\u23ce", "") == _tokens_inspect.visible(HOSTILE) + "\nend 👍"
     numbers = re.findall(r'title="([\d ]+)"', body)
     enc = tokens.get_encoding("cl100k_base")
     assert [int(n) for each in numbers for n in each.split()] == enc.encode_ordinary(
@@ -102,6 +102,19 @@ def test_a_page_is_whole_escaped_and_asks_for_nothing(
     assert inspect(name, "--html", "page.html") == 1
     assert "`page.html` is already there" in capsys.readouterr().err
     assert inspect(name, "--html", "page.html", "--force") == 0
+
+
+def test_nothing_in_a_path_steers_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    folder = tmp_path / "\x1b[31m"
+    (tmp_path / "vocabularies").rename(folder)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+    assert run(["tokens", "vocabs"]) == 0
+    assert inspect("--text", "a", "--html", "\x1b[31m.html") == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out.count("\u241b[31m") == 2
 
 
 def test_inspect_takes_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -47,13 +47,23 @@ def test_what_was_trained_can_be_used(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_tiktoken_file_says_how_to_use_it(capsys: pytest.CaptureFixture[str]):
     pattern = r"\w+|\W+"
     assert train("corpus/a.txt", "--out", "m.tiktoken", "--pattern", pattern) == 0
-    assert capsys.readouterr().out.splitlines()[1] == (
-        rf"Use it with `--vocab m.tiktoken --pattern '{pattern}'`."
-    )
+    told = capsys.readouterr().out.splitlines()
+    count = len(tokens.load_tiktoken("m.tiktoken")._mergeable_ranks)
+    assert told[0].startswith(f"Wrote m.tiktoken with {count} tokens")
+    assert told[1].startswith("A .tiktoken file has no place for special tokens: without ")
+    assert f"<|endoftext|> ({count})" in told[1]
+    assert told[2] == (rf"Use it with `--vocab m.tiktoken --pattern '{pattern}'`.")
     count = ["tokens", "count", "corpus/a.txt", "--vocab", "m.tiktoken", "--pattern", pattern]
     assert run(count) == 0
     right = tokens.train(WORDS, 280, pattern=pattern).count(WORDS)
     assert capsys.readouterr().out.splitlines()[1].split()[2] == f"{right:,}"
+
+
+def test_a_tiktoken_file_counts_its_own_tokens(capsys: pytest.CaptureFixture[str]):
+    assert train("corpus/a.txt", "--out", "m.tiktoken", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["tokens"] == len(Path("m.tiktoken").read_bytes().splitlines())
+    assert facts["special_tokens"] == {"<|endoftext|>": facts["tokens"]}
 
 
 def test_options_reach_the_trainer(capsys: pytest.CaptureFixture[str]):
@@ -153,7 +163,10 @@ def test_bench_gives_no_figure_to_other_tokens(
     monkeypatch.setattr(_tokens_bench, "measured", answer)
     capsys.readouterr()
     assert bench("corpus/a.txt") == 0
-    lines = capsys.readouterr().out.splitlines()
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert err.startswith("hotgrid: measuring hotgrid, list, 1 thread\n")
+    assert "hotgrid: measuring tiktoken, flat, 1 thread\n" in err
     for line in lines:
         if line.startswith(("gigatoken", "quicktok")):
             assert line.endswith("other tokens than tiktoken")

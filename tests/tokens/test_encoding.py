@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import tiktoken
+from hypothesis import given, strategies as st
 
 from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.tokens import (
@@ -17,6 +18,7 @@ from hotgrid.tokens import (
     list_encoding_names,
 )
 from hotgrid.tokens._models import MODELS, PREFIXES
+from hotgrid.tokens._pattern_names import PATTERNS
 
 from .test_equality import both
 
@@ -35,6 +37,19 @@ CALLS = {
     "disallowed is any string": lambda e: e.encode("hello", disallowed_special={"ell"}),
     "disallowed is the empty string": lambda e: e.encode("hello", disallowed_special={""}),
     "disallowed wins": lambda e: e.encode(END, allowed_special="all", disallowed_special={END}),
+    "disallowed is None": lambda e: e.encode(END, disallowed_special=None),
+    "disallowed is no str": lambda e: e.encode(END, disallowed_special=""),
+    "disallowed is a str not there": lambda e: e.encode("hello", disallowed_special="x"),
+    "disallowed is a number": lambda e: e.encode("hello", disallowed_special=5),
+    "disallowed is a surrogate": lambda e: e.encode("hello", disallowed_special={"\ud800"}),
+    "disallowed surrogate": lambda e: e.encode("a\ud800", disallowed_special={"\ud800"}),
+    "disallowed behind surrogate": lambda e: e.encode(
+        "\ud801hello", disallowed_special={"\ud800", "ell"}
+    ),
+    "numpy disallowed None": lambda e: e.encode_to_numpy(END, disallowed_special=None).tolist(),
+    "unstable disallowed None": lambda e: e.encode_with_unstable(END, disallowed_special=None)[
+        0
+    ],
     "numpy surrogate": lambda e: e.encode_to_numpy("\ud800"),
     "numpy None": lambda e: e.encode_to_numpy(None),
     "numpy is read-only": lambda e: e.encode_to_numpy("hi").flags.writeable,
@@ -52,6 +67,12 @@ CALLS = {
     "batch of a generator": lambda e: e.encode_batch(text for text in ("a", "b")),
     "batch of None": lambda e: e.encode_batch([None]),
     "batch without threads": lambda e: e.encode_batch(["a"], num_threads=0),
+    "batch of any threads": lambda e: e.encode_batch(["a", "b"], num_threads=None),
+    "ordinary of any threads": lambda e: e.encode_ordinary_batch(["a"], num_threads=None),
+    "batch of endless threads": lambda e: e.encode_batch(["a"], num_threads=10**30),
+    "batch disallowed surrogate": lambda e: e.encode_batch(
+        ["a", "\ud800"], disallowed_special={"\ud800"}
+    ),
     "batch of bytes": lambda e: e.encode_ordinary_batch([b"a"]),
     "batch of surrogates": lambda e: e.encode_batch(["a", "\ud800", "\ud83d\udc4d"]),
     "batch of nothing": lambda e: e.encode_batch([]),
@@ -106,6 +127,16 @@ CALLS = {
     "decode batch of a hole": lambda e: e.decode_batch([[100256]]),
     "decode bytes batch": lambda e: e.decode_bytes_batch(((1,), (2, 3))),
     "decode batch without threads": lambda e: e.decode_batch([[1]], num_threads=0),
+    "decode batch of any threads": lambda e: e.decode_batch([[1]], num_threads=None),
+    "bytes batch of any threads": lambda e: e.decode_bytes_batch([[1]], num_threads=None),
+    "offsets of a generator": lambda e: e.decode_with_offsets(token for token in (1, 2)),
+    "offsets of a set": lambda e: e.decode_with_offsets({5}),
+    "offsets of a dict": lambda e: e.decode_with_offsets({5: 6}),
+    "offsets of an empty str": lambda e: e.decode_with_offsets(""),
+    "offsets of a str": lambda e: e.decode_with_offsets("a"),
+    "offsets of None": lambda e: e.decode_with_offsets(None),
+    "bytes that are a str": lambda e: e._encode_bytes("str"),
+    "native surrogate": lambda e: e._encode_only_native_bpe("a\ud800"),
     "is special": lambda e: (e.is_special_token(100257), e.is_special_token(1)),
     "is special str": lambda e: e.is_special_token("a"),
 }
@@ -170,6 +201,14 @@ def test_of_several_special_tokens_at_one_place_the_longest_counts():
         ({"mergeable_ranks": {b"a": 0, b"": 1}}, HotgridError, "token 1 is empty"),
         ({"mergeable_ranks": {b"a": -1}}, OverflowError, "range"),
         ({"mergeable_ranks": {b"a": 2**32 - 1}}, HotgridError, "4294967295"),
+        ({"mergeable_ranks": {b"a": 2**32}}, OverflowError, "b'a' must be in the range"),
+        ({"mergeable_ranks": {b"a": 0, b"b": 1.0}}, TypeError, "b'b' must be an int, got 1.0"),
+        ({"special_tokens": {"<s>": -1}}, OverflowError, "'<s>' must be in the range"),
+        ({"special_tokens": {"<s>": 2**32}}, OverflowError, "'<s>' must be in the range"),
+        ({"special_tokens": {"<s>": 2**32 - 1}}, ArgumentError, "got 4294967295"),
+        ({"special_tokens": {"<s>": 1.5}}, TypeError, "'<s>' must be an int, got 1.5"),
+        ({"pat_str": b"."}, TypeError, r"expression as str.* got b'\.'"),
+        ({"pat_str": None}, TypeError, "expression as str.* got None"),
         ({"pat_str": "("}, ValueError, "is not a pattern"),
         ({"explicit_n_vocab": 3}, AssertionError, "256 tokens"),
     ],
@@ -249,6 +288,45 @@ def test_offsets():
         encoding.encode_with_offsets("a", unit="word")
 
 
+surrogates = st.text(alphabet="ab \ud83d\ude00\ud800\udfffé👍", max_size=12)
+
+
+@given(text=surrogates, pat_str=st.sampled_from(["cl100k", r"\w+|\W+"]))
+def test_offsets_are_those_of_the_text_that_was_given(text: str, pat_str: str):
+    encoding = Encoding("x", pat_str=pat_str, mergeable_ranks=BYTES, special_tokens={})
+    tokens, places = encoding.encode_with_offsets(text)
+    assert tokens == encoding.encode(text)
+    # Every token is a byte, so every character begins one, and pairs are one character.
+    expected = [
+        at
+        for at, each in enumerate(text)
+        if not ("\udc00" <= each <= "\udfff" and "\ud800" <= text[at - 1 : at] <= "\udbff")
+    ]
+    assert sorted(set(places)) == expected
+    assert encoding.encode_with_offsets("a\ud83d\ude00b")[1] == [0, 1, 1, 1, 1, 3]
+
+
+@pytest.mark.parametrize("pat_str", ["cl100k", r"\w+|\W"])
+def test_pieces_of_a_text_with_surrogates(pat_str: str):
+    encoding = Encoding("x", pat_str=pat_str, mergeable_ranks=BYTES, special_tokens={})
+    assert encoding.split("ab\ud800") == ["ab", "\ufffd"]
+    assert encoding.split("ab\ud83d\ude00") == ["ab", "\U0001f600"]
+    with pytest.raises(TypeError, match=r"str|bytes"):
+        encoding.split(b"ab")
+
+
+@pytest.mark.parametrize("name", [*PATTERNS, *list_encoding_names()])
+def test_a_pattern_may_be_given_by_its_name_or_an_encoding(name: str):
+    encoding = Encoding("x", pat_str=name, mergeable_ranks=BYTES, special_tokens={})
+    assert encoding.encode("hi!") == list(b"hi!")
+    if name in PATTERNS:
+        assert encoding._pat_str == PATTERNS[name]
+    else:
+        assert encoding._pat_str == get_encoding(name)._pat_str
+    copy = pickle.loads(pickle.dumps(encoding))
+    assert copy._pat_str == encoding._pat_str
+
+
 def test_counting_up_to_a_limit():
     encoding, _ = both("cl100k_base")
     text = "one two three " * 1000
@@ -258,8 +336,18 @@ def test_counting_up_to_a_limit():
     assert encoding.count_till_limit(text, count - 1) is None
     assert encoding.count_till_limit("", 0) == 0
     assert encoding.count("\ud800") == 1
+    assert encoding.count_till_limit(text, 10**30) == count
+    assert encoding.count_till_limit("a", np.int64(1)) == 1
     with pytest.raises(ArgumentError, match="must not be negative"):
         encoding.count_till_limit("a", -1)
+    with pytest.raises(TypeError, match=r"`limit` must be a whole number, got 1\.5"):
+        encoding.count_till_limit("a", 1.5)
+
+
+def test_counting_refuses_what_encoding_refuses():
+    encoding, _ = both("cl100k_base")
+    with pytest.raises(ArgumentError, match="special token"):
+        encoding.count(f"\ud800{END}")
 
 
 def test_numpy_comes_only_with_an_array():

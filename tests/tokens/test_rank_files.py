@@ -38,13 +38,32 @@ def test_any_vocabulary_comes_back(ranks: dict[bytes, int], tmp_path_factory):
         (b"aGk= 0\naQ== -1", "line 2: the rank is not a number"),
         (b"aGk= 0\naQ== 0", "two tokens have the rank 0"),
         (b"aGk= 0\naGk= 1", "ranks 0 and 1 are the same token"),
+        (b"", "no token is there"),
+        (b"\n\n", "no token is there"),
     ],
 )
 def test_files_that_are_none(data: bytes, words: str, tmp_path: Path):
     path = tmp_path / "bad.tiktoken"
     path.write_bytes(data)
-    with pytest.raises(ArgumentError, match=words):
+    with pytest.raises(ArgumentError, match=rf"bad\.tiktoken` cannot be read: .*{words}"):
         load_tiktoken(path)
+
+
+@pytest.mark.parametrize("pattern", ["cl100k", "cl100k_base"])
+def test_a_pattern_by_its_name(pattern: str, tmp_path: Path):
+    encoding, _ = both("cl100k_base")
+    save_tiktoken(encoding, tmp_path / "mine.tiktoken")
+    loaded = load_tiktoken(tmp_path / "mine.tiktoken", pat_str=pattern)
+    assert loaded.encode("hello world") == encoding.encode("hello world")
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(-1, OverflowError), (2**32 - 1, ArgumentError), (1.5, TypeError)]
+)
+def test_special_tokens_that_are_none(number: float, error: type, tmp_path: Path):
+    (tmp_path / "mine.tiktoken").write_bytes(b"aGk= 0")
+    with pytest.raises(error, match="`special_tokens`: the number of '<s>' must be"):
+        load_tiktoken(tmp_path / "mine.tiktoken", special_tokens={"<s>": number})
 
 
 def test_places_that_are_none(tmp_path: Path):

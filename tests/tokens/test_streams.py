@@ -77,6 +77,12 @@ def test_a_special_token_in_two_parts_is_refused_like_any():
         joined(encoding.encode_stream(["some words here <|endof", "text|> and more words"]))
 
 
+def test_surrogates_that_must_not_occur_are_no_obstacle():
+    encoding, _ = both("cl100k_base")
+    parts = encoding.encode_stream(["some ", "words"], disallowed_special={"\ud800"})
+    assert joined(parts) == encoding.encode("some words")
+
+
 def test_what_cannot_be_streamed():
     encoding, _ = both("cl100k_base")
     with pytest.raises(TypeError, match="write \\[text\\]"):
@@ -105,5 +111,5 @@ def test_decoding_by_other_rules():
     ]
     with pytest.raises(UnicodeDecodeError):
         list(encoding.decode_stream(half, errors="strict"))
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="Invalid token for decoding: 100256"):
         list(encoding.decode_stream([100256]))

@@ -156,6 +156,20 @@ def test_no_token_is_longer_or_rarer_than_asked():
     assert learnt(train("aaaa", 300, max_token_length=1))[256:] == []
 
 
+def test_limits_may_be_as_high_as_you_like():
+    endless = dict.fromkeys(("max_token_length", "max_words", "threads"), 10**30)
+    assert learnt(train(TEXT, 400, **endless)) == learnt(train(TEXT, 400))
+    assert len(learnt(train(TEXT, 400, min_frequency=10**30))) == 256
+
+
+def test_the_name_of_an_encoding_is_its_pattern():
+    made = train(TEXT, 400, pattern="cl100k_base")
+    assert learnt(made) == learnt(train(TEXT, 400, pattern="cl100k"))
+    assert made.decode(made.encode(TEXT)) == TEXT
+    with pytest.raises(TypeError, match="expression as str"):
+        train(TEXT, 400, pattern=b".")
+
+
 def test_the_rarest_words_go_when_there_are_too_many():
     text = "often often often rare seldom"
     made = train(text, 300, pattern=r"\w+", special_tokens=())

@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError
 
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, only, sources, token_arrays
-from ._tokens_output import Format, output, read_tokens, refuse_existing, write_tokens
+from ._tokens_output import Format, output, read_tokens, refuse_existing, visible, write_tokens
 from ._tokens_progress import Progress
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ def decode(
     Args:
         file: A file that encode has written; standard input if there is none, or for `-`.
         choice: Which encoding.
-        format: text and json are whole numbers between blanks, commas or brackets; npy and
-            u32 are binary. By default as the suffix of the file says, else text.
+        format: text is whole numbers between blanks, commas or brackets, json is arrays of
+            whole numbers, npy and u32 are binary. By default as the suffix of the file says,
+            else text.
         out: Write into this file, in one move at the end.
         force: Replace the file if it exists.
     """
@@ -88,11 +89,11 @@ def decode(
     encoding = choice.load()
     to_terminal = out is None and sys.stdout.isatty()
     with (
-        source.open() as tokens,
+        source.open("tokens") as tokens,
         Progress("decoding", 0, shown=not to_terminal) as bar,
         output(out) as sink,
     ):
-        parts = _decoded(encoding, read_tokens(tokens, source.name, form), bar)
+        parts = _decoded(encoding, read_tokens(tokens, visible(source.name), form), bar)
         _write_text(parts, sink, replace=to_terminal)
 
 

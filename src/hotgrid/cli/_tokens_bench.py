@@ -16,7 +16,7 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_output import print_table
+from ._tokens_output import print_table, visible
 from ._tokens_rivals import CONTESTANTS, Job, Subject, measured
 from ._whole_number import WholeNumber
 
@@ -49,7 +49,9 @@ def bench(
     """Measure how fast your text is encoded, here and by others.
 
     The first pass of a new process (cold) and the best of later ones over the same text
-    (warm), for Python lists and for arrays, with one thread and with all.
+    (warm), for Python lists and for arrays, with one thread and with all. Each library has
+    its own process for each, so even a short text takes a while; standard error says what
+    is measured.
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
@@ -91,7 +93,7 @@ def bench(
         console.out(dumps(answer, indent=2, ensure_ascii=False), highlight=False)
     else:
         _print_table(console, rows)
-        said = f"{encoding.name}, {len(texts):,} texts, {size:,} bytes. "
+        said = f"{visible(encoding.name)}, {len(texts):,} texts, {size:,} bytes. "
         said += (
             f"Every figure: token for token what {judge} gives."
             if judge
@@ -148,7 +150,7 @@ def _rows(subject: Subject, corpus: str, counts: list[int]) -> list[dict[str, An
     rows: list[dict[str, Any]] = []
     for name, (package, *_) in CONTESTANTS.items():
         for form, threads in itertools.product(("list", "flat"), counts):
-            _tell(f"measuring {name}, {form}, {threads} threads")
+            _tell(f"measuring {name}, {form}, {threads} thread{'s' if threads > 1 else ''}")
             job = Job(name, subject, corpus, form, threads, passes=_PASSES, seconds=_SECONDS)
             found = measured(job)
             row = {"contestant": name, "output": form, "threads": threads, "note": "", **found}
@@ -192,9 +194,13 @@ def _add_speed(row: dict[str, Any], rows: list[dict[str, Any]], size: int) -> No
 
 
 def _tell(what: str) -> None:
-    """What is measured just now, on one line of the terminal."""
-    if sys.stderr is not None and sys.stderr.isatty():
+    """What is measured just now: on one line of a terminal, elsewhere a line each."""
+    if sys.stderr is None:
+        return
+    if sys.stderr.isatty():
         print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)  # noqa: T201
+    elif what:
+        print(f"hotgrid: {what}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _print_table(console: Terminal, rows: list[dict[str, Any]]) -> None:

@@ -72,9 +72,9 @@ def _name(path: Path) -> str:
 
 def patterns() -> MappingProxyType[str, str]:
     """The patterns that have a name."""
-    from hotgrid.tokens._train import _PATTERNS
+    from hotgrid.tokens._pattern_names import PATTERNS
 
-    return _PATTERNS
+    return PATTERNS
 
 
 def pattern_of(name_or_regex: str) -> str:
@@ -85,9 +85,11 @@ def pattern_of(name_or_regex: str) -> str:
     """
     import difflib
 
+    from hotgrid.tokens._pattern_names import pattern_named
+
     known = patterns()
-    if name_or_regex in known:
-        return known[name_or_regex]
+    if (regex := pattern_named(name_or_regex)) != name_or_regex:
+        return regex
     if name_or_regex.replace("_", "").replace("-", "").isalnum():
         near = difflib.get_close_matches(name_or_regex, known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""

@@ -14,7 +14,7 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, Source, sources, token_arrays
-from ._tokens_output import print_table
+from ._tokens_output import print_table, visible
 from ._tokens_progress import Progress
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def count(
                 problems.append((source, str(problem)))
             except OSError as problem:
                 why = problem.strerror or str(problem)
-                problems.append((source, f"`{source.name}` cannot be read ({why})"))
+                problems.append((source, f"`{visible(source.name)}` cannot be read ({why})"))
     total = Count(
         "total",
         sum(each.bytes for each in counts),
@@ -119,7 +119,7 @@ def _print_table(
     table = Table(box=None, pad_edge=False)
     for heading in ("bytes", "characters", "tokens", "bytes/token"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column(Text(f"file ({encoding.name})"), overflow="fold")
+    table.add_column(Text(f"file ({visible(encoding.name)})"), overflow="fold")
     for each in counts:
         table.add_row(*_cells(each))
     if len(counts) > 1:
@@ -130,8 +130,8 @@ def _print_table(
 def _cells(each: Count) -> tuple[str | Text, ...]:
     share = "-" if each.bytes_per_token is None else f"{each.bytes_per_token:.2f}"
     numbers = (each.bytes, each.characters, each.tokens)
-    # A file may be called anything, also what rich takes for a style.
-    return (*(f"{number:,}" for number in numbers), share, Text(each.name))
+    # A file may be called anything, also what rich or a terminal takes for a style.
+    return (*(f"{number:,}" for number in numbers), share, Text(visible(each.name)))
 
 
 def _say(problems: Iterable[tuple[Source, str]]) -> None:

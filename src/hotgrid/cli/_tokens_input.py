@@ -4,6 +4,7 @@ import codecs
 import difflib
 import glob
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from cyclopts import CycloptsError, Parameter
 from hotgrid.errors import ArgumentError
 
 from ._tokens_choice import has_lexer
+from ._tokens_output import visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +37,8 @@ _OPTIONS = (
     *("--out", "--force", "--json", "--html", "--megabytes", "--vocab-size", "--special"),
     *("--min-frequency", "--max-token-length", "--help"),
 )
+# Behind `--` the parser gives options and files alike: `-x.txt` can only be a file.
+_OPTION = re.compile("--?[A-Za-z][A-Za-z-]*")
 
 
 @dataclass
@@ -110,8 +114,8 @@ class Source:
 
     def _refuse(self, at: int, byte: int) -> NoReturn:
         raise ArgumentError(
-            f"`{self.name}` is not UTF-8: byte {at:,} is 0x{byte:02x}; convert it, or read "
-            "what is wrong as U+FFFD with `--errors replace`"
+            f"`{visible(self.name)}` is not UTF-8: byte {at:,} is 0x{byte:02x}; convert it, "
+            "or read what is wrong as U+FFFD with `--errors replace`"
         )
 
     def whole(self, errors: Errors = "strict", bar: "Progress | None" = None) -> str:
@@ -119,16 +123,16 @@ class Source:
         return "".join(self.parts(errors, bar))
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The bytes."""
+    def open(self, what: str = "a text") -> Iterator[BinaryIO]:
+        """The bytes; `what` is asked for on a terminal."""
         if self.path is not None:
             with self.path.open("rb") as file:
                 yield file
             return
         if sys.stdin is None:
-            raise ArgumentError("standard input is closed; name a file or give `--text`")
+            raise ArgumentError("standard input is closed; name a file")
         if sys.stdin.isatty():
-            print("Type a text; Ctrl-D ends it.", file=sys.stderr)  # noqa: T201
+            print(f"Type {what}; Ctrl-D ends it.", file=sys.stderr)  # noqa: T201
         yield sys.stdin.buffer
 
 
@@ -181,17 +185,22 @@ def _found(file: str) -> list[Source]:
             if each.is_file() and not any(map(_hidden, each.relative_to(path).parts))
         )
         if not found:
-            raise ArgumentError(f"the folder `{file}` has no files")
+            raise ArgumentError(f"the folder `{visible(file)}` has no files")
         return [Source(_shown(str(each)), each, named=False) for each in found]
     if not path.exists() and glob.has_magic(file):
         matches = sorted(filter(os.path.isfile, glob.glob(file, recursive=True)))  # noqa: PTH207  `**` and absolute ones
         if not matches:
-            raise ArgumentError(f"no file matches `{file}`")
+            raise ArgumentError(f"no file matches `{visible(file)}`")
         return [Source(_shown(each), Path(each), named=False) for each in matches]
-    if file.startswith("-") and not path.exists():
-        name = file.partition("=")[0]
-        near = difflib.get_close_matches(name, _OPTIONS, 1)
-        way_out = f"Did you mean {near[0]}?" if near else "`--help` lists the options."
+    name = file.partition("=")[0]
+    if _OPTION.fullmatch(name) and not path.exists():
+        # One that is right elsewhere, or stands behind `--`, is like nothing but itself.
+        near = [] if name in _OPTIONS else difflib.get_close_matches(name, _OPTIONS, 1)
+        way_out = (
+            f"Did you mean {near[0]}?"
+            if near
+            else "`--help` lists the options; there is no file of that name."
+        )
         raise CycloptsError(msg=f"Unknown option: {name}. {way_out}")
     return [Source(_shown(file), path)]
 

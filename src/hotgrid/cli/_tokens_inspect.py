@@ -13,7 +13,7 @@ from rich.text import Text
 from ._terminal import Terminal
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, only, special_rules
-from ._tokens_output import output, refuse_existing
+from ._tokens_output import output, refuse_existing, visible
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
@@ -23,13 +23,6 @@ _DEFAULT = Choice()
 _STYLES = tuple(
     f"black on {ground}" for ground in ("yellow", "green", "cyan", "magenta", "white", "red")
 )
-_CONTROLS = {
-    **{code: chr(0x2400 + code) for code in range(32)},
-    0x7F: "\u2421",
-    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
-    # Marks that turn the direction of what follows would mix up the tokens.
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
-}
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -109,7 +102,7 @@ def inspect(
     if html is not None:
         with output(html) as page:
             page.write(_page(source.name, encoding, found, source.bytes).encode())
-        console.print(f"Wrote {html}.", markup=False, soft_wrap=True)
+        console.print(f"Wrote {visible(html)}.", markup=False, soft_wrap=True)
     elif json:
         rows = [
             {"tokens": list(span.tokens), "text": span.text, "start": span.start}
@@ -150,12 +143,7 @@ def _count(spans: Sequence[Span]) -> int:
 def _facts(encoding: "Encoding", spans: Sequence[Span], size: int) -> str:
     count = _count(spans)
     share = f", {size / count:.2f} bytes a token" if count else ""
-    return f"{encoding.name}: {count:,} tokens for {size:,} bytes{share}"
-
-
-def _visible(text: str) -> str:
-    """A text in which nothing steers a terminal or a browser."""
-    return text.translate(_CONTROLS)
+    return f"{visible(encoding.name)}: {count:,} tokens for {size:,} bytes{share}"
 
 
 def _colour(console: Terminal, spans: Sequence[Span]) -> None:
@@ -166,10 +154,10 @@ def _colour(console: Terminal, spans: Sequence[Span]) -> None:
         numbers.append("+".join(map(str, span.tokens)), style).append(" ")
         rows = span.text.split("\n")
         for row in rows[:-1]:
-            line.append(_visible(f"{row}\n"), style)
+            line.append(visible(f"{row}\n"), style)
             console.print(line, soft_wrap=True)
             line = Text()
-        line.append(_visible(rows[-1]), style)
+        line.append(visible(rows[-1]), style)
         if len(rows) > 1:
             console.print(numbers, soft_wrap=True)
             numbers = Text()
@@ -182,10 +170,10 @@ def _page(name: str, encoding: "Encoding", spans: Sequence[Span], size: int) -> 
     shown: list[str] = []
     for place, span in enumerate(spans):
         numbers = " ".join(map(str, span.tokens))
-        rows = (markup.escape(_visible(row)) for row in span.text.split("\n"))
+        rows = (markup.escape(visible(row)) for row in span.text.split("\n"))
         text = "<i>\u23ce</i>\n".join(rows)
         shown.append(f'<span class="t{place % len(_STYLES)}" title="{numbers}">{text}</span>')
     facts = markup.escape(_facts(encoding, spans, size))
     return _PAGE.format(
-        title=markup.escape(f"Tokens of {_visible(name)}"), facts=facts, spans="".join(shown)
+        title=markup.escape(f"Tokens of {visible(name)}"), facts=facts, spans="".join(shown)
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from hotgrid.errors import ArgumentError
 
 from ._terminal import Terminal
+from ._tokens_json import read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "npy", "u32"]
 _PART = 1 << 20
+_CONTROLS = {
+    **{code: chr(0x2400 + code) for code in range(32)},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+    # Marks that turn the direction of what follows would mix up what stands around.
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
+}
+
+
+def visible(text: object) -> str:
+    """A text, or the name of a file, in which nothing steers a terminal or a browser."""
+    return str(text).translate(_CONTROLS)
 
 
 def refuse_existing(path: Path | None, *, force: bool) -> None:
@@ -33,11 +46,13 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     if path.exists() and not path.is_file():
-        raise ArgumentError(f"`{path}` is no file that can be replaced; name another")
+        raise ArgumentError(f"`{visible(path)}` is no file that can be replaced; name another")
     if path.exists() and not force:
-        raise ArgumentError(f"`{path}` is already there; `--force` replaces it")
+        raise ArgumentError(f"`{visible(path)}` is already there; `--force` replaces it")
     if not path.parent.is_dir():
-        raise ArgumentError(f"there is no folder `{path.parent}` for `{path.name}`")
+        raise ArgumentError(
+            f"there is no folder `{visible(path.parent)}` for `{visible(path.name)}`"
+        )
 
 
 def print_table(console: Terminal, table: "Table") -> None:
@@ -123,6 +138,8 @@ def read_tokens(source: BinaryIO, name: str, form: Format) -> "Iterator[list[int
         yield from _read_npy(source, name)
     elif form == "u32":
         yield from _read_raw(source, name)
+    elif form == "json":
+        yield from read_json(source, name)
     else:
         yield from _read_words(source, name)
 

@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import pattern_of
 from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_output import refuse_existing
+from ._tokens_output import refuse_existing, visible
 from ._whole_number import WholeNumber, read_whole_number
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def train(
 
     if out.suffix not in _SUFFIXES:
         raise ArgumentError(
-            f"`--out {out}` must end in .json (a tokenizer.json, which holds everything) or "
-            ".tiktoken (the tokens only)"
+            f"`--out {visible(out)}` must end in .json (a tokenizer.json, which holds "
+            "everything) or .tiktoken (the tokens only)"
         )
     refuse_existing(out, force=force)
     regex = pattern_of(pattern)
@@ -79,7 +79,7 @@ def _texts(found: Sequence[Source], errors: Errors) -> Iterator[str | Path]:
     for source in found:
         if source.path is not None and source.named and errors == "strict":
             if not source.path.exists():
-                raise ArgumentError(f"there is no file `{source.path}`")
+                raise ArgumentError(f"there is no file `{visible(source.path)}`")
             yield source.path
             continue
         try:
@@ -95,20 +95,30 @@ def _texts(found: Sequence[Source], errors: Errors) -> Iterator[str | Path]:
 
 def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json: bool) -> None:
     console = Terminal(highlight=False)
+    specials = encoding._special_tokens
+    lost = specials if out.suffix == ".tiktoken" else {}
+    written = encoding.n_vocab - len(lost)
     facts: dict[str, Any] = {
         "file": str(out),
-        "tokens": encoding.n_vocab,
-        "special_tokens": dict(encoding._special_tokens),
+        "tokens": written,
+        "special_tokens": dict(specials),
         "pattern": encoding._pat_str,
     }
     if json:
         console.out(dumps(facts, indent=2, ensure_ascii=False), highlight=False)
         return
-    told = f"Wrote {out} with {encoding.n_vocab:,} tokens"
+    told = f"Wrote {visible(out)} with {written:,} tokens"
     if encoding.n_vocab < wanted:
         told += f"; the texts have no pairs for more of the {wanted:,}"
-    use = f"--vocab {shlex.quote(str(out))}"
+    lines = [f"{told}."]
+    if lost:
+        names = ", ".join(f"{visible(name)} ({number})" for name, number in lost.items())
+        lines.append(
+            f"A .tiktoken file has no place for special tokens: without {names}. "
+            "A .json file keeps them."
+        )
+    use = f"--vocab {shlex.quote(visible(out))}"
     if out.suffix == ".tiktoken":
         use += f" --pattern {shlex.quote(pattern)}"
-    for line in (f"{told}.", f"Use it with `{use}`."):
+    for line in (*lines, f"Use it with `{use}`."):
         console.print(line, markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 from hotgrid.tokens import DEFAULT_ENCODING
 
 from ._terminal import Terminal
-from ._tokens_output import print_table
+from ._tokens_output import print_table, visible
 
 
 @dataclass(frozen=True)
@@ -122,4 +122,4 @@ def _print_table(console: Terminal, found: list[Known]) -> None:
 
 
 def _place(each: Known) -> Text:
-    return Text("comes with hotgrid" if each.embedded else str(each.path))
+    return Text("comes with hotgrid" if each.embedded else visible(each.path))

@@ -1,16 +1,16 @@
 """`Encoding`: texts to tokens and back, by tiktoken's interface and a few methods more."""
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypeVar
 
-from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from . import _batches, _streams, _unstable
 from ._batches import FlatBatch, PaddedBatch
-from ._specials import Allowed, Disallowed, check_text, check_texts, repaired
-from ._vocabulary import Vocabulary, positive
+from ._specials import Allowed, Disallowed, check_text, check_texts, repaired, repaired_places
+from ._vocabulary import Vocabulary, thread_count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +32,16 @@ class Encoding(Vocabulary):
         name: What to call it.
         pat_str: A regular expression that cuts texts into pieces; no token crosses one. The
             patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen 2 have a fast lexer, any other
-            goes through the `regex` library.
+            goes through the `regex` library. Also the name of such a pattern (`"gpt2"`,
+            `"cl100k"`, `"llama3"`, `"qwen2"`, `"o200k"`) or of an encoding that has it.
         mergeable_ranks: Tokens and their ranks, which are also the order of merging.
         special_tokens: Strings that are tokens of their own, and their numbers.
         explicit_n_vocab: How many tokens there must be, numbered without a gap.
 
     Raises:
-        ArgumentError: The ranks or the pattern cannot be used.
+        ArgumentError: The ranks, the special tokens or the pattern cannot be used.
+        OverflowError: A number of a token is below 0 or needs more than 32 bits.
+        TypeError: A number of a token is no int, or the pattern no str.
         AssertionError: There are not `explicit_n_vocab` tokens.
 
     Example:
@@ -80,7 +83,7 @@ class Encoding(Vocabulary):
             text: The text. Lone surrogates count as U+FFFD.
             allowed_special: Special tokens that become one token each; "all" for every one.
             disallowed_special: Strings that must not occur; "all" for every special token that
-                is not allowed, `()` to take them for ordinary text.
+                is not allowed, `()` or None to take them for ordinary text.
 
         Raises:
             ArgumentError: A string that is not allowed occurs.
@@ -112,7 +115,7 @@ class Encoding(Vocabulary):
         return self._texts.encode_array(text, allowed)
 
     def encode_ordinary_batch(
-        self, text: Iterable[str], *, num_threads: int = 8
+        self, text: Iterable[str], *, num_threads: int | None = 8
     ) -> list[list[int]]:
         """The tokens of many texts in which nothing is special."""
         return self.encode_batch(text, num_threads=num_threads, disallowed_special=())
@@ -121,7 +124,7 @@ class Encoding(Vocabulary):
         self,
         text: Iterable[str],
         *,
-        num_threads: int = 8,
+        num_threads: int | None = 8,
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> list[list[int]]:
@@ -129,19 +132,20 @@ class Encoding(Vocabulary):
 
         Args:
             text: The texts.
-            num_threads: The most threads to use; never more than the native core has.
+            num_threads: The most threads to use; never more than the native core has, and as
+                many for None.
             allowed_special: See `encode`.
             disallowed_special: See `encode`.
 
         Raises:
             ArgumentError: A string that is not allowed occurs.
         """
-        positive(num_threads)
+        threads = thread_count(num_threads)
         return self._encode_many(
             list(text),
             allowed_special,
             disallowed_special,
-            lambda texts, allowed: self._texts.encode_batch(texts, allowed, num_threads),
+            lambda texts, allowed: self._texts.encode_batch(texts, allowed, threads),
         )
 
     def encode_flat(
@@ -169,8 +173,7 @@ class Encoding(Vocabulary):
         """
         if isinstance(texts, str):
             raise TypeError("`texts` must be a list of str, got one str; write [text]")
-        threads = _native.core().threads() if num_threads is None else num_threads
-        positive(threads)
+        threads = thread_count(num_threads)
         return self._encode_many(
             list(texts),
             allowed_special,
@@ -228,8 +231,8 @@ class Encoding(Vocabulary):
 
         Args:
             text: The text. Lone surrogates count as U+FFFD.
-            unit: `char` counts characters (a token that starts inside one starts where it
-                does), `byte` counts bytes of UTF-8.
+            unit: `char` counts characters of `text` (a token that starts inside one starts
+                where it does; a pair of surrogates is two), `byte` counts bytes of UTF-8.
             allowed_special: See `encode`.
             disallowed_special: See `encode`.
 
@@ -238,10 +241,19 @@ class Encoding(Vocabulary):
         """
         if unit not in ("char", "byte"):
             raise ArgumentError(f"`unit` must be 'char' or 'byte', got {unit!r}")
-        tokens = self.encode(
-            text, allowed_special=allowed_special, disallowed_special=disallowed_special
-        )
-        return tokens, self._core.offsets(tokens, in_bytes=unit == "byte")
+        in_bytes = unit == "byte"
+        allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
+        try:
+            check_text(text, disallowed)
+            tokens = self._texts.encode(text, allowed)
+        except UnicodeEncodeError:
+            whole = repaired(text)
+            check_text(whole, disallowed)
+            tokens = self._texts.encode(whole, allowed)
+            starts = self._core.offsets(tokens, in_bytes=in_bytes)
+            places = repaired_places(text)
+            return tokens, starts if in_bytes else [places[start] for start in starts]
+        return tokens, self._core.offsets(tokens, in_bytes=in_bytes)
 
     def encode_with_unstable(
         self,
@@ -331,20 +343,32 @@ class Encoding(Vocabulary):
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> int | None:
-        """How many tokens a text has, or None as soon as there are more than `limit`."""
-        if limit < 0:
-            raise ArgumentError(f"`limit` must not be negative, got {limit}")
+        """How many tokens a text has, or None as soon as there are more than `limit`.
+
+        Raises:
+            ArgumentError: A string that is not allowed occurs, or `limit` is negative.
+            TypeError: `limit` is no whole number.
+        """
+        if type(limit) is not int or not 0 <= limit <= _NO_LIMIT:
+            limit = _limit(limit)
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
         try:
             check_text(text, disallowed)
             counted = self._texts.count(text, allowed, limit)
         except UnicodeEncodeError:
-            counted = self._texts.count(repaired(text), allowed, limit)
+            text = repaired(text)
+            check_text(text, disallowed)
+            counted = self._texts.count(text, allowed, limit)
         return counted if counted <= limit else None
 
     def split(self, text: str) -> list[str]:
-        """The pieces that the pattern cuts a text into."""
-        return self._texts.split(text)
+        """The pieces that the pattern cuts a text into; lone surrogates count as U+FFFD."""
+        try:
+            if self._texts is not self._core:  # the `regex` library takes surrogates
+                str.encode(text)
+            return self._texts.split(text)
+        except UnicodeEncodeError:
+            return self._texts.split(repaired(text))
 
     def _encode_many(
         self,
@@ -370,10 +394,22 @@ class Encoding(Vocabulary):
         return self._core.encode_piece(piece, merged=True)
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
-        return self._core.encode_pieces(self.split(text), as_array=False)
+        return self._core.encode_pieces(self._texts.split(text), as_array=False)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
+        if not isinstance(text, bytes):
+            raise TypeError(f"expected bytes, got {type(text).__name__}")
         try:
             return self.encode_ordinary(text.decode())
         except UnicodeDecodeError as problem:
             return _unstable.encode_bytes(self, text, valid=problem.start)
+
+
+def _limit(limit: object) -> int:
+    try:
+        value = operator.index(limit)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        raise TypeError(f"`limit` must be a whole number, got {limit!r}") from None
+    if value < 0:
+        raise ArgumentError(f"`limit` must not be negative, got {value}")
+    return min(value, _NO_LIMIT)

@@ -23,12 +23,13 @@ def load_tiktoken(
     Args:
         path: The file.
         name: What to call the encoding; by default as the file without its suffix.
-        pat_str: The pattern that cuts texts into pieces; by default that of cl100k_base.
-            The file does not say it.
+        pat_str: The pattern that cuts texts into pieces, or its name (see `Encoding`); by
+            default that of cl100k_base. The file does not say it.
         special_tokens: Special tokens and their numbers, which the file does not say either.
 
     Raises:
-        ArgumentError: The file cannot be read, or a line is not a token and a rank.
+        ArgumentError: The file cannot be read, it is empty, or a line is not a token and a
+            rank.
 
     Example:
         >>> Path("tiny.tiktoken").write_bytes(b"aA== 0\naQ== 1\naGk= 2\n")
@@ -41,8 +42,12 @@ def load_tiktoken(
         data = path.read_bytes()
     except OSError as problem:
         raise ArgumentError(f"cannot read `{path}`: {problem.strerror or problem}") from None
-    return Encoding.from_rank_file(
-        name or path.stem, data, pat_str=pat_str, special_tokens=dict(special_tokens or {})
+    return Encoding._from_rank_file(
+        name or path.stem,
+        data,
+        f"`{path}`",
+        pat_str=pat_str,
+        special_tokens=dict(special_tokens or {}),
     )
 
 

@@ -1,6 +1,7 @@
 """Special tokens: which may stand in a text, and which must not."""
 
 import functools
+import re
 from collections.abc import Collection, Mapping, Set as AbstractSet
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -8,7 +9,10 @@ from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
-Disallowed: TypeAlias = Literal["all"] | Collection[str]
+Disallowed: TypeAlias = Literal["all"] | Collection[str] | None
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CHARACTER = re.compile("[\ud800-\udbff][\udc00-\udfff]|.", re.DOTALL)
 
 
 class SpecialTokens:
@@ -25,7 +29,10 @@ class SpecialTokens:
 
     def _build(self, names: frozenset[str]) -> Any:
         named = {name: self.tokens.get(name, 0) for name in names}
-        return _native.core().Specials(named) if named else None
+        try:
+            return _native.core().Specials(named) if named else None
+        except UnicodeEncodeError:
+            return _SurrogateFinder(named)
 
     @functools.cached_property
     def _everything(self) -> Any:
@@ -46,10 +53,32 @@ class SpecialTokens:
             raise TypeError(f"`allowed_special` must be a set of str or 'all', got {allowed!r}")
         if isinstance(disallowed, str) and disallowed == "all":
             disallowed = self.names - allowed
-        if "" in disallowed:
+        elif not disallowed:
+            disallowed = ()
+        unwanted = frozenset(disallowed)
+        if "" in unwanted:
             refuse_special("")
         known = frozenset(allowed) & self.names
-        return self._finder(known), self._finder(frozenset(disallowed))
+        return self._finder(known), self._finder(unwanted)
+
+
+class _SurrogateFinder:
+    """Finds strings of which some have surrogates, which the native core does not know."""
+
+    def __init__(self, named: Mapping[str, int]) -> None:
+        self._odd = [name for name in named if _SURROGATE.search(name)]
+        usual = {name: token for name, token in named.items() if name not in self._odd}
+        self._usual = _native.core().Specials(usual) if usual else None
+        self.longest = self._usual.longest if self._usual else 1
+
+    def first_in(self, text: str) -> str | None:
+        """A string that a text holds, or None."""
+        found = next((name for name in self._odd if name in text), None)
+        return self._usual.first_in(text) if found is None and self._usual else found
+
+    def first_in_any(self, texts: list[str]) -> str | None:
+        """A string that one of the texts holds, or None."""
+        return next((found for found in map(self.first_in, texts) if found is not None), None)
 
 
 def check_text(text: str, disallowed: Any) -> None:
@@ -78,3 +107,8 @@ def refuse_special(token: str) -> NoReturn:
 def repaired(text: str) -> str:
     """A text that can be written as UTF-8: surrogate pairs joined, lone ones replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def repaired_places(text: str) -> list[int]:
+    """Where in a text each character of `repaired(text)` stands."""
+    return [found.start() for found in _CHARACTER.finditer(text)]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from ._encoding import Encoding
-from ._patterns import CL100K, GPT2, LEXERS, LLAMA3, O200K, QWEN2, splitter
+from ._pattern_names import PATTERNS, pattern_named
+from ._patterns import CL100K, LEXERS, splitter
 from ._train_progress import TrainingProgress
 from ._train_sources import LexerSources, RegexSources, Source
 
@@ -19,10 +19,8 @@ _MOST_TOKENS = 2**24 - 512
 _LONGEST_TOKEN = 65535
 # The user can stop training, and sees how it goes on, as often as this.
 _SECONDS = 0.1
-
-_PATTERNS = MappingProxyType(
-    {"gpt2": GPT2, "cl100k": CL100K, "llama3": LLAMA3, "qwen2": QWEN2, "o200k": O200K}
-)
+# More than there can be of anything, and fits into the native core.
+_NO_LIMIT = 2**62
 
 
 def train(
@@ -52,8 +50,9 @@ def train(
         vocab_size: How many tokens are wanted, with the 256 bytes and the special tokens.
             Fewer come if the texts have no more pairs that are frequent enough.
         pattern: The regular expression that cuts texts into words; no token crosses one.
-            Also `"gpt2"`, `"cl100k"`, `"llama3"`, `"qwen2"` or `"o200k"` for theirs. Others
-            go through the `regex` library, whole files at once and on one thread.
+            Also `"gpt2"`, `"cl100k"`, `"llama3"`, `"qwen2"` or `"o200k"` for theirs, or the
+            name of an encoding. Others go through the `regex` library, whole files at once
+            and on one thread.
         special_tokens: Strings that are tokens of their own, numbered behind all others.
         min_frequency: How often a pair must occur to become a token.
         max_token_length: Bytes that a token may have at most.
@@ -66,7 +65,7 @@ def train(
     Raises:
         ArgumentError: An argument is out of range, a file cannot be read, a text is not UTF-8,
             or there is no text.
-        TypeError: Something is neither a text nor a file.
+        TypeError: Something is neither a text nor a file, or `pattern` no str.
 
     Example:
         >>> enc = train(["low lower lowest", "new newer newest"], 270, pattern="gpt2")
@@ -75,7 +74,7 @@ def train(
         >>> enc.encode("lower")
         [257, 262]
     """
-    pattern = _PATTERNS.get(pattern, pattern)
+    pattern = pattern_named(pattern)
     specials = _special_names(special_tokens)
     tokens = _token_count(vocab_size, len(specials))
     _at_least("min_frequency", min_frequency, 1)
@@ -87,11 +86,13 @@ def train(
     core = _native.core()
     finder = core.Specials(dict.fromkeys(specials, 0)) if specials else None
     cores = core.threads() if threads is None else threads
-    trainer = core.TokenTrainer(LEXERS.get(pattern), finder, cores, max_words)
+    trainer = core.TokenTrainer(
+        LEXERS.get(pattern), finder, min(cores, _NO_LIMIT), min(max_words, _NO_LIMIT)
+    )
     with TrainingProgress(progress) as bar:
         _count(trainer, texts_or_files, pattern, finder, bar)
         longest = min(max_token_length or _LONGEST_TOKEN, _LONGEST_TOKEN)
-        trainer.start(tokens, min_frequency, longest)
+        trainer.start(tokens, min(min_frequency, _NO_LIMIT), longest)
         while trainer.run(_SECONDS):
             bar.made(trainer.size, tokens)
         bar.made(trainer.size, tokens)
@@ -133,9 +134,9 @@ def _count(
 
 
 def _splitter(pattern: str) -> Any:
-    if not isinstance(pattern, str) or not pattern:
+    if not pattern:
         raise ArgumentError(
-            f"`pattern` must be a regular expression or one of {', '.join(_PATTERNS)}, "
+            f"`pattern` must be a regular expression or one of {', '.join(PATTERNS)}, "
             f"got {pattern!r}"
         )
     try:

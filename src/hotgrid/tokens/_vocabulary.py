@@ -1,19 +1,25 @@
 """What an encoding is made of, what it knows about its tokens, and how they become text."""
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from . import _streams
+from ._pattern_names import pattern_named
 from ._patterns import LEXERS
 from ._regex_pieces import RegexPieces
 from ._specials import SpecialTokens
 
 # Ranks of the left, the right and the joined token, best first; whether whole pieces win.
 Merges: TypeAlias = tuple[list[tuple[int, int, int]], bool]
+
+# What the native core can hold; one more means "no token" there.
+_HIGHEST = 2**32 - 2
+_MANY_THREADS = 1 << 30
 
 
 class Vocabulary:
@@ -33,16 +39,19 @@ class Vocabulary:
         special_tokens: dict[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
+        pat_str = pattern_named(pat_str)
         if not mergeable_ranks:
             raise ArgumentError("`mergeable_ranks` is empty; a vocabulary needs a token")
-        if min(mergeable_ranks.values()) < 0 or min(special_tokens.values(), default=0) < 0:
-            raise OverflowError("ranks must be in the range 0 to 4294967294")
+        _check_numbers("special_tokens", special_tokens)
         try:
             core = _native.core().BytePairs.from_ranks(
                 mergeable_ranks, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
             raise ArgumentError(f"`mergeable_ranks` of {name!r}: {problem}") from None
+        except RuntimeError:  # a rank that is no number of 32 bits
+            _check_numbers("mergeable_ranks", mergeable_ranks)
+            raise
         self._take(name, core, pat_str, special_tokens)
         self._mergeable_ranks = mergeable_ranks
         count = len(mergeable_ranks) + len(special_tokens)
@@ -81,14 +90,38 @@ class Vocabulary:
         """An encoding from the bytes of a `.tiktoken` file; much faster than from a dict.
 
         Raises:
-            ArgumentError: A line is not a token and a rank, or the pattern cannot be used.
+            ArgumentError: A line is not a token and a rank, there is none, or the pattern
+                cannot be used.
         """
+        return cls._from_rank_file(
+            name,
+            file,
+            f"the ranks of {name!r}",
+            pat_str=pat_str,
+            special_tokens=special_tokens,
+        )
+
+    @classmethod
+    def _from_rank_file(
+        cls,
+        name: str,
+        file: bytes,
+        source: str,
+        *,
+        pat_str: str,
+        special_tokens: dict[str, int],
+    ) -> Self:
+        """The same; errors call the file `source`."""
+        pat_str = pattern_named(pat_str)
+        _check_numbers("special_tokens", special_tokens)
         try:
             core = _native.core().BytePairs.from_rank_file(
                 file, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
-            raise ArgumentError(f"the ranks of {name!r} cannot be read: {problem}") from None
+            raise ArgumentError(f"{source} cannot be read: {problem}") from None
+        if not core.size:
+            raise ArgumentError(f"{source} cannot be read: no token is there; is it whole?")
         return cls._from_core(name, core, pat_str=pat_str, special_tokens=special_tokens)
 
     @classmethod
@@ -153,29 +186,38 @@ class Vocabulary:
         Raises:
             UnicodeDecodeError: The bytes are not UTF-8.
         """
-        return self.decode(tokens, errors="strict"), self._core.offsets(tokens, in_bytes=False)
+        try:
+            text = self.decode(tokens, errors="strict")
+        except TypeError:  # perhaps no sequence
+            tokens = list(tokens)
+            text = self.decode(tokens, errors="strict")
+        return text, self._core.offsets(tokens, in_bytes=False)
 
     def decode_batch(
         self,
         batch: Iterable[Sequence[int]],
         *,
         errors: str = "replace",
-        num_threads: int = 8,
+        num_threads: int | None = 8,
     ) -> list[str]:
         """The texts of many sequences of tokens."""
-        positive(num_threads)
+        thread_count(num_threads)
         return [self.decode(tokens, errors) for tokens in batch]
 
     def decode_bytes_batch(
-        self, batch: Iterable[Sequence[int]], *, num_threads: int = 8
+        self, batch: Iterable[Sequence[int]], *, num_threads: int | None = 8
     ) -> list[bytes]:
         """The bytes of many sequences of tokens."""
-        positive(num_threads)
+        thread_count(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def decode_stream(self, tokens: Iterable[int], errors: str = "replace") -> Iterator[str]:
-        """The text of tokens as they come, never with half a character."""
-        return _streams.decode(self.decode_single_token_bytes, tokens, errors)
+        """The text of tokens as they come, never with half a character.
+
+        Raises:
+            KeyError: One is no token.
+        """
+        return _streams.decode(lambda token: self._core.decode([token]), tokens, errors)
 
     def token_byte_values(self) -> list[bytes]:
         """All tokens that are not special, as bytes, sorted."""
@@ -236,7 +278,32 @@ class Vocabulary:
             self.__init__(**value)
 
 
-def positive(threads: int) -> None:
-    """Refuse a number of threads that is none."""
+def thread_count(threads: int | None) -> int:
+    """How many threads were asked for; None asks for all of the native core.
+
+    Raises:
+        ArgumentError: That is below 1.
+    """
+    if threads is None:
+        return _native.core().threads()
     if threads < 1:
         raise ArgumentError(f"`num_threads` must be at least 1, got {threads}")
+    return threads if threads < _MANY_THREADS else _MANY_THREADS
+
+
+def _check_numbers(what: str, numbers: Mapping[Any, int]) -> None:
+    """Refuse numbers of tokens that are none, by tiktoken's exceptions."""
+    for token, number in numbers.items():
+        try:
+            value = operator.index(number)
+        except TypeError:
+            raise TypeError(
+                f"`{what}`: the number of {token!r} must be an int, got {number!r}"
+            ) from None
+        if 0 <= value <= _HIGHEST:
+            continue
+        error = ArgumentError if value == _HIGHEST + 1 else OverflowError
+        raise error(
+            f"`{what}`: the number of {token!r} must be in the range 0 to {_HIGHEST}, "
+            f"got {value}"
+        )

@@ -1,0 +1,36 @@
+"""The names that patterns go by."""
+
+from types import MappingProxyType
+
+from ._patterns import CL100K, GPT2, LLAMA3, O200K, QWEN2
+
+PATTERNS = MappingProxyType(
+    {"gpt2": GPT2, "cl100k": CL100K, "llama3": LLAMA3, "qwen2": QWEN2, "o200k": O200K}
+)
+
+# Encodings are at hand where a pattern is asked for, so theirs are taken for the pattern.
+_OF_ENCODINGS = MappingProxyType(
+    {
+        "r50k_base": GPT2,
+        "p50k_base": GPT2,
+        "p50k_edit": GPT2,
+        "cl100k_base": CL100K,
+        "o200k_base": O200K,
+        "o200k_harmony": O200K,
+        "hotgrid_32k": O200K,
+    }
+)
+
+
+def pattern_named(pattern: str) -> str:
+    """The regular expression of a name, or the one that was given.
+
+    Raises:
+        TypeError: It is no str.
+    """
+    if not isinstance(pattern, str):
+        raise TypeError(
+            "the pattern must be a regular expression as str, or one of "
+            f"{', '.join(PATTERNS)}; got {pattern!r}"
+        )
+    return PATTERNS.get(pattern) or _OF_ENCODINGS.get(pattern) or pattern
