@@ -19,6 +19,9 @@ constexpr std::size_t worth_a_thread = std::size_t{1} << 15;
 constexpr std::size_t largest_chunk = std::size_t{1} << 17;
 constexpr std::size_t smallest_chunk = std::size_t{1} << 13;
 
+// For a place to cut, behind every chunk: a long run without one is not gone through.
+constexpr std::size_t looked_through = 1024;
+
 // A token of common text has more; a guess too low is paid for by growing, too high by nothing.
 constexpr std::size_t usual_bytes = 3;
 
@@ -30,7 +33,10 @@ std::vector<Stretch> in_chunks(std::span<const Stretch> stretches, std::size_t c
     cut.reserve(stretches.size());
     for (Stretch rest : stretches) {
         while (bytes_of(rest) > chunk + chunk / 2) {
-            const std::size_t place = safe_cut(rest.text, rest.at + chunk, rest.stop);
+            std::size_t place = rest.stop;
+            for (std::size_t from = rest.at + chunk; from < rest.stop && place == rest.stop;
+                 from += chunk)
+                place = safe_cut(rest.text, from, rest.stop, from + looked_through);
             if (place >= rest.stop) break;
             Stretch part = rest;
             part.stop = place;

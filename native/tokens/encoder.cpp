@@ -82,16 +82,20 @@ bool Encoder::append_merged(Workspace& space, const Byte* at, std::size_t size,
                             const Byte* end) const {
     space.symbols.clear();
     merger_.merge(at, size, end, space.symbols);
+    const std::size_t before = space.ranks.size();
+    space.ranks.resize(before + space.symbols.size());
+    Rank* rank = space.ranks.data() + before;
     for (const Symbol symbol : space.symbols) {
         if (!vocabulary_->has_rank(symbol)) return false;
-        space.ranks.push_back(vocabulary_->rank(symbol));
+        *rank++ = vocabulary_->rank(symbol);
     }
     return true;
 }
 
 const Byte* Encoder::first_seam(const Byte* piece, std::size_t size, const Byte* end) const {
-    // With a table of pairs a token need not be the bytes it was joined of.
-    if (merges_ || is_ascii(piece, size)) return piece + size;
+    // With a table of pairs a token need not be the bytes it was joined of. What is too long to be
+    // remembered is merged faster in windows, and would have too many parts.
+    if (merges_ || size > WordCache::longest_piece || is_ascii(piece, size)) return piece + size;
     return vocabulary_->seams().next(piece, piece + size, end);
 }
 

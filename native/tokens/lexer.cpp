@@ -129,9 +129,9 @@ Split lexer(Pattern pattern) {
 
 Split plain_lexer(Pattern pattern) { return lexer_with<NoVector>(pattern); }
 
-std::size_t safe_cut(const Byte* text, std::size_t at, std::size_t size) {
+std::size_t safe_cut(const Byte* text, std::size_t at, std::size_t size, std::size_t limit) {
     const Reader reader;
-    for (at = std::max<std::size_t>(at, 1); at < size; ++at)
+    for (at = std::max<std::size_t>(at, 1); at < std::min(size, limit); ++at)
         if (cuts(reader, text, at, size)) return at;
     return size;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,8 +41,10 @@ Split avx512_lexer(Pattern pattern);  // as these two
 
 // The first place at or after `at` where every pattern above cuts whatever stands around it,
 // or `size`: between an ASCII letter or digit and an ASCII blank, between a letter or number
-// and a sign that is not ASCII, and behind a newline that no blank or slash follows.
-std::size_t safe_cut(const Byte* text, std::size_t at, std::size_t size);
+// and a sign that is not ASCII, and behind a newline that no blank or slash follows. Nothing is
+// looked at from `limit` on.
+std::size_t safe_cut(const Byte* text, std::size_t at, std::size_t size,
+                     std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 // The last such place at or before `at`, or 0.
 std::size_t safe_cut_before(const Byte* text, std::size_t at, std::size_t size);
