@@ -142,7 +142,7 @@ def test_save_and_load_go_on_where_they_left(packed, tmp_path):
     again.run(5, progress=False)
     assert torch.equal(again.state["cells"], sim.state["cells"])
     other = Simulation(Life(packed=not packed), (8, 32), compiled=False)
-    with pytest.raises(ArgumentError, match="another model"):
+    with pytest.raises(ArgumentError, match="its model: "):
         other.load(path)
 
 
