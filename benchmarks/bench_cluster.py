@@ -132,15 +132,28 @@ def scaling() -> list[dict]:
     return rows
 
 
+def check_the_largest(communicator: GroupCommunicator) -> None:
+    """The largest of every dtype, with NaN where there is one, as it came in."""
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64):
+        x = torch.tensor([1.0, -5.0, 0.0, 7.0], device="cuda").to(dtype)
+        if dtype.is_floating_point:
+            x = torch.cat([x, x.new_tensor([math.nan, math.inf, -math.inf])])
+        found = all_reduce(x, communicator, "max")
+        assert torch.equal(found.nan_to_num(3), x.nan_to_num(3)), (dtype, found)
+        assert torch.equal(found.isnan(), x.isnan()), (dtype, found)
+
+
 def nccl() -> list[dict]:
     """The collectives over NCCL with one GPU: that the path runs, and what it costs."""
     os.environ |= {"RANK": "0", "WORLD_SIZE": "1"}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29571"}
     dist.init_process_group("nccl")
     communicator = GroupCommunicator(dist.group.WORLD, torch.device("cuda"))
+    check_the_largest(communicator)
     rows = []
     for name, call in {
         "all_reduce": lambda x: all_reduce(x, communicator),
+        "all_reduce of the largest": lambda x: all_reduce(x, communicator, "max"),
         "to_device": lambda x: to_device(x, communicator, 0, 0),
         "torch.distributed.all_reduce": lambda x: dist.all_reduce(x.clone()),
     }.items():

@@ -246,6 +246,9 @@ X = torch.zeros(4, 2)
         (lambda c: broadcast(X, c, 1), "`source` 1 is not a rank: there are 0 to 0"),
         (lambda c: permute(X, c, {0: 2}), "`target` 2 is not a rank"),
         (lambda c: to_device(X, c, "cpu"), "`target` 'cpu' is not a rank"),
+        (lambda c: all_reduce(X, "max"), "`communicator` must be a Communicator, got 'max'"),
+        (lambda c: all_gather(1.5, c), "`x` must be a tensor, got 1.5"),
+        (lambda c: halo_exchange(X, c), "`halo` must be a HaloExchange, got <"),
         (lambda c: halo_exchange(X, HaloExchange(c, 1, (3,), (1,))), r"expects \(3,\) cells"),
     ],
 )

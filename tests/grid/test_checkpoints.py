@@ -1,6 +1,7 @@
 """Checkpoints of a simulation: saved on one mesh, taken up on any, and told to stop."""
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from hotgrid.cluster import Communicator, run_ranks
 from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.grid import Model, Simulation, SimulationCheckpoints, lbm, life, pde
+from hotgrid.store import _save
 
 MODELS = {
     "cavity": (lbm.Cavity, (12, 12)),
@@ -31,6 +33,29 @@ def on_mesh(mesh: str, work: Any, model: Any = pde.Heat, size: Any = (12, 10)) -
 
 def ranks_of(mesh: str) -> int:
     return math.prod(map(int, mesh.split("x")))
+
+
+@pytest.mark.parametrize(("form", "copied"), [("roll", False), ("padded", True)])
+def test_steps_go_on_while_a_state_is_written(form, copied, tmp_path, monkeypatch):
+    write, done, sources = _save.write_shard_file, threading.Event(), []
+
+    def held_back(path: Path, tensors: Any) -> Any:
+        assert done.wait(60)
+        sources.extend(tensor.data_ptr() for tensor in tensors.values())
+        return write(path, tensors)
+
+    monkeypatch.setattr(_save, "write_shard_file", held_back)
+    sim, twin = (simulation(pde.Heat(), (12, 10), form=form) for _ in range(2))
+    sim.run(3, progress=False)
+    twin.run(3, progress=False)
+    lent = [x.data_ptr() for x in sim._form.own().values()]
+    with SimulationCheckpoints(sim, tmp_path) as checkpoints:
+        checkpoints.save(asynchronous=True)
+        sim.run(4, progress=False)
+        done.set()
+    assert (sources != lent) == copied
+    SimulationCheckpoints(sim, tmp_path).load(3)
+    assert torch.equal(sim.state["u"], twin.state["u"])
 
 
 @pytest.mark.parametrize("name", MODELS)

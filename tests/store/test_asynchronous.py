@@ -86,6 +86,45 @@ def test_memory_for_the_copy_is_kept_and_follows_the_tensors(tmp_path):
     assert places[0] == places[1]
 
 
+def test_what_is_lent_is_written_from_where_it_is(tmp_path, monkeypatch):
+    seen = []
+    write = _save.write_shard_file
+
+    def looked_at(path: Path, tensors: Any) -> Any:
+        seen.extend(tensor.data_ptr() for tensor in tensors.values())
+        return write(path, tensors)
+
+    monkeypatch.setattr(_save, "write_shard_file", looked_at)
+    u = torch.arange(6.0)
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, {"u": u}, asynchronous=True, copy=False)
+    assert seen == [u.data_ptr()]
+    assert checkpoints._staging._kept == {}
+    assert torch.equal(checkpoints.load().tensors["u"], u)
+
+
+@pytest.mark.parametrize("changed", ["itself", "what it is part of"])
+def test_a_change_of_what_is_lent_is_noticed(tmp_path, monkeypatch, changed):
+    whole = torch.zeros(4, 3)
+    u = whole[1:3]
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, {"u": u})
+    gate = Gate(monkeypatch)
+    checkpoints.save(2, {"u": u}, asynchronous=True, copy=False)
+    (u if changed == "itself" else whole).add_(1)
+    gate.open()
+    with pytest.raises(StoreError, match="`u` was changed while step 2 was written"):
+        checkpoints.wait()
+    assert checkpoints.steps() == [1]
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000001"]
+
+
+def test_what_is_lent_may_come_from_inference_mode(tmp_path):
+    with torch.inference_mode(), Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, {"u": torch.ones(3)}, asynchronous=True, copy=False)
+    assert checkpoints.load().tensors["u"].tolist() == [1, 1, 1]
+
+
 def test_inference_mode_leaves_nothing_behind_in_the_copy(tmp_path):
     with Checkpoints(tmp_path) as checkpoints:
         with torch.inference_mode():

@@ -22,6 +22,17 @@ _DTYPES = {
 }
 
 
+def expect_operands(x: Tensor, communicator: Communicator) -> None:
+    """Do nothing if a collective was given a tensor and ranks."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"`x` must be a tensor, got {x!r}; use `torch.tensor(...)`")
+    if not isinstance(communicator, Communicator):
+        raise ArgumentError(
+            f"`communicator` must be a Communicator, got {communicator!r}; "
+            "`hotgrid.cluster.world()` gives all ranks"
+        )
+
+
 def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
     """Do nothing if the operation is known and the dtype can do it."""
     if op not in known:

@@ -14,7 +14,13 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors import expect_dim
 
-from ._collective_arguments import expect_op, expect_rank, expect_sizes, expected_cut
+from ._collective_arguments import (
+    expect_op,
+    expect_operands,
+    expect_rank,
+    expect_sizes,
+    expected_cut,
+)
 from ._collective_operators import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -55,6 +61,7 @@ def all_reduce(
         >>> run_ranks(2, ranks)[0]
         tensor([0.5000, 1.0000])
     """
+    expect_operands(x, communicator)
     expect_op(x, op, ("sum", "mean", "max"))
     return ALL_REDUCE(x, op, communicator)
 
@@ -85,6 +92,7 @@ def all_gather(
         >>> run_ranks(2, ranks)[0]
         tensor([0, 1, 1])
     """
+    expect_operands(x, communicator)
     dim = expect_dim(x, dim)
     if sizes is None:
         sizes = (x.shape[dim],) * communicator.size
@@ -129,6 +137,7 @@ def reduce_scatter(
         >>> run_ranks(2, lambda c: reduce_scatter(torch.arange(3.0), c))
         [tensor([0., 2.]), tensor([4.])]
     """
+    expect_operands(x, communicator)
     expect_op(x, op, ("sum", "mean"))
     dim = expect_dim(x, dim)
     sizes = expected_cut(x, dim, sizes, communicator, "sizes")
@@ -176,6 +185,7 @@ def all_to_all(
         tensor([[0],
                 [2]])
     """
+    expect_operands(x, communicator)
     split_dim, concat_dim = expect_dim(x, split_dim), expect_dim(x, concat_dim)
     split_sizes = expected_cut(x, split_dim, split_sizes, communicator, "split_sizes")
     if concat_sizes is None:
@@ -206,6 +216,7 @@ def broadcast(x: Tensor, communicator: Communicator, source: int = 0) -> Tensor:
         >>> run_ranks(2, lambda c: broadcast(torch.tensor(c.rank), c, source=1))
         [tensor(1), tensor(1)]
     """
+    expect_operands(x, communicator)
     expect_rank("source", source, communicator)
     return BROADCAST(x, source, communicator)
 
@@ -231,6 +242,7 @@ def permute(x: Tensor, communicator: Communicator, targets: Mapping[int, int]) -
         >>> run_ranks(2, lambda c: permute(torch.tensor(c.rank + 5), c, {0: 1}))
         [tensor(0), tensor(5)]
     """
+    expect_operands(x, communicator)
     for source, target in targets.items():
         expect_rank("source", source, communicator)
         expect_rank("target", target, communicator)
@@ -268,6 +280,7 @@ def to_device(x: Tensor, communicator: Communicator, target: int, source: int = 
         >>> run_ranks(3, lambda c: to_device(torch.tensor(c.rank + 5), c, target=2))
         [tensor(0), tensor(0), tensor(5)]
     """
+    expect_operands(x, communicator)
     expect_rank("source", source, communicator)
     expect_rank("target", target, communicator)
     targets = [-1] * communicator.size
@@ -301,4 +314,6 @@ def halo_exchange(x: Tensor, halo: HaloExchange) -> Tensor:
         >>> x.grad
         tensor([2., 1., 2.])
     """
+    if not isinstance(halo, HaloExchange):
+        raise ArgumentError(f"`halo` must be a HaloExchange, got {halo!r}")
     return EXTEND(x, halo)

@@ -76,7 +76,8 @@ class SimulationCheckpoints:
         """Save the present state under its step count, unless that has just been done.
 
         Arguments:
-            asynchronous: Come back as soon as the state is copied.
+            asynchronous: Come back as soon as the state is copied; at once where steps
+                make new tensors and leave the old ones alone (the form `roll`).
 
         Returns:
             The folder of the checkpoint.
@@ -97,6 +98,7 @@ class SimulationCheckpoints:
             {name: self._shard(x) for name, x in simulation._form.own().items()},
             extra=extra,
             asynchronous=asynchronous,
+            copy=not simulation._form.leaves_old,
         )
         self._kept = now
         return path

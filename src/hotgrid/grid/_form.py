@@ -78,6 +78,8 @@ class Form(ABC):
     """One way to run a model."""
 
     name: str
+    # Whether every step makes new tensors, and leaves those that `own` gave as they are.
+    leaves_old: bool = False
     # What is called for a step, where that is a function which may have been compiled.
     _step: Any = None
 

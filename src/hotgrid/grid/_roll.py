@@ -49,6 +49,7 @@ class RollForm(Form):
     """Every step makes new arrays from shifted old ones."""
 
     name = "roll"
+    leaves_old = True
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
@@ -93,6 +94,7 @@ class GraphForm(RollForm):
     """
 
     name = "graph"
+    leaves_old = False
     batch_of_steps = 64
 
     def __init__(self, setting: Setting) -> None:

@@ -83,6 +83,7 @@ class Checkpoints:
         *,
         extra: Mapping[str, Any] | None = None,
         asynchronous: bool = False,
+        copy: bool = True,
     ) -> Path:
         """Save a step, and remove what need not be kept any longer.
 
@@ -97,14 +98,19 @@ class Checkpoints:
             asynchronous: Come back as soon as the tensors are copied, and write in a
                 thread. Copies of tensors on a GPU stay on it until they are written, if
                 a tenth of its memory is still free then; else they go to host memory.
+            copy: False, when asynchronous, writes from the tensors themselves, without
+                even a copy: for loops that make new tensors in every step and never write
+                into old ones. A change before `wait` is an error there, as far as torch
+                hears of it, and the step is then not saved.
 
         Returns:
             The folder of the checkpoint; when asynchronous, the folder it will have.
 
         Raises:
             ArgumentError: The step is there already, or something cannot be saved.
-            StoreError: It cannot be written, such as when the disk is full. Nothing of it
-                is left, and earlier checkpoints are as they were.
+            StoreError: It cannot be written, such as when the disk is full, or a tensor
+                was changed that is not copied. Nothing of it is left, and earlier
+                checkpoints are as they were.
 
         Example:
             >>> with Checkpoints("aside") as checkpoints:
@@ -116,7 +122,7 @@ class Checkpoints:
         together(self._group, lambda: self._check(step, extra))
         save = Save(self._folder, self._group, step, tensors, extra)
         if asynchronous:
-            save.stage(self._staging)
+            save.stage(self._staging, copy=copy)
             work = lambda: remove_hidden(self._finish(save))
             self._flight = Flight(work, f"step {step} was not saved")
         else:

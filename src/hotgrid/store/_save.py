@@ -53,6 +53,7 @@ class Save:
         self._aside: Aside | None = None
         self._no_memory: Exception | None = None
         self._staging: Staging | None = None
+        self._lent: dict[str, tuple[Tensor, int]] = {}
         try:
             shards = together(group, lambda: self._begun(tensors))
             self._agree_on_plan(shards)
@@ -86,11 +87,22 @@ class Save:
         self._specs: Mapping[str, Spec] = plan.tensors
         self._mine: Mapping[str, Region] = plan.writes[self._group.rank]
 
-    def stage(self, staging: Staging) -> None:
-        """Copy what this rank will write, so that the caller may change its tensors."""
+    def stage(self, staging: Staging, *, copy: bool) -> None:
+        """Take what this rank will write from the caller, who is to go on.
+
+        Args:
+            staging: Where copies are kept.
+            copy: Whether the caller may change its tensors.
+        """
         self._staging = staging
+        given = self._tensors
         try:
-            self._tensors = staging.copies(self._tensors)
+            self._tensors = staging.copies(given, lent=not copy)
+            self._lent = {
+                name: (tensor, _changes(tensor))
+                for name, tensor in self._tensors.items()
+                if tensor is given[name]
+            }
         except (RuntimeError, MemoryError) as problem:
             # Told when all ranks speak again: the others are on their way there.
             self._no_memory = StoreError(f"step {self.step} cannot be copied: {problem}")
@@ -125,6 +137,12 @@ class Save:
         with aside, _writable(self._path / name):
             written = write_shard_file(self._path / name, self._tensors)
             sync_folder(self._path)
+        for lent, (tensor, changes) in self._lent.items():
+            if _changes(tensor) != changes:
+                raise StoreError(
+                    f"`{lent}` was changed while step {self.step} was written, which is not "
+                    "kept: save it with `copy=True`, or change it after `wait()`"
+                )
         return [name, written.size, written.sums, self._mine]
 
     def _commit(self, records: list[Any], final: Path) -> None:
@@ -146,10 +164,16 @@ class Save:
             sync_folder(self._folder)
 
     def _clean(self) -> None:
-        self._tensors = {}
+        self._tensors, self._lent = {}, {}
         if self._aside:
             self._aside.close()
             self._aside = None
+
+
+def _changes(tensor: Tensor) -> int:
+    """How often torch has written into a tensor, or what it shares memory with."""
+    # Tensors of inference mode are not counted.
+    return 0 if tensor.is_inference() else tensor._version
 
 
 @contextlib.contextmanager

@@ -27,8 +27,11 @@ class Staging:
         self._kept: dict[str, Tensor] = {}
         self._copied: dict[torch.device, torch.cuda.Event] = {}
 
-    def copies(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def copies(self, tensors: Mapping[str, Tensor], *, lent: bool = False) -> dict[str, Tensor]:
         """Copy tensors; when it returns, the caller may change the originals.
+
+        Those that are lent, and so will not change, come back as they are; but not from a
+        GPU where they would take the room of what the caller makes next.
 
         What comes back on a GPU is to be read within `beside`.
         """
@@ -39,6 +42,9 @@ class Staging:
         devices = {tensor.device for tensor in tensors.values() if tensor.is_cuda}
         roomy = {device for device in devices if self._has_room(device, tensors)}
         for name, tensor in tensors.items():
+            if lent and (tensor.device.type == "cpu" or tensor.device in roomy):
+                copies[name] = tensor
+                continue
             copy = _copy_there(tensor) if tensor.device in roomy else None
             copies[name] = self._to_host(name, tensor) if copy is None else copy
         for device in roomy:
@@ -47,7 +53,11 @@ class Staging:
         for device in devices:
             if any(t.device == device and not copies[n].is_cuda for n, t in tensors.items()):
                 torch.cuda.synchronize(device)
-        self._kept = {name: copy for name, copy in copies.items() if not copy.is_cuda}
+        self._kept = {
+            name: copy
+            for name, copy in copies.items()
+            if not copy.is_cuda and copy is not tensors[name]
+        }
         return copies
 
     @contextlib.contextmanager
