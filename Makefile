@@ -25,7 +25,7 @@ demo: setup  ## Say what this machine has, then run a Karman street and measure 
 	$(BIN)/python examples/30_karman.py --out out
 
 test: setup  ## Run every test
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: setup docs  ## Lint, types, floors of the house, docs
 	$(BIN)/ruff check

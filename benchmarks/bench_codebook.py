@@ -52,8 +52,11 @@ FORMS = (
 FEATURES, PIECE, PIECES = 1024, 400, 30
 
 
-def in_turn(calls, turns: int = 20, burst: int = 20) -> list[float]:
-    """The shortest time of each; they take turns, in bursts, each with its own warm caches."""
+def in_turn(calls, turns: int = 12, burst: int = 150) -> list[float]:
+    """The shortest time of each; they take turns, in bursts, each with its own warm caches.
+
+    A burst lasts longer than the threads of the other contestant look for more work.
+    """
     times = [[min(once(call) for _ in range(burst)) for call in calls] for _ in range(turns)]
     return [min(column) for column in zip(*times, strict=True)]
 

@@ -2,54 +2,129 @@
 
 The kernel is replaced by one that returns results made before, so that what is left is
 the way to it: checks of arguments, the settings in force, the look-up of the winner.
-`torch.ops` is the way through torch's own dispatcher, which only tracers take; with
-gradients wanted the way includes the one `gather` that carries them.
+`torch.ops` is the way through torch's own dispatcher, which only tracers take. A layer of
+codes has no such kernel: there the C++ core's, on a tiny layer, is timed alone and taken off.
+With a gradient wanted top-k ends with a `gather` of torch's, which writes down what the
+gradient needs; it is part of the kernel then, and torch's own top-k stands beside it.
 """
 
+from contextlib import ExitStack
+from types import ModuleType
+from typing import Any
 from unittest.mock import patch
 
 import torch
 from report import nanoseconds, report
 
+from hotgrid import _native
 from hotgrid.config import override
-from hotgrid.kernels import topk
-from hotgrid.kernels.topk import TOPK, _registered
-from hotgrid.kernels.tune import Candidate, Tuned
+from hotgrid.kernels import CodebookLinear, convolve, gemv, linear, rfft2, topk
+from hotgrid.kernels.codebook._coded import Coded
+from hotgrid.kernels.convolve import (
+    CONVOLVE,
+    _front as convolve_front,
+    _registered as convolve_way,
+)
+from hotgrid.kernels.fft import RFFT2, _registered as fft_way
+from hotgrid.kernels.gemv import GEMV, _front as gemv_front, _registered as gemv_way
+from hotgrid.kernels.topk import TOPK, _registered as topk_way
+from hotgrid.kernels.tune import Candidate, Op, Tuned
 
 LIMIT_US = 15.0
 
 
+def idle(op: Op, result: Any) -> Tuned:
+    """The op with a candidate that has its result already."""
+    at_once = Candidate(name="idle", function=lambda *arguments: result)
+    return Tuned(op.with_candidates(at_once, Candidate(name="other", function=op.reference)))
+
+
+def tiny_layer() -> tuple[CodebookLinear, Any]:
+    """A layer of codes, and its kernel alone."""
+    codes = torch.randint(-127, 128, (8, 64), dtype=torch.int8)
+    layer = CodebookLinear(Coded("int8", 64, codes, torch.ones(8)))
+    x, y, core = torch.randn(1, 64), torch.empty(1, 8), _native.core()
+    numbers = (
+        layer.codes.data_ptr(), 2, layer.scale.data_ptr(), x.data_ptr(), False, y.data_ptr(),
+        8, 64, 64, False, 1, 1,
+    )  # fmt: skip
+    kept = (x, y)  # what the addresses belong to
+    return layer, lambda _=kept: core.gemv(*numbers)
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    x = torch.randn(64)
-    made = torch.topk(x, 4)
-    result = (made.values, made.indices)
-    idle = Candidate(name="idle", function=lambda *arguments: result)
-    tuned = Tuned(TOPK.with_candidates(idle, Candidate(name="other", function=TOPK.reference)))
+    x, matrix, vector = torch.randn(64), torch.randn(8, 64), torch.randn(1, 64)
+    made, image = torch.topk(x, 4), torch.randn(1, 8, 8)
+    waves = idle(CONVOLVE, image)
+    tuned = idle(TOPK, (made.values, made.indices))
+    product = idle(GEMV, vector @ matrix.T)
+    places: list[tuple[ModuleType, str, Tuned]] = [
+        (topk_way, "tuned_topk", tuned),
+        (gemv_way, "tuned_gemv", product),
+        (gemv_front, "tuned_gemv", product),
+        (fft_way, "tuned_rfft2", idle(RFFT2, torch.fft.rfft2(image))),
+        (convolve_way, "tuned_convolve", waves),
+        (convolve_front, "tuned_convolve", waves),
+    ]
+    layer, kernel = tiny_layer()
     names = {
         "x": x,
         "wanted": x.clone().requires_grad_(),
-        "bare": idle.function,
+        "bare": tuned.op.candidates[0].function,
         "tuned": tuned,
         "topk": topk,
         "operator": torch.ops.hotgrid.topk.default,
         "torch": torch,
+        "indices": made.indices,
+        "gemv": gemv,
+        "linear": linear,
+        "matrix": matrix,
+        "bias": torch.zeros(8),
+        "vector": vector,
+        "one": vector[0],
+        "layer": layer,
+        "kernel": kernel,
+        "rfft2": rfft2,
+        "image": image,
+        "convolve": convolve,
+        "weights": torch.randn(3, 3),
     }
+    nothing, gather = "bare(x, 4, 0, True, True)", "wanted.gather(0, indices)"
     ways = {
-        "the kernel alone": "bare(x, 4, 0, True, True)",
-        "Tuned": "tuned(x, 4, 0, True, True)",
-        "topk": "topk(x, 4)",
-        "topk, gradient wanted": "topk(wanted, 4)",
-        "torch.ops.hotgrid.topk": "operator(x, 4, 0, True, True)",
-        "torch.topk with its kernel": "torch.topk(x, 4)",
+        # way: (the call, the kernel in it)
+        "Tuned": ("tuned(x, 4, 0, True, True)", nothing),
+        "topk": ("topk(x, 4)", nothing),
+        "topk, gradient wanted": ("topk(wanted, 4)", gather),
+        "torch.ops.hotgrid.topk, for tracers": ("operator(x, 4, 0, True, True)", nothing),
+        "gemv": ("gemv(matrix, vector)", nothing),
+        "gemv of one vector": ("gemv(matrix, one)", nothing),
+        "linear": ("linear(vector, matrix)", nothing),
+        "linear with bias": ("linear(vector, matrix, bias)", "vector + bias[0]"),
+        "rfft2": ("rfft2(image)", nothing),
+        "convolve": ("convolve(image, weights)", nothing),
     }
-    chosen = {"kernels.choose": ["topk=idle"], "autotune.cache": "none"}
-    with override(chosen), patch.object(_registered, "tuned_topk", tuned):
-        taken = {name: nanoseconds(way, names) / 1e3 for name, way in ways.items()}
-    floor = taken["the kernel alone"]
+    beside = {
+        "torch.topk with its kernel": "torch.topk(x, 4)",
+        "torch.topk with its kernel, gradient wanted": "torch.topk(wanted, 4)",
+        "torch.nn.functional.linear with its kernel": (
+            "torch.nn.functional.linear(vector, matrix)"
+        ),
+    }
+    chosen = [f"{op}=idle" for op in ("topk", "gemv", "rfft2", "convolve")]
+    timed = lambda statement: nanoseconds(statement, names) / 1e3
+    with ExitStack() as stack:
+        stack.enter_context(override({"kernels.choose": chosen, "autotune.cache": "none"}))
+        for module, name, op in places:
+            stack.enter_context(patch.object(module, name, op))
+        taken = {name: tuple(map(timed, pair)) for name, pair in ways.items()}
+    # Not within: where settings name candidates a layer has to ask for them.
+    taken["CodebookLinear"] = timed("layer(vector)"), timed("kernel()")
     rows = [
-        {"way": name, "us": us, "over the kernel us": us - floor} for name, us in taken.items()
+        {"way": name, "us": whole, "kernel us": inner, "over the kernel us": whole - inner}
+        for name, (whole, inner) in taken.items()
     ]
+    rows += [{"way": name, "us": timed(statement)} for name, statement in beside.items()]
     report("dispatch", rows, torch=torch.__version__, limit_us=LIMIT_US)
 
 

@@ -2,10 +2,11 @@
 
 The four rows of Burn's post, (1, 4096) x (4096, 4096) in fp32 and bf16, row- and
 column-major, then int8 with a scale for each row against torch in fp32. Every row goes
-through `hotgrid.kernels.gemv`, which picks a candidate by measurement; torch is timed in turn
-with it, and the results are compared. On a GPU several equal matrices take turns, since one
-would partly stay in its cache; calls are queued one behind the other, and once more captured
-in a graph, where nothing is left but the kernels: the share of the copy bandwidth is theirs.
+through `hotgrid.kernels.gemv`, which picks a candidate by measurement in this very run; torch
+is timed in turn with it, and the results are compared. On a GPU several equal matrices take
+turns, since one would partly stay in its cache; calls are queued one behind the other, and
+once more captured in a graph, where nothing is left but the kernels: the share of the copy
+bandwidth is theirs.
 
     python benchmarks/bench_gemv.py [--device cuda]
 """
@@ -17,6 +18,7 @@ import torch
 from report import once, report
 from torch import Tensor
 
+from hotgrid.config import override
 from hotgrid.kernels import OPS, copy_bandwidth, gemv
 
 SIDE = 4096
@@ -126,4 +128,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with override({"autotune.cache": "none"}):
+        main()

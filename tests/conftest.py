@@ -1,13 +1,33 @@
 """Settings of every test: stricter than production, and the same on every machine."""
 
 import os
+from collections import Counter
 
 # Before torch is imported: workers share two cores; a second thread each is in the way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile(
     "house", deadline=None, max_examples=int(os.environ.get("HOTGRID_EXAMPLES", "100"))
 )
 settings.load_profile("house")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of slow tests first, then by their number of tests: none is left for the end.
+
+    `make test` hands out whole files in this order. The sanitizers lead: they come in files
+    of one test each, so every worker begins with one.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    sizes = Counter(item.path for item in items)
+    items.sort(
+        key=lambda item: (
+            item.path not in slow,
+            "sanitizer" not in item.path.name,
+            -sizes[item.path],
+            item.path,
+        )
+    )

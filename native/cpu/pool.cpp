@@ -76,11 +76,13 @@ class Pool {
         work_ = &work;
         count_ = count;
         piece_ = piece;
-        next_.store(0, std::memory_order_relaxed);
+        pieces_ = (count + piece - 1) / piece;
+        taken_.store(0, std::memory_order_relaxed);
+        from_the_end_.store(0, std::memory_order_relaxed);
         failure_ = nullptr;
         inside_.fetch_sub(shut, std::memory_order_release);
-        wake((count + piece - 1) / piece - 1);
-        take_pieces();
+        wake(pieces_ - 1);
+        take_pieces([next = std::size_t{0}]() mutable { return next++; });
         // Nobody is waited for but those who have begun: one that is only waking up finds
         // the door shut.
         inside_.fetch_add(shut, std::memory_order_relaxed);
@@ -118,7 +120,10 @@ class Pool {
                 --asleep_;
             }
             seen = job_.load(std::memory_order_relaxed);
-            if (inside_.fetch_add(1, std::memory_order_acquire) < shut) take_pieces();
+            if (inside_.fetch_add(1, std::memory_order_acquire) < shut)
+                take_pieces([this] {
+                    return pieces_ - 1 - from_the_end_.fetch_add(1, std::memory_order_relaxed);
+                });
             if (inside_.fetch_sub(1, std::memory_order_release) == shut + 1) {
                 // Under the lock, or the caller could miss it between looking and waiting.
                 const std::lock_guard lock(state_);
@@ -127,15 +132,17 @@ class Pool {
         }
     }
 
-    void take_pieces() {
+    // The caller begins at the front and workers at the end. When jobs read the same memory
+    // again, much of it is then in the cache of the processor that wants it.
+    template <class Next>
+    void take_pieces(Next&& next) {
         try {
-            for (;;) {
-                const std::size_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);
-                if (begin >= count_) return;
+            while (taken_.fetch_add(1, std::memory_order_relaxed) < pieces_) {
+                const std::size_t begin = next() * piece_;
                 (*work_)(begin, std::min(begin + piece_, count_));
             }
         } catch (...) {
-            next_.store(count_, std::memory_order_relaxed);
+            taken_.store(pieces_, std::memory_order_relaxed);
             const std::lock_guard lock(state_);
             if (!failure_) failure_ = std::current_exception();
         }
@@ -146,8 +153,9 @@ class Pool {
     std::mutex jobs_;  // one job at a time
     // The job; changed only while the door is shut and nobody inside.
     const Work* work_ = nullptr;
-    std::size_t count_ = 0, piece_ = 1;
-    std::atomic<std::size_t> next_{0};
+    std::size_t count_ = 0, piece_ = 1, pieces_ = 0;
+    // As many have been promised, and of these as many to workers; the rest went to the caller.
+    std::atomic<std::size_t> taken_{0}, from_the_end_{0};
     std::atomic<std::size_t> inside_{shut};  // workers at the job, and whether more may come
     std::atomic<std::size_t> job_{0};        // changed under the lock, looked at without
 

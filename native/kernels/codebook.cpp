@@ -111,21 +111,42 @@ private:
     float offset_ = 0;
 };
 
+// There is a number for all that a byte can name: an id beyond the centroids reads a zero.
+constexpr std::size_t byte_values = 256;
+
+// Eight ids are read and two numbers written at a time: loads and stores are what this takes.
+void repeat(const float* from, const std::uint8_t* ids, std::size_t n, float* to) {
+    std::size_t r = 0;
+    for (; r + 8 <= n; r += 8) {
+        std::uint64_t eight;
+        __builtin_memcpy(&eight, ids + r, sizeof eight);
+        for (std::size_t i = 0; i < 8; i += 2) {
+            std::uint32_t first, second;
+            __builtin_memcpy(&first, from + (eight >> (8 * i) & 255), sizeof first);
+            __builtin_memcpy(&second, from + (eight >> (8 * i + 8) & 255), sizeof second);
+            const std::uint64_t both = first | std::uint64_t{second} << 32;
+            __builtin_memcpy(to + r + i, &both, sizeof both);
+        }
+    }
+    for (; r < n; ++r) to[r] = from[ids[r]];
+}
+
 }  // namespace
 
 void row_book(const RowBook& book, const Vectors& x, void* y, std::size_t threads) {
     Output out(y, x.type, book.rows * x.count);
     const FloatVectors vectors(x, book.centroids.cols);
-    // Places for all that a byte can name: an id beyond the centroids reads a zero.
-    std::vector<float> products(x.count * 256);
-    std::vector<float> packed(x.count * book.centroids.rows);
-    gemv(book.centroids, {vectors.data(), Number::f32, x.count}, packed.data(), threads);
+    const std::size_t known = book.centroids.rows;
+    std::vector<float> products(std::max(x.count * known, byte_values));
+    gemv(book.centroids, {vectors.data(), Number::f32, x.count}, products.data(), threads);
+    if (x.count == 1) {
+        repeat(products.data(), book.ids, book.rows, out.data());
+        return out.finish();
+    }
     for (std::size_t v = 0; v < x.count; ++v) {
-        std::copy_n(packed.data() + v * book.centroids.rows, book.centroids.rows,
-                    products.data() + v * 256);
-        const float* from = products.data() + v * 256;
-        float* to = out.data() + v * book.rows;
-        for (std::size_t r = 0; r < book.rows; ++r) to[r] = from[book.ids[r]];
+        float padded[byte_values] = {};
+        std::copy_n(products.data() + v * known, known, padded);
+        repeat(padded, book.ids, book.rows, out.data() + v * book.rows);
     }
     out.finish();
 }
@@ -133,7 +154,7 @@ void row_book(const RowBook& book, const Vectors& x, void* y, std::size_t thread
 void level_book(const LevelBook& book, const Vectors& x, void* y, std::size_t threads) {
     Output out(y, x.type, book.rows * x.count);
     const TurnedVectors vectors(x, book.signs, book.cols);
-    const RoundedVectors rounded(vectors.data(), book.cols, x.count);
+    const RoundedVectors rounded(vectors.data(), book.cols, x.count, false);
     in_ranges(book.rows, 4, book.cols / 2, threads, [&](std::size_t begin, std::size_t end) {
         kernels().dot_levels(book.codes, book.levels, book.scale, rounded.view(), out.data(),
                              book.rows, begin, end);

@@ -77,7 +77,7 @@ void sum_columns(const Matrix& w, const float* x, std::size_t count, float* y,
 
 void byte_gemv(const Matrix& w, const float* x, std::size_t count, float* y,
                std::size_t threads) {
-    const RoundedVectors rounded(x, w.cols, count);
+    const RoundedVectors rounded(x, w.cols, count, false);
     const auto* data = static_cast<const std::int8_t*>(w.data);
     in_ranges(w.rows, 4, w.cols, threads, [&](std::size_t begin, std::size_t end) {
         kernels().dot_i8(data, w.stride, w.scale, rounded.view(), w.cols, y, w.rows, begin, end);
@@ -114,7 +114,7 @@ void gemv(const Matrix& w, const Vectors& x, void* y, std::size_t threads) {
 
 void gemv(const Nibbles& w, const Vectors& x, std::size_t length, void* y, std::size_t threads) {
     Output out(y, x.type, w.rows * x.count);
-    const RoundedVectors rounded(FloatVectors(x, length).data(), length, x.count);
+    const RoundedVectors rounded(FloatVectors(x, length).data(), length, x.count, true);
     in_ranges(w.rows, 4, w.cols / 2, threads, [&](std::size_t begin, std::size_t end) {
         kernels().dot_i4(w.data, w.scale, rounded.view(), out.data(), w.rows, begin, end);
     });

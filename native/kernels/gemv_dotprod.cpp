@@ -34,6 +34,7 @@ struct Dotprod {
         return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(four))));
     }
 
+    static HOTGRID_INLINE std::int64_t total(Ints sums) { return vaddlvq_s32(sums); }
     static HOTGRID_INLINE int8x16_t weights(const std::int8_t* at) { return vld1q_s8(at); }
     static HOTGRID_INLINE Ints dot(Ints sum, int8x16_t w, const std::int8_t* x) {
         return vdotq_s32(sum, w, vld1q_s8(x));

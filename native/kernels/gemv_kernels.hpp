@@ -52,6 +52,7 @@ struct Kernels {
                        const Rounded& x, float* y, std::size_t out, std::size_t begin,
                        std::size_t end);
     void (*look_up)(const LookUp& work);
+    bool needs_totals;  // of x; whoever adds a bias to bytes takes it off again by these
 };
 
 // For the instruction set that cpu::isa() names.

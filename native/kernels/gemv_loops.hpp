@@ -34,6 +34,18 @@ HOTGRID_INLINE auto across(V value) {
     return sum;
 }
 
+// The sum of all lanes in 64 bits, as a machine does it where it can.
+template <class Machine, class V>
+HOTGRID_INLINE std::int64_t total(V value) {
+    if constexpr (requires { Machine::total(value); }) {
+        return Machine::total(value);
+    } else {
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < sizeof(V) / 4; ++i) sum += value[i];
+        return sum;
+    }
+}
+
 HOTGRID_INLINE float number(float value) { return value; }
 HOTGRID_INLINE float number(std::int8_t value) { return float(value); }
 HOTGRID_INLINE float number(std::uint16_t bf16) {
@@ -178,30 +190,43 @@ struct Loops {
         using Ints = typename Machine::Ints;
         constexpr std::size_t width = Machine::bytes;
         const std::int8_t *high = x.high + v * x.padded, *low = x.low + v * x.padded;
+        // A place in each row, which moves along: offsets of all would not stay in registers.
+        const std::int8_t *row[rows], *coarse = high, *fine = low;
+        for (int r = 0; r < rows; ++r) row[r] = w + r * stride;
         Ints sum_high[rows][count] = {}, sum_low[rows][count] = {};
         std::size_t c = 0;
         const auto add = [&](std::size_t at) HOTGRID_INLINED {
             for (int r = 0; r < rows; ++r) {
-                const auto weights = Machine::weights(w + r * stride + at);
+                const auto weights = Machine::weights(row[r] + at);
                 for (int k = 0; k < count; ++k) {
                     const std::size_t from = k * x.padded + at;
-                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, high + from);
-                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, low + from);
+                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, coarse + from);
+                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, fine + from);
                 }
             }
         };
-        if (far_away(out, stride, w))
-            for (; c + 64 <= cols; c += 64) {
-                ask_ahead<rows>(w, stride, c, cols);
-                for (std::size_t i = 0; i < 64; i += width) add(c + i);
-            }
-        for (; c + width <= cols; c += width) add(c);
+        const auto move = [&](std::size_t by) HOTGRID_INLINED {
+            for (int r = 0; r < rows; ++r) row[r] += by;
+            coarse += by, fine += by, c += by;
+        };
+        const bool far = far_away(out, stride, w);
+        for (; c + 64 <= cols; move(64)) {
+            if (far) ask_ahead<rows>(w, stride, c, cols);
+            for (std::size_t i = 0; i < 64; i += width) add(i);
+        }
+        for (; c + width <= cols; move(width)) add(0);
+        // In 64 bits: the lanes hold 32 each, and 64 times their sum may not. In a loop of its
+        // own, which is unrolled, or the sums would lie in memory all along.
+        std::int64_t whole[rows][count];
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+            for (int k = 0; k < count; ++k)
+                whole[r][k] =
+                    64 * total<Machine>(sum_high[r][k]) + total<Machine>(sum_low[r][k]);
         for (int r = 0; r < rows; ++r)
             for (int k = 0; k < count; ++k) {
-                // In 64 bits: the lanes hold 32 each, and 64 times their sum may not.
-                std::int64_t sum = 0;
-                for (std::size_t i = 0; i < sizeof(Ints) / 4; ++i)
-                    sum += 64 * std::int64_t(sum_high[r][k][i]) + sum_low[r][k][i];
+                std::int64_t sum = whole[r][k];
                 for (std::size_t i = c; i < cols; ++i)
                     sum += std::int64_t(w[r * stride + i] + Machine::bias) *
                            (64 * high[k * x.padded + i] + low[k * x.padded + i]);
@@ -275,8 +300,8 @@ struct Loops {
                 sum[r] = Machine::dot_levels(sum[r], table, w + (r * groups + g) * 32,
                                              x.high + v * x.padded + g * 64);
         for (int r = 0; r < rows; ++r) {
-            std::int64_t whole = -Machine::bias * x.total_high[v];
-            for (std::size_t i = 0; i < sizeof(Ints) / 4; ++i) whole += sum[r][i];
+            const std::int64_t whole =
+                total<Machine>(sum[r]) - Machine::bias * x.total_high[v];
             y[r] = float(whole) * (64 * x.scale[v]) * scale[r];
         }
     }
@@ -313,7 +338,8 @@ struct Loops {
 
     static constexpr Kernels all{&dot<float>,       &dot<std::uint16_t>,   &axpy<float>,
                                  &axpy<std::uint16_t>, &axpy<std::int8_t>, &dot_i8,
-                                 &dot_i4,           &dot_levels,          &look_up};
+                                 &dot_i4,           &dot_levels,          &look_up,
+                                 Machine::bias != 0};
 };
 
 }  // namespace

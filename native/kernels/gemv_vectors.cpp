@@ -41,7 +41,8 @@ FloatVectors::FloatVectors(const Vectors& x, std::size_t cols) {
     data_ = copy_.data();
 }
 
-RoundedVectors::RoundedVectors(const float* x, std::size_t cols, std::size_t count)
+RoundedVectors::RoundedVectors(const float* x, std::size_t cols, std::size_t count,
+                               bool with_sums)
     : scale_(count), total_(count), total_high_(count), padded_((cols + 63) / 64 * 64) {
     high_.resize(count * padded_);
     low_.resize(count * padded_);
@@ -65,16 +66,21 @@ RoundedVectors::RoundedVectors(const float* x, std::size_t cols, std::size_t cou
             high[i] = std::int8_t(coarse);
             low[i] = std::int8_t(q - 64 * coarse);
         }
-        for (std::size_t g = 0; g < padded_ / 64; ++g) {
-            std::int32_t coarse = 0, fine = 0;
-            for (std::size_t i = 0; i < 64; ++i) {
-                coarse += high[g * 64 + i];
-                fine += low[g * 64 + i];
-            }
-            sums_[v * padded_ / 64 + g] = float(coarse);
-            total_high_[v] += coarse;
-            total_[v] += 64 * coarse + fine;
+        if (with_sums || kernels().needs_totals) sum(v);
+    }
+}
+
+void RoundedVectors::sum(std::size_t v) {
+    const std::int8_t *high = high_.data() + v * padded_, *low = low_.data() + v * padded_;
+    for (std::size_t g = 0; g < padded_ / 64; ++g) {
+        std::int32_t coarse = 0, fine = 0;
+        for (std::size_t i = 0; i < 64; ++i) {
+            coarse += high[g * 64 + i];
+            fine += low[g * 64 + i];
         }
+        sums_[v * padded_ / 64 + g] = float(coarse);
+        total_high_[v] += coarse;
+        total_[v] += 64 * coarse + fine;
     }
 }
 

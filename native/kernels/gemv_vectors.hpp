@@ -24,13 +24,16 @@ private:
 // x in 14 bits. A vector that is not finite gets a scale of NaN, so all of its results are.
 class RoundedVectors {
 public:
-    RoundedVectors(const float* x, std::size_t cols, std::size_t count);
+    // Sums of groups are for int4; totals come with them, and where bytes have a bias.
+    RoundedVectors(const float* x, std::size_t cols, std::size_t count, bool with_sums);
     Rounded view() const {
         return {high_.data(), low_.data(), scale_.data(), sums_.data(), total_.data(),
                 total_high_.data(), padded_, scale_.size()};
     }
 
 private:
+    void sum(std::size_t v);
+
     std::vector<std::int8_t> high_, low_;
     std::vector<float> scale_, sums_;
     std::vector<std::int64_t> total_, total_high_;

@@ -63,15 +63,27 @@ std::size_t rows_of_a_piece(const TopK& job) {
     return lanes * std::max<std::size_t>(1, elements / (lanes * job.n));
 }
 
+// Bytes of columns in a piece, or up to twice as many.
+static std::size_t block_of(const TopK& job) {
+    if (job.k > 1) {
+        // So narrow that a copy of columns that are not too long stays in the second cache.
+        constexpr std::size_t narrow = 256;
+        return job.n * narrow > copied_bytes ? block_bytes
+                                             : std::clamp(wished_bytes / job.n, narrow, block_bytes);
+    }
+    if (job.n <= few_rows) return long_block_bytes;
+    // Shorter where there would not be some pieces for every thread.
+    constexpr std::size_t some = 32;
+    const std::size_t all = job.outer * job.inner * bytes(job.type);
+    return std::clamp(all / some, best_block_bytes, long_block_bytes);
+}
+
 std::size_t pieces(const TopK& job) {
     if (by_rows(job)) {
         const std::size_t share = rows_of_a_piece(job);
         return (job.outer * job.inner + share - 1) / share;
     }
-    const std::size_t block = job.k > 1             ? block_bytes
-                              : job.n <= few_rows ? long_block_bytes
-                                                  : best_block_bytes;
-    return job.outer * std::max<std::size_t>(1, job.inner * bytes(job.type) / block);
+    return job.outer * std::max<std::size_t>(1, job.inner * bytes(job.type) / block_of(job));
 }
 
 namespace {

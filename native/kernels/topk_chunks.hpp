@@ -95,8 +95,12 @@ void limits_by(const Chunks<P>& chunks, std::size_t k, typename P::E* limit) {
     for (std::size_t first = 0; first < wide; first += P::lanes) {
         V best[K];
         for (V& each : best) each = V{} + P::least;
-        for (std::size_t q = 0; q < chunks.count; ++q) {
+        // Of many, the best of two: a limit that is hardly lower, for half the work.
+        const std::size_t taken = chunks.count >= 8 * k ? 2 : 1;
+        for (std::size_t q = 0; q < chunks.count; q += taken) {
             V x = loaded<E, V>(chunks.best + q * wide + first);
+            if (q + 1 < q + taken && q + 1 < chunks.count)
+                x = A::greater(x, loaded<E, V>(chunks.best + (q + 1) * wide + first));
             for (std::size_t j = 0; j < K; ++j) {
                 const V less = A::lesser(best[j], x);
                 best[j] = A::greater(best[j], x);

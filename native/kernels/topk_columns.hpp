@@ -19,15 +19,12 @@ struct Columns {
 // How many lines of a row are asked for before they are read.
 constexpr std::size_t ahead_lines = 3;
 
-// What a block's copy may take of the second cache.
-constexpr std::size_t copied_bytes = std::size_t{384} << 10;
-
 // Lines between one tile and the next: an odd number, or tiles would fall on the same few
 // sets of a cache.
 HOTGRID_INLINE std::size_t spread(std::size_t lines) { return lines | 1; }
 
 // The best of `rows` rows of a line of columns, and a copy of them where one is wanted.
-template <class P, std::size_t... v>
+template <class P, bool copied, std::size_t... v>
 HOTGRID_INLINE void best_of_lines(const typename P::Raw* from, std::size_t step, std::size_t rows,
                                   const typename P::Raw* ahead, typename P::E* best,
                                   typename P::Raw* copy, Watch<P>& watch,
@@ -37,8 +34,9 @@ HOTGRID_INLINE void best_of_lines(const typename P::Raw* from, std::size_t step,
     for (std::size_t r = 0; r < rows; ++r, from += step, ahead += step) {
         __builtin_prefetch(ahead, 0, 3);
         const V x[] = {P::load(from + v * P::lanes)...};
-        if (copy) {
-            std::memcpy(copy, from, line_bytes);
+        if constexpr (copied) {
+            // By vectors: beside a copy of a whole line, `most` would not stay in registers.
+            (store(copy + v * P::lanes, loaded<typename P::Raw, V>(from + v * P::lanes)), ...);
             copy += line<typename P::Raw>;
         }
         (watch.read(x[v]), ...);
@@ -50,7 +48,7 @@ HOTGRID_INLINE void best_of_lines(const typename P::Raw* from, std::size_t step,
 
 // The best of each chunk of each column, as [tile][chunk][line], and a copy as
 // [tile][row][line] where there is room for one. False where there is NaN.
-template <class P>
+template <class P, bool copied>
 bool best_of_chunks(const Columns<typename P::Raw>& block, std::size_t chunk, typename P::E* best,
                     typename P::Raw* copy) {
     constexpr std::size_t wide = line<typename P::Raw>;
@@ -66,13 +64,15 @@ bool best_of_chunks(const Columns<typename P::Raw>& block, std::size_t chunk, ty
         const std::size_t row = q * chunk, rows = std::min(chunk, all.n - row);
         // Each row is a short run of lines: too short for a processor to see what follows.
         const std::size_t next = q + 1 < chunks && (q + 2) * chunk <= all.n ? q + 1 : q;
-        for (std::size_t tile = 0; tile < tiles; ++tile)
-            best_of_lines<P>(line_at(q, tile), all.step, rows,
-                             tile + ahead_lines < tiles ? line_at(q, tile + ahead_lines)
-                                                  : line_at(next, (tile + ahead_lines) % tiles),
-                             best + (tile * spread(chunks) + q) * wide,
-                             copy ? copy + (tile * spread(all.n) + row) * wide : nullptr, watch,
-                             std::make_index_sequence<vectors>());
+        for (std::size_t tile = 0; tile < tiles; ++tile) {
+            const std::size_t soon = tile + ahead_lines;
+            best_of_lines<P, copied>(
+                line_at(q, tile), all.step, rows,
+                soon < tiles ? line_at(q, soon) : line_at(next, soon % tiles),
+                best + (tile * spread(chunks) + q) * wide,
+                copied ? copy + (tile * spread(all.n) + row) * wide : nullptr, watch,
+                std::make_index_sequence<vectors>());
+        }
     }
     return !watch.nan();
 }
@@ -101,7 +101,9 @@ bool columns_by_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
                           reinterpret_cast<std::int64_t*>(memory + indices_at), wide};
     auto* const best = reinterpret_cast<E*>(memory + best_at);
     auto* const copy = copied ? reinterpret_cast<Raw*>(memory + copy_at) : nullptr;
-    if (!best_of_chunks<P>(block, chunk, best, copy)) return false;
+    if (!(copied ? best_of_chunks<P, true>(block, chunk, best, copy)
+                 : best_of_chunks<P, false>(block, chunk, best, nullptr)))
+        return false;
     auto* const all = reinterpret_cast<PackedFor<Raw>*>(memory + found_at);
     const Candidates<P> found{all, all + most + chunk + 1, most, block.k};
     for (std::size_t tile = 0; tile < tiles; ++tile) {
@@ -129,7 +131,7 @@ bool columns_by_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
 }
 
 template <class P>
-bool columns_directly(const Columns<typename P::Raw>& block) {
+bool columns_directly(const Columns<typename P::Raw>& block, Room& room) {
     const auto by = [&]<int K>(std::integral_constant<int, K>) {
         FewRows<P, K> few;
         return few.run(block.from, block.step, block.n, block.count, int(block.k), block.to);
@@ -144,8 +146,8 @@ bool columns_directly(const Columns<typename P::Raw>& block) {
             if (block.n == 2) return few(std::integral_constant<int, 2>{});
             if (block.n == 3) return few(std::integral_constant<int, 3>{});
             if (block.n == 4) return few(std::integral_constant<int, 4>{});
-            BestOfColumns<P> best;
-            return best.run(block.from, block.step, block.n, block.count, block.to);
+            BestOfColumns<P> best(block.from, block.step, block.n, block.count, block.to, room);
+            return best.run();
         }
         case 2: return by(std::integral_constant<int, 2>{});
         case 3: return by(std::integral_constant<int, 3>{});
@@ -174,7 +176,7 @@ bool columns_tagged(const Columns<typename P::Raw>& block, Room& room) {
 template <class P>
 bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
     if (columns_tagged<P>(block, room)) return true;
-    if (directly<typename P::Raw>(block.n, block.k)) return columns_directly<P>(block);
+    if (directly<typename P::Raw>(block.n, block.k)) return columns_directly<P>(block, room);
     if (const std::size_t chunk = chunk_of(block.n, block.k, 16))
         return columns_by_chunks<P>(block, chunk, room);
     for (std::size_t c = 0; c < block.count; ++c)

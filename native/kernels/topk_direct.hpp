@@ -1,7 +1,7 @@
 // Few elements, or k = 1: the best so far and where they stood, all in registers.
 #pragma once
 
-#include "kernels/topk_lanes.hpp"
+#include "kernels/topk_chunks.hpp"
 
 namespace hotgrid::kernels {
 namespace {
@@ -159,8 +159,8 @@ bool best_of_few(const typename P::Raw* from, std::size_t step, std::size_t colu
     return !P::Arch::any(nan);
 }
 
-// The best of at most a block of columns, a few rows at a time: rows often lie a power of
-// two apart, and then a cache holds only a few of them.
+// The best of at most a block of columns, four rows at a time: memory gives few long runs
+// faster than many short ones. What is kept of a block stays in the second cache.
 template <class P>
 struct BestOfColumns {
     using Raw = typename P::Raw;
@@ -168,80 +168,100 @@ struct BestOfColumns {
     using V = typename P::V;
     using Index = typename P::Index;
     using Int = typename Form<Raw>::Bits;
-    static constexpr std::size_t room = 2 * best_block_bytes / sizeof(Raw);
-    alignas(line_bytes) E best[room];
-    alignas(line_bytes) Int at[room];
+    using Wide = typename VectorOf<std::int64_t, P::lanes * sizeof(std::int64_t)>::type;
+    const Raw* from;
+    std::size_t step, n, columns;
+    Place<Raw> to;
+    E* best;
+    Int* at;
     Watch<P> watch{};
     Index zeros{};
 
-    template <int rows, bool first>
-    HOTGRID_INLINE void read(const Raw* from, std::size_t step, std::size_t columns,
-                             std::size_t row, const Raw* next) {
+    BestOfColumns(const Raw* first, std::size_t row, std::size_t rows, std::size_t count,
+                  const Place<Raw>& place, Room& room)
+        : from(first), step(row), n(rows), columns(count), to(place) {
+        Parts parts;
+        const std::size_t best_at = parts.add(count * sizeof(E));
+        const std::size_t at_at = parts.add(count * sizeof(Int));
+        std::byte* const memory = room.ask(parts.size);
+        best = reinterpret_cast<E*>(memory + best_at);
+        at = reinterpret_cast<Int*>(memory + at_at);
+    }
+
+    // The first rows begin what is kept, the last ones end as results.
+    template <int rows, bool first, bool last>
+    HOTGRID_INLINE void read(std::size_t row) {
+        // Copies of all, for the compiler must think that what is stored may be these.
+        const std::size_t pace = step, count = columns;
+        const Raw* const here = from + row * pace;
+        E* const kept = best;
+        Int* const kept_at = at;
+        const Place<Raw> place = to;
         Watch<P> seen = watch;
         Index zero{};
         const auto vector = [&](std::size_t c) __attribute__((always_inline)) {
             V top[1];
             Index top_at[1] = {Index{}};
             if constexpr (first) {
-                top[0] = P::load(from + c);
+                top[0] = P::load(here + c);
                 seen.read(top[0]);
             } else {
-                top[0] = loaded<E, V>(best + c);
-                top_at[0] = loaded<Int, Index>(at + c);
+                top[0] = loaded<E, V>(kept + c);
+                top_at[0] = loaded<Int, Index>(kept_at + c);
             }
 #pragma GCC unroll 4
             for (int r = first; r < rows; ++r) {
-                const V x = P::load(from + std::size_t(r) * step + c);
+                const V x = P::load(here + std::size_t(r) * pace + c);
                 seen.read(x);
                 enter<P>(top, top_at, 1, x, Index{} + Int(row + std::size_t(r)));
             }
-            seen.kept(top[0]);
-            if constexpr (P::as_stored) zero |= top[0] == V{};
-            store(best + c, top[0]);
-            store(at + c, top_at[0]);
+            if constexpr (last) {
+                seen.kept(top[0]);
+                const Wide wide_at = __builtin_convertvector(top_at[0], Wide);
+                std::memcpy(place.indices + c, &wide_at, sizeof wide_at);
+                if constexpr (P::as_stored) {
+                    zero |= top[0] == V{};
+                    store(place.values + c, top[0]);
+                }
+            } else {
+                store(kept + c, top[0]);
+                store(kept_at + c, top_at[0]);
+            }
         };
-        constexpr std::size_t wide = line<Raw>, ahead = 32 * wide;
+        // The end of these rows is followed by the beginning of the next ones.
+        const Raw* const next = row + 2 * rows <= n ? here + rows * pace : here;
+        constexpr std::size_t wide = line<Raw>, ahead = 8 * wide;
         std::size_t c = 0;
-        for (; c + wide <= columns; c += wide) {
-            // The end of these rows is followed by the beginning of the next ones.
-            const Raw* soon = c + ahead < columns ? from + c + ahead : next + (c + ahead - columns);
+        for (; c + wide <= count; c += wide) {
+            const Raw* soon = c + ahead < count ? here + c + ahead : next + (c + ahead - count);
 #pragma GCC unroll 4
-            for (int r = 0; r < rows; ++r) __builtin_prefetch(soon + std::size_t(r) * step, 0, 2);
+            for (int r = 0; r < rows; ++r, soon += pace) __builtin_prefetch(soon, 0, 3);
 #pragma GCC unroll 4
             for (std::size_t v = 0; v < wide; v += P::lanes) vector(c + v);
         }
-        if (c < columns)
-            for (std::size_t v = 0; v < wide; v += P::lanes) vector(columns - wide + v);
+        // A column that is read again is not better than itself.
+        if (c < count)
+            for (std::size_t v = 0; v < wide; v += P::lanes) vector(count - wide + v);
         watch = seen;
-        zeros = zero;  // of the last call: of all rows
+        zeros = zero;
     }
 
-    template <bool first>
-    HOTGRID_INLINE void read_rows(std::size_t rows, const Raw* from, std::size_t step,
-                                  std::size_t columns, std::size_t row) {
-        const Raw* next = rows >= 8 ? from + 4 * step : from;
-        switch (rows) {
-            case 1: return read<1, first>(from, step, columns, row, next);
-            case 2: return read<2, first>(from, step, columns, row, next);
-            case 3: return read<3, first>(from, step, columns, row, next);
-            default: return read<4, first>(from, step, columns, row, next);
+    // More than four rows. False where there is NaN.
+    bool run() {
+        read<4, true, false>(0);
+        std::size_t row = 4;
+        for (; row + 4 < n; row += 4) read<4, false, false>(row);
+        if (row + 4 == n) {
+            read<4, false, true>(row);
+        } else {
+            for (; row + 1 < n; ++row) read<1, false, false>(row);
+            read<1, false, true>(row);
         }
-    }
-
-    // False where there is NaN.
-    bool run(const Raw* from, std::size_t step, std::size_t n, std::size_t columns,
-             const Place<Raw>& to) {
-        read_rows<true>(n, from, step, columns, 0);
-        for (std::size_t row = 4; row < n; row += 4)
-            read_rows<false>(n - row, from + row * step, step, columns, row);
         if (watch.nan()) return false;
-        for (std::size_t c = 0; c < columns; ++c) to.indices[c] = at[c];
         // The greater of +0 and -0 need not be the one that came first.
-        if (P::as_stored && !P::Arch::any(zeros))
-            std::memcpy(to.values, best, columns * sizeof(Raw));
-        else
+        if (!P::as_stored || P::Arch::any(zeros))
             for (std::size_t c = 0; c < columns; ++c)
-                to.values[c] = from[std::size_t(at[c]) * step + c];
+                to.values[c] = from[std::size_t(to.indices[c]) * step + c];
         return true;
     }
 };

@@ -80,11 +80,14 @@ constexpr std::size_t line_bytes = 64;
 template <class T>
 constexpr std::size_t line = line_bytes / sizeof(T);
 
-// A piece has columns of so many bytes, or up to twice as many. More where only the best
-// of each is wanted, for then nothing but that is kept, and most of all where there are so few
-// rows that not even that is.
+// A piece has columns of so many bytes, or up to twice as many. More where only the best of
+// each is wanted, for then little is kept of them: at least `best_block_bytes`, and up to
+// `long_block_bytes` where columns are many or so short that nothing is kept.
 constexpr std::size_t block_bytes = 1024, best_block_bytes = 4096, long_block_bytes = 65536;
 constexpr std::size_t few_rows = 4;
+
+// What a copy of a block's columns may take of the second cache, and what it should take.
+constexpr std::size_t copied_bytes = std::size_t{640} << 10, wished_bytes = std::size_t{400} << 10;
 
 // Rows of one piece where the axis is the last: whole lines of lanes.
 std::size_t rows_of_a_piece(const TopK& job);

@@ -1,7 +1,10 @@
-// Runs every native test; prints a line each and the count.
+// Runs every native test, without those whose name holds a word given; prints a line each and
+// the count.
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,17 +21,22 @@ std::vector<std::pair<const char*, void (*)()>>& tests() {
 
 Test::Test(const char* name, void (*run)()) { tests().emplace_back(name, run); }
 
-int main() {
-    int failed = 0;
+int main(int count, char** words) {
+    int passed = 0, failed = 0;
     for (const auto& [name, run] : tests()) {
+        const std::string_view whole = name;
+        if (std::any_of(words + 1, words + count,
+                        [&](const char* word) { return whole.find(word) != whole.npos; }))
+            continue;
         try {
             run();
+            ++passed;
             std::printf("ok      %s\n", name);
         } catch (const std::exception& problem) {
             ++failed;
             std::printf("failed  %s: %s\n", name, problem.what());
         }
     }
-    std::printf("%zu passed, %d failed\n", tests().size() - std::size_t(failed), failed);
+    std::printf("%d passed, %d failed\n", passed, failed);
     return failed ? 1 : 0;
 }

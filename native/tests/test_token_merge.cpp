@@ -80,37 +80,108 @@ TEST(pieces_merge_as_the_rule_says) {
 
 TEST(pieces_merge_together_as_they_do_alone) {
     std::mt19937 dice(13);
-    std::size_t certain = 0, pieces = 0;
+    std::size_t vocabularies = 0;
     for (int round = 0; round < 200; ++round) {
         const std::size_t kinds = 1 + dice() % 4;
         const auto vocabulary = samples::vocabulary(samples::ranks(dice, 5 + dice() % 90, kinds));
+        if (vocabulary->joins().empty()) continue;
+        ++vocabularies;
         const Merger merger(*vocabulary);
         std::vector<std::string> texts(1 + dice() % 16);
         std::vector<Lane> lanes(texts.size());
-        std::string all;
-        for (std::string& text : texts)
-            all += text = letters(dice, 1 + dice() % Lane::most_units, kinds);
-        const std::vector<Byte> exact(all.begin(), all.end());
-        const Byte *at = exact.data(), *end = at + exact.size();
-        for (std::size_t i = 0; i < texts.size(); at += texts[i++].size())
-            CHECK(lanes::begin(*vocabulary, at, texts[i].size(), end, lanes[i]));
-        lanes::merge(*vocabulary, lanes, end);
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            texts[i] = letters(dice, 1 + dice() % Lane::most_units, kinds);
+            const std::vector<Byte> exact(texts[i].begin(), texts[i].end());
+            CHECK(lanes::begin(*vocabulary, exact.data(), exact.size(), lanes[i]));
+        }
+        lanes::merge(vocabulary->joins(), lanes);
         for (std::size_t i = 0; i < texts.size(); ++i) {
             std::vector<Symbol> alone, together;
-            merger.merge_by_heap(lanes[i].at, texts[i].size(), end, alone);
-            for (std::size_t u = 0; u < lanes[i].units; u = lanes[i].next[u])
-                together.push_back(lanes[i].symbol[u]);
-            ++pieces;
-            certain += lanes[i].right;
-            CHECK(!lanes[i].right || alone == together);
+            merger.merge_by_heap(samples::bytes(texts[i]), texts[i].size(),
+                                 samples::bytes(texts[i]) + texts[i].size(), alone);
+            lanes[i].each_symbol([&](Symbol symbol) { together.push_back(symbol); });
+            CHECK(alone == together);
         }
     }
-    CHECK(certain > pieces - pieces / 50);
+    CHECK(vocabularies > 50);
     Lane lane;
     const std::string long_piece(Lane::most_units + 1, 'a');
     const auto vocabulary = samples::vocabulary({{"a", 0}, {"b", 1}});
-    CHECK(!lanes::begin(*vocabulary, samples::bytes(long_piece), long_piece.size(),
-                        samples::bytes(long_piece) + long_piece.size(), lane));
+    CHECK(!lanes::begin(*vocabulary, samples::bytes(long_piece), long_piece.size(), lane));
+}
+
+// Every word of few letters by random vocabularies: some tokens are out of reach, some come before
+// what they are joined of, some bytes are none.
+TEST(short_words_merge_as_the_rule_says) {
+    std::mt19937 dice(17);
+    std::size_t by_pairs = 0, by_bytes = 0, out_of_reach = 0;
+    for (int round = 0; round < 150; ++round) {
+        const std::size_t kinds = 2 + dice() % 2;
+        auto ranks = samples::ranks(dice, 3 + dice() % 25, kinds);
+        if (round % 3 == 0)
+            std::erase_if(ranks, [](const auto& each) { return each.first == "b"; });
+        std::map<std::string, Rank> known(ranks.begin(), ranks.end());
+        for (Rank more = 0; more < 3; ++more) {
+            const std::string token = letters(dice, 4 + dice() % 3, kinds);
+            if (known.emplace(token, 10'000 + more).second) ranks.emplace_back(token, known[token]);
+        }
+        const auto vocabulary = samples::vocabulary(ranks);
+        (vocabulary->joins().empty() ? by_bytes : by_pairs) += 1;
+        const Merger merger(*vocabulary);
+        const auto expected = [&](const std::string& piece) {
+            return by_the_rule(piece, [&](const std::string& left, const std::string& right) {
+                const auto found = known.find(left + right);
+                return found == known.end() ? -1L : long(found->second);
+            });
+        };
+        for (const auto& [token, rank] : ranks)
+            out_of_reach += !vocabulary->joins().empty() && expected(token).size() > 1;
+        for (std::size_t size = 1, words = kinds; size <= 6; ++size, words *= kinds)
+            for (std::size_t number = 0; number < words; ++number) {
+                std::string word;
+                for (std::size_t rest = number; word.size() < size; rest /= kinds)
+                    word += char('a' + rest % kinds);
+                check_piece(merger, *vocabulary, word, expected);
+            }
+    }
+    CHECK(by_pairs > 20 && by_bytes > 20 && out_of_reach > 20);
+}
+
+TEST(a_vocabulary_knows_what_its_tokens_are_joined_of) {
+    const auto joined = [](const Vocabulary& vocabulary, std::string left, std::string right) {
+        const auto symbol = [&](const std::string& token) {
+            return vocabulary.find(samples::bytes(token), token.size(),
+                                   samples::bytes(token) + token.size());
+        };
+        return vocabulary.joins().find(symbol(left), symbol(right)) == symbol(left + right);
+    };
+    // "he" comes too late for " the"; "th" + "e" is a way to spell "the" that never happens.
+    const auto vocabulary = samples::vocabulary({{" ", 0}, {"t", 1}, {"h", 2}, {"e", 3}, {" t", 4},
+                                                 {" th", 5}, {" the", 6}, {"he", 7}, {"th", 8},
+                                                 {"the", 9}});
+    CHECK(joined(*vocabulary, " th", "e"));
+    CHECK(!joined(*vocabulary, " t", "he"));
+    CHECK(joined(*vocabulary, "t", "he"));
+    CHECK(!joined(*vocabulary, "th", "e"));
+    // "abc" is joined of "ab", which comes behind it: no order of ranks tells.
+    const auto odd = samples::vocabulary({{"a", 0}, {"b", 1}, {"c", 2}, {"abc", 3}, {"ab", 4}});
+    CHECK(odd->joins().empty());
+}
+
+TEST(a_table_of_pairs_finds_what_was_put_in) {
+    std::mt19937 dice(19);
+    std::map<std::pair<Symbol, Symbol>, Symbol> pairs;
+    PairTable table(5000);
+    while (pairs.size() < 5000) {
+        const Symbol left = dice() % 300, right = dice() % 2000, made = dice() % 2'000'000;
+        if (pairs.emplace(std::pair{left, right}, made).second)
+            CHECK(table.insert(left, right, made));
+    }
+    for (Symbol left = 0; left < 300; ++left)
+        for (Symbol right = 0; right < 2000; right += 3) {
+            const auto found = pairs.find({left, right});
+            CHECK(table.find(left, right) == (found == pairs.end() ? no_symbol : found->second));
+        }
 }
 
 // Merging begins with whole characters where that is sure to be right. Here tokens are any bytes

@@ -306,7 +306,7 @@ TEST(topk_of_columns_in_which_one_number_is_special) {
 TEST(topk_of_the_best_of_few_rows) {
     unsigned seed = 500;
     for (const Kind& kind : kinds)
-        for (const std::size_t n : {1UL, 2UL, 3UL, 4UL, 5UL})
+        for (const std::size_t n : {1UL, 2UL, 3UL, 4UL, 5UL, 7UL, 8UL, 9UL, 12UL})
             for (const std::size_t inner : {64UL, 67UL, 20000UL})
                 for (const bool greatest : {true, false}) {
                     check(kind, Case(1, n, inner, 1, greatest),
@@ -316,4 +316,17 @@ TEST(topk_of_the_best_of_few_rows) {
                     if (kind.type == Type::f32)
                         check(f32, Case(1, n, inner, 1, greatest), floats(normal(n * inner, seed)));
                 }
+}
+
+TEST(topk_of_columns_that_are_copied_and_too_long_for_it) {
+    for (const std::size_t n : {400UL, 1024UL, 1031UL, 2560UL, 2600UL})
+        for (const std::size_t inner : {64UL, 213UL}) {
+            const auto plain = normal(n * inner, unsigned(n + inner));
+            const Bytes equal = few_numbers(n * inner, Type::f32, unsigned(n), 50);
+            for (const std::size_t k : {2UL, 5UL, 16UL, 20UL})
+                for (const bool greatest : {true, false}) {
+                    check(f32, Case(1, n, inner, k, greatest), floats(plain));
+                    check(f32, Case(1, n, inner, k, greatest), equal);
+                }
+        }
 }

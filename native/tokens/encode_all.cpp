@@ -64,6 +64,26 @@ std::vector<std::size_t> grouped(const std::vector<Stretch>& stretches, std::siz
     return starts;
 }
 
+// What was made of a group: a part of a thread's tokens.
+struct Written {
+    const TokenBuffer* out;
+    std::size_t at, count;
+};
+
+TokenBuffer joined(const std::vector<Written>& written) {
+    std::vector<std::size_t> places{0};
+    for (const Written& each : written) places.push_back(places.back() + each.count);
+    TokenBuffer all;
+    all.room(places.back());
+    all.set_size(places.back());
+    cpu::parallel_for(written.size(), 8, [&](std::size_t begin, std::size_t end) {
+        for (; begin < end; ++begin)
+            if (const auto& [out, at, count] = written[begin]; count)
+                std::memcpy(all.data() + places[begin], out->data() + at, count * sizeof(Rank));
+    });
+    return all;
+}
+
 }  // namespace
 
 TokenBuffer::~TokenBuffer() { std::free(data_); }
@@ -155,32 +175,29 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
         std::clamp(total / (8 * threads), smallest_chunk, largest_chunk);
     const std::vector<Stretch> parts = in_chunks(stretches, chunk);
     const std::vector<std::size_t> groups = grouped(parts, chunk);
-    std::vector<TokenBuffer> outs(groups.size() - 1);
+    // Each thread writes on and on into memory of its own: a buffer for every group would be
+    // grown, cleared by the system and given back again and again.
+    std::vector<TokenBuffer> outs(threads);
+    std::vector<Written> written(groups.size() - 1);
     std::vector<std::int64_t> found(parts.size());
     std::atomic<std::size_t> next{0};
     cpu::parallel_for(threads, 1, [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin) {
             const Lease space(*this);
-            for (std::size_t g = next++; g < outs.size(); g = next++) {
+            TokenBuffer out;  // not in its place yet, where threads would share cache lines
+            out.room(total / threads / usual_bytes);
+            for (std::size_t g = next++; g < written.size(); g = next++) {
                 const std::size_t first = groups[g], count = groups[g + 1] - first;
+                const std::size_t before = out.size();
                 encode_in_order(*space, std::span(parts).subspan(first, count),
-                                std::span(found).subspan(first, count), outs[g]);
+                                std::span(found).subspan(first, count), out);
+                written[g] = {&outs[begin], before, out.size() - before};
             }
+            outs[begin] = std::move(out);
         }
     });
     for (std::size_t i = 0; i < parts.size(); ++i) counts[parts[i].document] += found[i];
-    std::vector<std::size_t> places{0};
-    for (const TokenBuffer& out : outs) places.push_back(places.back() + out.size());
-    TokenBuffer all;
-    all.room(places.back());
-    all.set_size(places.back());
-    cpu::parallel_for(outs.size(), 8, [&](std::size_t begin, std::size_t end) {
-        for (; begin < end; ++begin)
-            if (outs[begin].size())
-                std::memcpy(all.data() + places[begin], outs[begin].data(),
-                            outs[begin].size() * sizeof(Rank));
-    });
-    return all;
+    return joined(written);
 }
 
 }  // namespace hotgrid::tokens

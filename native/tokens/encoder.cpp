@@ -66,7 +66,8 @@ Encoder::Encoder(std::shared_ptr<const Vocabulary> vocabulary, Split split, bool
       merges_(std::move(merges)),
       merger_(*vocabulary_, merges_.get()),
       split_(split),
-      whole_first_(whole_first) {}
+      whole_first_(whole_first),
+      together_(!merges_ && !vocabulary_->joins().empty()) {}
 
 void Workspace::find_homes(std::size_t first, std::size_t pieces) {
     for (std::size_t i = first; i < pieces; ++i) {
@@ -117,15 +118,50 @@ void Encoder::find_parts(Workspace& space, const Byte* at, const Byte* seam, con
     }
 }
 
+// Merges `lanes` lanes, and with them parts that the cache does not have: as many as are learnt
+// together, each once. The others are merged when they are needed.
+void Encoder::learn_parts(Workspace& space, std::size_t lanes) const {
+    const WordCache& cache = space.cache;
+    const Workspace::Part* learnt[Workspace::together];
+    std::size_t count = 0;
+    for (Workspace::Part& part : space.parts) {
+        if (!part.key.high) continue;
+        part.entry = cache.find(part.key, cache.home(part.key));
+        if (part.entry || !together_ || count == Workspace::together) continue;
+        const auto same = [&](const Workspace::Part* other) { return other->key == part.key; };
+        if (std::any_of(learnt, learnt + count, same)) continue;
+        if (lanes::begin(*vocabulary_, part.at, part.size, space.lanes[lanes + count]))
+            learnt[count++] = &part;
+    }
+    lanes::merge(vocabulary_->joins(), {space.lanes, lanes + count});
+    space.parts_looked_up = cache.moves();
+    for (std::size_t i = 0; i < count; ++i) {
+        space.ranks.clear();
+        if (append_lane(space, space.lanes[lanes + i]))
+            space.cache.insert(learnt[i]->key, space.ranks);
+    }
+}
+
+// Appends the tokens of a lane to `ranks`; false: one of them has no rank.
+bool Encoder::append_lane(Workspace& space, const Lane& lane) const {
+    bool all = true;
+    lane.each_symbol([&](Symbol symbol) {
+        all &= vocabulary_->has_rank(symbol);
+        space.ranks.push_back(all ? vocabulary_->rank(symbol) : 0);
+    });
+    return all;
+}
+
 // Appends the tokens of such parts.
 bool Encoder::append_parts(Workspace& space, std::span<const Workspace::Part> parts,
                            const Byte* end) const {
     for (const Workspace::Part& part : parts) {
         const WordCache::Entry* entry =
-            part.key.high ? space.cache.find(part.key, space.cache.home(part.key)) : nullptr;
+            space.cache.moves() == space.parts_looked_up ? part.entry : nullptr;
+        if (!entry && part.key.high) entry = space.cache.find(part.key, space.cache.home(part.key));
         if (entry) {
             const std::span<const Rank> tokens = space.cache.tokens(*entry);
-            space.ranks.insert(space.ranks.end(), tokens.begin(), tokens.end());
+            for (const Rank token : tokens) space.ranks.push_back(token);
             continue;
         }
         const std::size_t before = space.ranks.size();
@@ -139,19 +175,21 @@ bool Encoder::append_parts(Workspace& space, std::span<const Workspace::Part> pa
 std::span<const Rank> Encoder::tokens_of(Workspace& space, const Byte* piece, std::size_t size,
                                          const Byte* end, bool whole_first) const {
     space.ranks.clear();
-    const Symbol whole = whole_first ? vocabulary_->find(piece, size, end) : no_symbol;
-    if (whole != no_symbol) {
-        space.ranks.push_back(vocabulary_->rank(whole));
-        return space.ranks;
-    }
     const Byte* seam = first_seam(piece, size, end);
     bool done;
-    if (seam == piece + size) {
-        done = append_merged(space, piece, size, end);
-    } else {
+    if (seam < piece + size) {
         space.parts.clear();
         find_parts(space, piece, seam, piece + size, end);
+        learn_parts(space, 0);
+        space.ranks.clear();
         done = append_parts(space, space.parts, end);
+    } else {
+        const Symbol whole = whole_first ? vocabulary_->find(piece, size, end) : no_symbol;
+        if (whole != no_symbol) {
+            space.ranks.push_back(vocabulary_->rank(whole));
+            return space.ranks;
+        }
+        done = append_merged(space, piece, size, end);
     }
     if (!done)
         for (const Symbol symbol : space.symbols)
@@ -196,14 +234,15 @@ std::size_t Encoder::learn(Workspace& space, const Byte* text, std::size_t first
 }
 
 // What each of the missing pieces is: a token, or something to be merged with the others, or
-// parts between seams.
+// parts between seams. No token has a seam within, and whether a long piece is one takes a while.
 std::size_t Encoder::begin(Workspace& space, const Byte* text, std::span<Missing> missing,
                            const Byte* end) const {
     const Vocabulary& vocabulary = *vocabulary_;
     for (Missing& each : missing) {
         each.at = text + space.places[each.index];
         each.size = space.places[each.index + 1] - space.places[each.index];
-        each.whole = whole_first_ ? vocabulary.guess(each.at, each.size, end) : no_symbol;
+        if (!whole_first_ || each.size > key_bytes) continue;
+        each.whole = vocabulary.guess(each.at, each.size, end);
         if (each.whole != no_symbol) vocabulary.expect_key(each.whole);
     }
     std::size_t lanes = 0;
@@ -218,9 +257,12 @@ std::size_t Encoder::begin(Workspace& space, const Byte* text, std::span<Missing
             each.first_part = space.parts.size();
             find_parts(space, at, seam, at + size, end);
             each.last_part = space.parts.size();
-        } else if (!merges_ && lanes::begin(vocabulary, at, size, end, space.lanes[lanes])) {
-            each.lane = &space.lanes[lanes++];
+            continue;
         }
+        if (whole_first_ && size > key_bytes) each.whole = vocabulary.find(at, size, end);
+        if (each.whole != no_symbol || !together_) continue;
+        if (lanes::begin(vocabulary, at, size, space.lanes[lanes]))
+            each.lane = &space.lanes[lanes++];
     }
     return lanes;
 }
@@ -237,19 +279,14 @@ bool Encoder::finish(Workspace& space, const Missing& each, const Byte* end) con
                             std::span(space.parts).subspan(each.first_part,
                                                            each.last_part - each.first_part),
                             end);
-    if (!each.lane || !each.lane->right) return append_merged(space, each.at, each.size, end);
-    for (std::size_t i = 0; i < each.lane->units; i = each.lane->next[i]) {
-        const Symbol symbol = each.lane->symbol[i];
-        if (!vocabulary_->has_rank(symbol)) return false;
-        space.ranks.push_back(vocabulary_->rank(symbol));
-    }
-    return true;
+    if (!each.lane) return append_merged(space, each.at, each.size, end);
+    return append_lane(space, *each.lane);
 }
 
 void Encoder::solve(Workspace& space, const Byte* text, std::span<Missing> missing,
                     const Byte* end) const {
     const std::size_t lanes = begin(space, text, missing, end);
-    lanes::merge(*vocabulary_, {space.lanes, lanes}, end);
+    learn_parts(space, lanes);
     for (const Missing& each : missing) {
         if (!finish(space, each, end)) continue;
         if (space.keys[each.index].high == Workspace::is_wide)

@@ -85,13 +85,15 @@ struct Workspace {
     const void* homes[batch];    // lines where the cache has them, if it has
     const void* entries[batch];  // what it has there,
     std::size_t known = 0;       // as far as it was looked up ahead
-    Lane lanes[together];
+    Lane lanes[2 * together];  // those of pieces, then those of parts of pieces
     struct Part {
         const Byte* at;
         std::size_t size;
         Key key;  // zeros: it is too long for one
+        const WordCache::Entry* entry = nullptr;  // what the cache had when they were looked up
     };
-    std::vector<Part> parts;  // of pieces with seams
+    std::vector<Part> parts;      // of pieces with seams
+    std::size_t parts_looked_up;  // at which count of moves
 
     void prepare_long(std::size_t index, const Byte* piece, std::size_t size, const Byte* end);
     template <class Entry>
@@ -177,9 +179,11 @@ private:
     std::size_t begin(Workspace& space, const Byte* text, std::span<Missing> missing,
                       const Byte* end) const;
     bool finish(Workspace& space, const Missing& each, const Byte* end) const;
+    bool append_lane(Workspace& space, const Lane& lane) const;
     bool append_merged(Workspace& space, const Byte* at, std::size_t size, const Byte* end) const;
     void find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,
                     const Byte* end) const;
+    void learn_parts(Workspace& space, std::size_t lanes) const;
     bool append_parts(Workspace& space, std::span<const Workspace::Part> parts,
                       const Byte* end) const;
     // The first seam of a piece, or where it ends.
@@ -194,6 +198,7 @@ private:
     Merger merger_;
     Split split_;
     bool whole_first_;
+    bool together_;  // whether pieces can be merged in lanes
     // The lock of `idle_`.
     mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
     mutable std::vector<std::unique_ptr<Workspace>> idle_;

@@ -24,39 +24,19 @@ struct JoinBytes {
         return size == 2 ? vocabulary.pair(at[0], at[1]) : vocabulary.find(at, size, end);
     }
     Symbol result(std::uint32_t priority) const { return priority; }
-    void chose(const Byte*, std::size_t, std::uint32_t) {}
 };
 
-// ...the same by guesses. What is a token is always guessed right; what is none may be taken for
-// one. Only the best join is ever made, so it is enough to check those in the end: a wrong guess
-// that was never the best has done no harm...
-struct GuessBytes {
-    explicit GuessBytes(const Vocabulary& known) : vocabulary(known) {}
+// ...the same by what the vocabulary has found out beforehand...
+struct JoinSymbols {
     const Vocabulary& vocabulary;
-    struct Choice {
-        const Byte* at;
-        std::uint32_t size, symbol;
-    } choices[window_bytes];
-    std::size_t made = 0;
 
     Vocabulary::Unit unit(const Byte* text, std::size_t at, std::size_t size) const {
         return vocabulary.unit(text, at, size);
     }
-    std::uint32_t find(const Byte* at, std::size_t size, const Byte* end, Symbol, Symbol) const {
-        return size == 2 ? vocabulary.pair(at[0], at[1]) : vocabulary.guess(at, size, end);
+    std::uint32_t find(const Byte*, std::size_t, const Byte*, Symbol left, Symbol right) const {
+        return vocabulary.joins().find(left, right);
     }
     Symbol result(std::uint32_t priority) const { return priority; }
-    void chose(const Byte* at, std::size_t size, std::uint32_t priority) {
-        if (size == 2) return;
-        vocabulary.expect_key(priority);
-        choices[made++] = {at, std::uint32_t(size), priority};
-    }
-    bool right(const Byte* end) const {
-        bool all = true;
-        for (std::size_t i = 0; i < made; ++i)
-            all &= vocabulary.is(choices[i].symbol, choices[i].at, choices[i].size, end);
-        return all;
-    }
 };
 
 // ...or by a table of pairs.
@@ -71,7 +51,6 @@ struct JoinPairs {
         return merges.find(left, right);
     }
     Symbol result(std::uint32_t priority) const { return merges.result(priority); }
-    void chose(const Byte*, std::size_t, std::uint32_t) {}
 };
 
 std::uint32_t least(const std::uint32_t* values) {
@@ -91,7 +70,7 @@ struct Window {
     std::size_t size = 0;
 
     template <class Join>
-    void merge(Join& join, const Byte* at, std::size_t bytes, const Byte* end) {
+    void merge(const Join& join, const Byte* at, std::size_t bytes, const Byte* end) {
         size = bytes;
         const std::size_t places = (size + block_places - 1) / block_places * block_places;
         std::fill(best, best + places, none);
@@ -130,17 +109,16 @@ private:
     }
 
     template <class Join>
-    void merge_block(Join& join, const Byte* at, const Byte* end) {
+    void merge_block(const Join& join, const Byte* at, const Byte* end) {
         for (std::uint32_t found = least(best); found != none; found = least(best))
             join_at(join, at, end, found & 0xFF, found >> 8);
     }
 
     // Joins the part at `left` with the next; returns the part before it (or itself).
     template <class Join>
-    std::size_t join_at(Join& join, const Byte* at, const Byte* end, std::size_t left,
+    std::size_t join_at(const Join& join, const Byte* at, const Byte* end, std::size_t left,
                         std::uint32_t priority) {
         const std::size_t right = next[left], after = next[right];
-        join.chose(at + left, after - left, priority);
         symbol[left] = join.result(priority);
         best[right] = none;
         next[left] = std::uint16_t(after);
@@ -163,24 +141,11 @@ struct Part {
     bool operator==(const Part&) const = default;
 };
 
-template <class Join>
-void merge_exactly(Join join, Window& window, const Byte* at, std::size_t size, const Byte* end) {
-    window.merge(join, at, size, end);
-}
-template <>
-void merge_exactly(JoinBytes join, Window& window, const Byte* at, std::size_t size,
-                   const Byte* end) {
-    GuessBytes guessing(join.vocabulary);
-    window.merge(guessing, at, size, end);
-    if (!guessing.right(end)) [[unlikely]]
-        window.merge(join, at, size, end);
-}
-
 // The parts of a window that starts at `base` of the piece.
 template <class Join>
 void merge_window(const Join& join, const Byte* piece, std::size_t base, std::size_t size,
                   const Byte* end, Window& window, std::vector<Part>& parts) {
-    merge_exactly(join, window, piece + base, size, end);
+    window.merge(join, piece + base, size, end);
     parts.clear();
     for (std::size_t i = 0; i < size; i = window.next[i])
         parts.push_back({base + i, base + window.next[i], window.symbol[i]});
@@ -299,7 +264,7 @@ void merge_piece(const Join& join, const Byte* piece, std::size_t size, const By
         return merge_with_heap(join, piece, size, end, symbols);
     }
     Window window;
-    merge_exactly(join, window, piece, size, end);
+    window.merge(join, piece, size, end);
     for (std::size_t i = 0; i < size; i = window.next[i]) symbols.push_back(window.symbol[i]);
 }
 
@@ -342,9 +307,24 @@ std::uint32_t MergeTable::find(Symbol left, Symbol right) const {
     return slot < slots_.size() ? slots_[slot] : none;
 }
 
+void merge_bytes(const Vocabulary& vocabulary, const Byte* at, std::size_t size,
+                 std::vector<Symbol>& symbols) {
+    merge_with_heap(JoinSymbols{vocabulary}, at, size, at + size, symbols);
+}
+
+bool is_joined(const Vocabulary& vocabulary, Symbol symbol) {
+    const std::string_view token = vocabulary.bytes(symbol);
+    const Byte* at = reinterpret_cast<const Byte*>(token.data());
+    std::vector<Symbol> symbols;
+    merge_with_heap(JoinBytes{vocabulary}, at, token.size(), at + token.size(), symbols);
+    return symbols.size() == 1;
+}
+
 void Merger::merge(const Byte* piece, std::size_t size, const Byte* end,
                    std::vector<Symbol>& symbols) const {
     if (merges_) return merge_piece(JoinPairs{vocabulary_, *merges_}, piece, size, end, symbols);
+    if (!vocabulary_.joins().empty())
+        return merge_piece(JoinSymbols{vocabulary_}, piece, size, end, symbols);
     merge_piece(JoinBytes{vocabulary_}, piece, size, end, symbols);
 }
 

@@ -34,6 +34,12 @@ private:
     std::size_t mask_;
 };
 
+// Appends the symbols of bytes that are merged by the joins known so far.
+void merge_bytes(const Vocabulary& vocabulary, const Byte* at, std::size_t size,
+                 std::vector<Symbol>& symbols);
+// Whether merging the bytes of a token makes it, with all tokens known.
+bool is_joined(const Vocabulary& vocabulary, Symbol symbol);
+
 class Merger {
 public:
     explicit Merger(const Vocabulary& vocabulary, const MergeTable* merges = nullptr)

@@ -1,54 +1,56 @@
 // Merging of several short pieces at once, join by join in turns.
 //
-// What is looked up for a join lies in tables that the near caches do not hold. Alone, a piece
-// would wait for each of them; together, the others are worked on meanwhile.
+// What is looked up for a join lies in a table that the near caches do not hold. Alone, a piece
+// would wait for it; together, the others are worked on meanwhile. That needs code almost without
+// branches: one that waits for the table and is then mistaken stops all of them.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "tokens/vocabulary.hpp"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 namespace hotgrid::tokens {
 
 struct Lane {
-    static constexpr std::size_t most_units = 16, most_bytes = 31;
+    static constexpr std::size_t most_units = 31;
 
-    // What is asked for a new pair of parts: the bytes they have together.
-    struct Question {
-        Key key;
-        std::uint64_t hash;
-        std::uint8_t unit, start, size;  // size 0: nothing
-    };
-
-    const Byte* at;
-    alignas(16) std::uint32_t best[most_units];  // as in merge.cpp, by units
-    Symbol symbol[most_units];
-    std::uint8_t start[most_units + 1];
-    std::uint8_t next[most_units + 1], previous[most_units + 1];
-    std::uint8_t units, joins;
-    Question questions[2];
+    // As in merge.cpp, by units; the last is for answers that nobody waits for.
+    static constexpr std::size_t nobody = most_units + 1;
+    alignas(16) std::uint32_t best[nobody + 1];
+    Symbol symbol[most_units + 1];
+    // Bits of the units that parts start with, and of the end.
+    std::uint32_t parts;
+    std::uint32_t units;
+    bool known;  // whether `best` is
+    // Of two new neighbours each; the left one starts with this unit.
     struct {
-        std::uint8_t start, size;
-        Symbol symbol;
-    } made[most_units];
-    bool right;  // whether the result is certain
+        PairTable::Question pair;
+        std::uint32_t unit;
+    } questions[2];
 
-    std::size_t symbols(Symbol* out) const {
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < units; i = next[i]) out[count++] = symbol[i];
-        return count;
+    // What is left in the end, from left to right.
+    template <class Visit>
+    void each_symbol(const Visit& visit) const {
+        for (std::uint32_t rest = parts & ~(std::uint32_t{1} << units); rest; rest &= rest - 1)
+            visit(symbol[std::countr_zero(rest)]);
     }
 };
 
 namespace lanes {
 
-constexpr std::uint32_t none = 0xFFFFFFFF;
+// Nothing joins here, whatever the place in the lower 8 bits.
+constexpr std::uint32_t none = 0xFFFFFF00;
 
 inline std::uint32_t packed(Symbol priority, std::size_t unit) {
-    return priority == none ? none : priority << 8 | std::uint32_t(unit);
+    return priority << 8 | std::uint32_t(unit);
 }
 
 // Four at a time, in the language of both compilers.
@@ -56,116 +58,96 @@ inline std::uint32_t least(const std::uint32_t* values, std::size_t units) {
     using Four = std::uint32_t __attribute__((vector_size(16)));
     const auto less = [](Four a, Four b) { return a < b ? a : b; };
     const Four* fours = reinterpret_cast<const Four*>(values);
-    Four found = less(fours[0], fours[1]);
-    if (units > 9) found = less(found, less(fours[2], fours[3]));  // the last unit has no next
+    Four found = less(less(fours[0], fours[1]), less(fours[2], fours[3]));
+    if (units > 17) [[unlikely]]  // the last one has no next
+        found = less(found, less(less(fours[4], fours[5]), less(fours[6], fours[7])));
+#if defined(__aarch64__)
+    return vminvq_u32(uint32x4_t(found));
+#else
     const std::uint32_t one = std::min(found[0], found[1]), other = std::min(found[2], found[3]);
     return std::min(one, other);
-}
-
-inline void ask(const Vocabulary& vocabulary, const Lane& lane, std::size_t unit, std::size_t stop,
-                const Byte* end, Lane::Question& question) {
-    const std::size_t start = lane.start[unit], size = lane.start[stop] - start;
-    question.unit = std::uint8_t(unit);
-    question.start = std::uint8_t(start);
-    question.size = std::uint8_t(size);
-    if (size > key_bytes) return;
-    question.key = key_of(lane.at + start, size, end);
-    question.hash = question.key.hash();
-    vocabulary.expect(question.hash);
-}
-
-inline void answer(const Vocabulary& vocabulary, Lane& lane, Lane::Question& question,
-                   const Byte* end) {
-    if (!question.size) return;
-    const Symbol found =
-        question.size <= key_bytes
-            ? vocabulary.guess(question.key, question.hash)
-            : vocabulary.find(lane.at + question.start, question.size, end);
-    lane.best[question.unit] = packed(found, question.unit);
-    question.size = 0;
+#endif
 }
 
 // The next join of a lane; false: there is none.
-inline bool join(const Vocabulary& vocabulary, Lane& lane, const Byte* end) {
-    for (Lane::Question& question : lane.questions) answer(vocabulary, lane, question, end);
+inline bool join(const PairTable& joins, Lane& lane) {
     const std::uint32_t found = least(lane.best, lane.units);
-    if (found == none) return false;
-    const std::size_t left = found & 0xFF, right = lane.next[left], after = lane.next[right];
+    if (found >= none) return false;
+    const std::uint32_t left = found & 0xFF;
     const Symbol made = found >> 8;
-    const std::size_t size = std::size_t(lane.start[after] - lane.start[left]);
-    if (size > 2) {  // pairs of bytes are no guesses
-        lane.made[lane.joins++] = {lane.start[left], std::uint8_t(size), made};
-        vocabulary.expect_key(made);
-    }
+    std::uint32_t behind = lane.parts & ~((std::uint32_t{2} << left) - 1);
+    const std::uint32_t right = std::uint32_t(std::countr_zero(behind));
+    behind &= behind - 1;
+    const std::uint32_t after = std::uint32_t(std::countr_zero(behind));
+    const std::uint32_t ahead = (lane.parts & ((std::uint32_t{1} << left) - 1)) | !left;
+    const std::uint32_t before = 31 - std::uint32_t(std::countl_zero(ahead));
+    constexpr std::uint32_t nobody = Lane::nobody;
+    lane.parts &= ~(std::uint32_t{1} << right);
     lane.symbol[left] = made;
-    lane.best[left] = lane.best[right] = none;
-    lane.next[left] = std::uint8_t(after);
-    lane.previous[after] = std::uint8_t(left);
-    if (after < lane.units) ask(vocabulary, lane, left, lane.next[after], end, lane.questions[0]);
-    if (left) ask(vocabulary, lane, lane.previous[left], after, end, lane.questions[1]);
+    lane.best[right] = none;
+    lane.best[left] = none;
+    lane.questions[0].pair = joins.ask(made, lane.symbol[after]);
+    lane.questions[0].unit = after < lane.units ? left : nobody;
+    lane.questions[1].pair = joins.ask(lane.symbol[before], made);
+    lane.questions[1].unit = left ? before : nobody;
     return true;
 }
 
-inline bool checked(const Vocabulary& vocabulary, const Lane& lane, const Byte* end) {
-    bool right = true;
-    for (std::size_t i = 0; i < lane.joins; ++i)
-        right &= vocabulary.is(lane.made[i].symbol, lane.at + lane.made[i].start,
-                               lane.made[i].size, end);
-    return right;
+// A piece of which the units are known, up to `most_units`.
+inline void begin(std::size_t units, Lane& lane) {
+    lane.units = std::uint32_t(units);
+    lane.parts = std::uint32_t((std::uint64_t{2} << units) - 1);
+    lane.known = false;
+    lane.symbol[units] = 0;
+    std::fill(std::begin(lane.best), std::end(lane.best), none);
 }
 
 // False: the piece has too many units.
-inline bool begin(const Vocabulary& vocabulary, const Byte* at, std::size_t size, const Byte* end,
-                  Lane& lane) {
-    lane.at = at;
-    lane.joins = 0;
-    lane.right = false;
-    lane.questions[0].size = lane.questions[1].size = 0;
-    std::fill(std::begin(lane.best), std::end(lane.best), none);
+inline bool begin(const Vocabulary& vocabulary, const Byte* at, std::size_t size, Lane& lane) {
     std::size_t units = 0;
     for (std::size_t i = 0; i < size; ++units) {
         if (units == Lane::most_units) return false;
         const Vocabulary::Unit unit = vocabulary.unit(at, i, size);
         lane.symbol[units] = unit.symbol;
-        lane.start[units] = std::uint8_t(i);
-        lane.next[units] = std::uint8_t(units + 1);
-        lane.previous[units + 1] = std::uint8_t(units);
         i += unit.size;
     }
-    lane.start[units] = std::uint8_t(size);
-    lane.units = std::uint8_t(units);
+    begin(units, lane);
+    lane.known = units == size;
     for (std::size_t i = 0; i + 1 < units; ++i) {
-        const std::size_t start = lane.start[i], both = lane.start[i + 2] - start;
-        if (both == 2)
-            lane.best[i] = packed(vocabulary.pair(at[start], at[start + 1]), i);
+        if (lane.known)
+            lane.best[i] = packed(vocabulary.pair(at[i], at[i + 1]), i);
         else
-            vocabulary.expect(key_of(at + start, both, end).hash());
+            vocabulary.joins().ask(lane.symbol[i], lane.symbol[i + 1]);
     }
     return true;
 }
 
-// Merges what has begun, by guesses of the vocabulary; sets `right`, which is false very rarely.
-inline void merge(const Vocabulary& vocabulary, std::span<Lane> lanes, const Byte* end) {
-    for (Lane& lane : lanes)
-        for (std::size_t i = 0; i + 1 < lane.units; ++i) {
-            const std::size_t start = lane.start[i], both = lane.start[i + 2] - start;
-            if (both == 2) continue;
-            const Key key = key_of(lane.at + start, both, end);
-            lane.best[i] = packed(vocabulary.guess(key, key.hash()), i);
-        }
+// Merges what has begun, up to 64 pieces.
+inline void merge(const PairTable& joins, std::span<Lane> lanes) {
+    for (Lane& lane : lanes) {
+        if (lane.known) continue;
+        for (std::size_t i = 0; i + 1 < lane.units; ++i)
+            lane.best[i] = packed(joins.find(lane.symbol[i], lane.symbol[i + 1]), i);
+    }
     constexpr std::size_t most = 64;
-    std::uint8_t active[most];
-    std::size_t count = std::min(lanes.size(), most);
-    for (std::size_t i = 0; i < count; ++i) active[i] = std::uint8_t(i);
+    Lane* active[most];
+    std::size_t count = 0;
+    for (Lane& lane : lanes) {
+        active[count] = &lane;
+        count += join(joins, lane);
+    }
     while (count) {
+        // Apart from the joins: what is written in parts cannot be read as a whole at once.
+        for (std::size_t i = 0; i < count; ++i)
+            for (const auto& [pair, unit] : active[i]->questions)
+                active[i]->best[unit] = packed(joins.find(pair), unit);
         std::size_t kept = 0;
         for (std::size_t i = 0; i < count; ++i) {
             active[kept] = active[i];
-            kept += join(vocabulary, lanes[active[i]], end);
+            kept += join(joins, *active[i]);
         }
         count = kept;
     }
-    for (Lane& lane : lanes) lane.right = checked(vocabulary, lane, end);
 }
 
 }  // namespace lanes

@@ -54,6 +54,7 @@ Vocabulary::Vocabulary(std::vector<Token> tokens) : count_(tokens.size()) {
     lay_out(tokens);
     index();
     find_characters();
+    if (!find_joins()) joins_ = {};
 }
 
 void Vocabulary::lay_out(const std::vector<Token>& tokens) {

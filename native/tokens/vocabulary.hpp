@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tokens/memory.hpp"
+#include "tokens/pair_table.hpp"
 #include "tokens/seams.hpp"
 #include "tokens/symbol_table.hpp"
 #include "tokens/unicode.hpp"
@@ -101,6 +102,10 @@ public:
 
     const Seams& seams() const { return seams_; }
 
+    // What any two neighbours join to when bytes are merged. Empty for vocabularies that no
+    // training makes; then only `find` says it.
+    const PairTable& joins() const { return joins_; }
+
     Symbol byte(Byte value) const { return byte_symbols_[value]; }
     Symbol pair(Byte first, Byte second) const {
         return pair_symbols_[std::size_t(first) << 8 | second];
@@ -139,6 +144,7 @@ private:
     void lay_out(const std::vector<Token>& tokens);
     void index();
     void find_characters();
+    bool find_joins();
 
     std::size_t count_ = 0, longest_ = 0;
     bool dense_ = true;  // ranks are symbols
@@ -160,6 +166,7 @@ private:
     }
     Symbol byte_symbols_[256];
     Seams seams_;
+    PairTable joins_;
 };
 
 }  // namespace hotgrid::tokens

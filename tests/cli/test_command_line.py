@@ -229,3 +229,20 @@ def test_without_its_parts_the_command_line_says_what_to_install(part: str):
         f"hotgrid: the command line needs {part}: run `pip install {part}`; "
         "the Python API works without.\n"
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["tokens", "count"], ["run", "--resume"], ["config", "show", "--file"], ["unknown"]],
+)
+def test_control_characters_in_names_are_not_obeyed(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+):
+    assert run([*command, "no\x1b[31m\x07\u202ecar\x9b"]) != 0
+    text = capsys.readouterr().err
+    assert text and not any(each in text for each in "\x1b\x07\u202e\x9b")
+
+
+def test_control_characters_are_written_out(capsys: pytest.CaptureFixture[str]):
+    assert run(["run", "--resume", "no\x1b[31m\x9b"]) == 1
+    assert r"no\x1b[31m\x9b" in capsys.readouterr().err

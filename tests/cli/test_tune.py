@@ -1,6 +1,7 @@
 """`hotgrid tune`, in this process, with a cache in an empty folder."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from hotgrid.cli._main import run
+from hotgrid.cli._tune_options import EXAMPLES, OPTIONS
+from hotgrid.cli._tune_text import _word
 from hotgrid.kernels import OPS, tune
 from hotgrid.kernels.tune import _trial
 
@@ -20,11 +23,14 @@ TABLE = ["--k", "2", "--dim", "-2"]
 @pytest.fixture(autouse=True)
 def a_machine_that_is_known(monkeypatch: pytest.MonkeyPatch):
     limit = SimpleNamespace(bytes_per_second=1e10)
+    monkeypatch.setattr(_trial, "matmul_peak", lambda device, dtype: 1e12)
     monkeypatch.setattr(_trial, "copy_bandwidth", lambda device: limit)
     monkeypatch.setattr(tune, "copy_bandwidth", lambda device: limit)
-    OPS["topk"].forget()
+    for tuned in OPS.values():
+        tuned.forget()
     yield
-    OPS["topk"].forget()
+    for tuned in OPS.values():
+        tuned.forget()
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -48,6 +54,52 @@ def test_it_fills_shows_and_clears(capsys: pytest.CaptureFixture[str]):
     assert told(capsys, "topk") == shown
     assert told(capsys, "--clear").startswith("Forgot 2 winners in ")
     assert "Nothing is remembered" in told(capsys)
+
+
+def test_clearing_an_op_leaves_the_others(capsys: pytest.CaptureFixture[str]):
+    told(capsys, "--fill", "topk", "8x32", "40x4", *TABLE)
+    told(capsys, "--fill", "gemv", "8x16")
+    assert told(capsys, "--clear", "gemv").startswith("Forgot 1 winners of gemv in ")
+    assert [each["key"].split()[0] for each in plain(capsys)["winners"]] == ["topk", "topk"]
+    assert plain(capsys, "--clear", "topk") | {"file": ""} == {
+        "file": "",
+        "op": "topk",
+        "cleared": 2,
+    }
+
+
+def test_a_place_that_cannot_be_cleared_is_named(capsys: pytest.CaptureFixture[str]):
+    Path(plain(capsys)["file"]).mkdir(parents=True)
+    assert run([*QUICK, "tune", "--clear"]) == 1
+    assert "cannot be cleared (Is a directory)" in capsys.readouterr().err
+
+
+def test_the_options_of_every_op_are_told(capsys: pytest.CaptureFixture[str]):
+    for name, tuned in OPS.items():
+        text = told(capsys, "--explain", name)
+        for option in tuned.op.options:
+            assert f"  --set {option}=" in text
+        assert f" {name} " in text.splitlines()[-1]
+        assert plain(capsys, "--explain", name)["options"] == dict(tuned.op.options)
+
+
+def test_the_help_tells_the_options_that_ops_have():
+    assert set(OPTIONS) == set(EXAMPLES) == set(OPS)
+    for name, (_, options) in OPTIONS.items():
+        pairs = [pair.partition("=") for pair in options.split()]
+        first = {option: words.split("|")[0] for option, _, words in pairs}
+        assert first == {k: _word(v) for k, v in OPS[name].op.options.items()}
+
+
+@pytest.mark.parametrize("op", EXAMPLES)
+def test_every_example_is_understood(op: str, capsys: pytest.CaptureFixture[str]):
+    small = [re.sub(r"^\d+(x\d+)+$", shrunk, word) for word in EXAMPLES[op].split()[2:]]
+    assert f"{op} " in told(capsys, *small)
+
+
+def shrunk(shape: re.Match[str]) -> str:
+    """As many dims, of few elements; a kernel of radius 8 still fits."""
+    return "x".join(str(min(int(n), 32)) for n in shape[0].split("x"))
 
 
 def test_the_same_as_json(capsys: pytest.CaptureFixture[str]):
@@ -115,7 +167,14 @@ def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
     [
         (["tpk"], "`tpk` is no op; there are: "),
         (["--fill"], "`--fill` needs an op and a shape"),
-        (["--explain", "topk"], "`--explain` needs an op and a shape"),
+        (["--explain"], "`--explain` needs an op and a shape"),
+        (["--explain", "topk", "--k", "2"], "`--explain` needs an op and a shape"),
+        (["--clear", "gmv"], "`gmv` is no op; there are: "),
+        (["--clear", "gmv"], "did you mean `gemv`?"),
+        (
+            ["--fill", "codebook", "64x64", "--set", "bits=few"],
+            "`bits` is 'few'; expected a number",
+        ),
         (["--explain", "--clear"], "give one of --explain, --fill and --clear"),
         (["topk", "8x8"], "`8x8` needs --explain or --fill beside it"),
         (["topk", "--k", "2"], "`k` needs --explain or --fill beside it"),

@@ -12,6 +12,11 @@ SIZES = ((1, 1), (1, 2), (2, 1), (3, 5), (4, 4), (8, 7), (13, 16), (16, 13), (31
 NORMS = ("backward", "ortho", "forward")
 
 
+def nested() -> torch.Tensor:
+    """Images of different sizes in one tensor."""
+    return torch.nested.nested_tensor([normal(3, 4), normal(5, 4)], layout=torch.jagged)
+
+
 def rfft2_cases() -> Iterator[tuple[Any, ...]]:
     for dtype in (torch.float32, torch.float64):
         for height, width in SIZES:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.kernels import Captured, _capture, capture, topk
+from hotgrid.kernels import Captured, _compiling, capture, topk
 
 WEIGHT = torch.randn(5)
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -40,7 +40,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         compiled.append(options)
         return real(function, **options)
 
-    monkeypatch.setattr(_capture, "_BACKEND", "eager")
+    monkeypatch.setattr(_compiling, "_BACKEND", "eager")
     monkeypatch.setattr(torch, "compile", noted)
     return compiled
 
@@ -157,7 +157,7 @@ def test_a_compiler_that_does_not_work_is_told(
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("no compiler\nat all")
 
-    monkeypatch.setattr(_capture._Trial, "_backend", broken)
+    monkeypatch.setattr(_compiling.Trial, "_backend", broken)
     x, a = torch.randn(2, 5)
     assert torch.equal(capture(chain)(x, a), chain(x, a))
     assert "`chain` runs uncompiled" in capsys.readouterr().err
@@ -210,7 +210,7 @@ def test_a_graph_copies_in_replays_and_copies_out(monkeypatch: pytest.MonkeyPatc
     x, a = torch.randn(2, 5)
     with monkeypatch.context() as patched:
         patched.setattr(torch, "cuda", fake)
-        graph = _capture._Graph(chain, (x.clone(), a.clone()))
+        graph = _compiling.Graph(chain, (x.clone(), a.clone()))
     outputs = graph._outputs
     first, second = graph(x, a), graph(x + 1, a)
     assert torch.equal(first, chain(x, a))

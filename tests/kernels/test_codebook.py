@@ -70,7 +70,7 @@ def test_weights_decide_which_centre_is_nearest():
 def test_the_error_on_gaussian_weights(form: str, bits: float, least: float, most: float):
     layer = compress(linear(192, 256), f"{bits}bit", form, force=True)
     exact = normal(192, 256)
-    lost = (layer.weight() - exact).norm() / exact.norm()
+    lost = (layer.weight - exact).norm() / exact.norm()
     assert layer.form == form and least < layer.error < most
     assert abs(layer.error - lost) < 0.25 * lost, "measured on outputs and on weights"
 
@@ -97,7 +97,7 @@ def test_a_layer_is_the_product_with_its_decoded_weight(form: str):
     layer = compress(linear(96, 64), form=form, force=True)
     for shape in ((64,), (1, 64), (8, 64), (9, 64), (2, 3, 64), (4, 5, 64)):
         x = normal(*shape)
-        exact = x @ layer.weight().T + layer.bias
+        exact = x @ layer.weight.T + layer.bias
         assert layer(x).shape == (*shape[:-1], 96)
         assert (layer(x) - exact).norm() / exact.norm() < 0.03
 
@@ -106,7 +106,7 @@ def test_what_is_multiplied_is_the_operand_and_the_layer_of_the_call():
     """Layers of one shape do not share anything, and a call uses its own x."""
     first, second = (compress(linear(96, 64, seed=s), form="rows", force=True) for s in (1, 2))
     x, z = normal(1, 64), normal(1, 64, seed=9)
-    torch.testing.assert_close(first(x), x @ first.weight().T + first.bias, rtol=1e-3, atol=0.1)
+    torch.testing.assert_close(first(x), x @ first.weight.T + first.bias, rtol=1e-3, atol=0.1)
     assert not torch.allclose(first(x), second(x), atol=0.5)
     assert not torch.allclose(first(x), first(z), atol=0.5)
     plain = x @ normal(96, 64, seed=1).T
@@ -119,7 +119,7 @@ def test_columns_beyond_the_last_whole_vector_count(cols: int):
         layer = compress(linear(40, cols, bias=False), form=form, max_error=2.0, force=True)
         x = torch.zeros(1, cols)
         x[0, -1] = 3.0
-        exact = layer.weight()[:, -1] * 3
+        exact = layer.weight[:, -1] * 3
         assert (layer(x)[0] - exact).norm() <= 0.02 * exact.norm() + 1e-6
 
 
@@ -127,20 +127,22 @@ def test_the_sign_of_x_and_offsets_are_right():
     """An x far from zero, all of one sign, as after an activation."""
     layer = compress(linear(64, 256, bias=False), form="int8")
     for x in (normal(1, 256).abs() + 5, -normal(1, 256).abs() - 5):
-        exact = x @ layer.weight().T
+        exact = x @ layer.weight.T
         assert (layer(x) - exact).norm() < 1e-3 * exact.norm()
 
 
-@pytest.mark.parametrize(("form", "share"), [("pq", 0.97), ("rows", 0.8)])
-def test_calibration_keeps_what_is_used(form: str, share: float):
+@pytest.mark.parametrize(
+    ("form", "target", "share"), [("pq", "2bit", 0.97), ("rows", None, 0.8)]
+)
+def test_calibration_keeps_what_is_used(form: str, target: str | None, share: float):
     x = normal(512, 64)
     x[:, ::8] *= 30  # one column of each sub-vector
     layer = linear(600, 64, bias=False)
-    told = compress(layer, "2bit", form, calibration=x, force=True)
-    untold = compress(layer, "2bit", form, force=True)
+    told = compress(layer, target, form, calibration=x, force=True)
+    untold = compress(layer, target, form, force=True)
     exact = x @ layer.weight.detach().T
     errors = [
-        float((x @ each.weight().T - exact).norm() / exact.norm()) for each in (told, untold)
+        float((x @ each.weight.T - exact).norm() / exact.norm()) for each in (told, untold)
     ]
     assert errors[0] < share * errors[1]
     assert abs(told.error - errors[0]) < 0.1
@@ -160,7 +162,7 @@ def test_gradients_reach_x_and_the_bias(form: str):
     for count in (3, 12):
         x = normal(count, 64).requires_grad_()
         layer(x).square().sum().backward()
-        exact = (2 * layer(x) @ layer.weight()).detach()
+        exact = (2 * layer(x) @ layer.weight).detach()
         assert (x.grad - exact).norm() < 1e-3 * exact.norm()
     assert layer.bias.grad is not None
     assert [name for name, _ in layer.named_parameters()] == ["bias"]
@@ -186,7 +188,7 @@ def test_it_maps_over_inputs():
 def test_torch_func_has_its_derivatives():
     layer = compress(linear(40, 64), form="int4").requires_grad_(False)
     found = torch.func.grad(lambda v: layer(v).sum())(normal(2, 64))
-    torch.testing.assert_close(found, layer.weight().sum(0).expand(2, 64))
+    torch.testing.assert_close(found, layer.weight.sum(0).expand(2, 64))
 
 
 def test_the_state_dict_holds_everything():
@@ -214,7 +216,7 @@ def test_validation_looks_at_the_product():
         with override({"kernels.check_mode": mode}):
             assert layer(normal(1, 64)).isfinite().all()
     with override({"kernels.choose": ("codebook=decoded",)}):
-        assert torch.equal(layer(normal(1, 64)), normal(1, 64) @ layer.weight().T + layer.bias)
+        assert torch.equal(layer(normal(1, 64)), normal(1, 64) @ layer.weight.T + layer.bias)
 
 
 def test_it_says_what_it_is():

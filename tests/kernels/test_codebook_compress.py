@@ -76,16 +76,19 @@ def test_a_target_is_one_positive_number(given: dict):
 @pytest.mark.parametrize(
     ("layer", "target", "form"),
     [
-        (gaussian(), None, "pq"),
+        (gaussian(256, 256), None, "pq"),
+        # With few columns a scale for each row takes more than one for each group.
+        (gaussian(), None, "int4"),
         (gaussian(), "error<=0.01", "int8"),
-        (gaussian(), "error<=0.11", "pq"),
+        (gaussian(256, 256), "error<=0.11", "pq"),
         (gaussian(), "8.5bit", "int8"),
         (gaussian(), "5bit", "int4"),
         (repeated(), None, "rows"),
         (repeated(), "error<=0.02", "rows"),
         (repeated(), "1MB", "int8"),
         (gaussian(), "20KB", "int4"),
-        (gaussian(), "4bit", "pq"),
+        (gaussian(256, 256), "4bit", "pq"),
+        (repeated(), "4bit", "rows"),
     ],
 )
 def test_the_form_that_meets_the_target(layer: nn.Linear, target: str | None, form: str):

@@ -18,6 +18,7 @@ from hotgrid.kernels.convolve import CONVOLVE
 from hotgrid.kernels.convolve._fourier import fast_length
 from hotgrid.kernels.tune import explain
 
+from .fft_cases import nested
 from .gemv_cases import normal
 
 BOUNDARIES = ("periodic", "zero")
@@ -222,6 +223,10 @@ def test_fast_lengths_have_small_factors():
         ((normal(4), [1.0]), "`kernel` must be a tensor, got list"),
         ((normal(4), torch.sum), "a function of windows is for `hotgrid.tensors.convolve`"),
         ((normal(4).int(), normal(3)), "`x` is torch.int32; expected float32"),
+        ((normal(4, 4).to_sparse(), normal(3, 3)), "`x` has the layout torch.sparse_coo"),
+        ((normal(4, 4), normal(3, 3).to_sparse()), "`kernel` has the layout torch.sparse_coo"),
+        ((normal(4, 4).to_mkldnn(), normal(3, 3)), "`x` has the layout torch._mkldnn"),
+        ((nested(), normal(3, 3)), "`x` is a nested tensor"),
         (
             (normal(4), normal(3).double()),
             r"`kernel` is torch.float64 and `x` is torch.float32",

@@ -13,6 +13,7 @@ from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.kernels import OPS, irfft2, rfft2
 from hotgrid.kernels.fft import IRFFT2, RFFT2
 
+from .fft_cases import nested
 from .gemv_cases import normal
 
 ONE = ("fft", "ifft", "rfft", "irfft")
@@ -159,6 +160,30 @@ def test_vmap_and_function_transforms():
     same(back(torch.fft.rfft2(stacked)), stacked.transpose(0, 1))
 
 
+@pytest.mark.parametrize("name", RFFT2.names)
+def test_autocast_changes_nothing(name: str):
+    x = normal(5, 4, 6)
+    with override({"kernels.choose": [f"rfft2={name}", f"irfft2={name}"]}):
+        expected, watched = rfft2(x), x.clone().requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert torch.equal(rfft2(x), expected)
+            assert torch.equal(rfft2(watched), expected)
+            found = irfft2(expected)
+            (gradient,) = torch.autograd.grad(rfft2(watched).abs().sum(), watched)
+        assert torch.equal(found, irfft2(expected))
+        (right,) = torch.autograd.grad(torch.fft.rfft2(watched).abs().sum(), watched)
+    torch.testing.assert_close(gradient, right)
+
+
+def test_tensors_without_data_get_results_without_data(capsys: pytest.CaptureFixture[str]):
+    x = torch.empty(3, 8, 6, device="meta")
+    spectrum = rfft2(x)
+    assert (spectrum.shape, spectrum.dtype) == ((3, 8, 4), torch.complex64)
+    assert irfft2(spectrum).shape == x.shape
+    assert spectrum.is_meta and irfft2(spectrum).is_meta
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.compiles
 def test_one_graph_with_the_same_results():
     torch.compiler.reset()
@@ -183,6 +208,10 @@ REAL, HALF = torch.ones(4, 6), torch.ones(4, 6).half()
     ("call", "kind", "text"),
     [
         (lambda: rfft2([1.0]), ArgumentError, "`x` must be a tensor, got list"),
+        (lambda: rfft2(REAL.to_sparse()), ArgumentError, "`x` has the layout torch.sparse_coo"),
+        (lambda: irfft2(REAL.to_sparse()), ArgumentError, "use `x.to_dense"),
+        (lambda: kernels.fft(REAL.to_mkldnn()), ArgumentError, "`x` has the layout torch._mk"),
+        (lambda: rfft2(nested()), ArgumentError, "`x` is a nested tensor"),
         (
             lambda: rfft2(REAL + 0j),
             ArgumentError,

@@ -87,11 +87,27 @@ def test_a_key_tells_what_the_call_is():
 
 
 def test_the_score_is_in_seconds_and_punishes_spread():
-    steady, unsteady = Timing.of([2.0, 2.0, 2.0]), Timing.of([2.0, 2.0, 8.0])
+    steady, unsteady = Timing.of([2.0] * 10), Timing.of([2.0] * 6 + [8.0] * 4)
     assert steady.score == 2.0
-    assert unsteady.score == pytest.approx(2.0 * (1 + unsteady.deviation / 4.0))
-    scaled = Timing.of([2e-6, 2e-6, 8e-6])
+    assert unsteady.deviation == pytest.approx(6.0 / 1.349)
+    assert unsteady.score == pytest.approx(2.0 * (1 + unsteady.deviation / 2.0))
+    scaled = Timing.of([2e-6] * 6 + [8e-6] * 4)
     assert scaled.score == pytest.approx(unsteady.score * 1e-6)
+    assert Timing.of([3.0]).score == pytest.approx(3.0)
+
+
+def test_quartiles_are_a_deviation_where_samples_are_normal():
+    draw = torch.Generator().manual_seed(0)
+    samples = (10 + torch.randn(4000, generator=draw, dtype=torch.float64)).tolist()
+    assert Timing.of(samples).deviation == pytest.approx(1.0, rel=0.05)
+
+
+def test_one_outlier_does_not_decide():
+    disturbed = Timing.of(
+        [196.0, 198.0, 199.0, 200.0, 200.0, 200.0, 201.0, 202.0, 203.0, 1500.0]
+    )
+    slower = Timing.of([351.0] * 10)
+    assert disturbed.score < 205 < slower.score
 
 
 def test_warm_ups_do_not_count_and_hopeless_ones_are_left_alone():

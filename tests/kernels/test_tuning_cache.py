@@ -104,6 +104,19 @@ def test_clearing_forgets_everything(cache: TuningCache):
     assert cache.rankings() == [ranking()]
 
 
+def test_clearing_an_op_leaves_the_others_and_what_is_damaged(cache: TuningCache):
+    for key in ("topk n=4", "gemv n=4", "topk n=8", "topkish n=8"):
+        cache.add(ranking(key))
+    cache.path.write_bytes(b"not json\n" + cache.path.read_bytes())
+    assert cache.clear("gemv") == 1
+    assert [each.key for each in cache.rankings()] == ["topk n=4", "topk n=8", "topkish n=8"]
+    assert cache.path.read_bytes().startswith(b"not json\n")
+    assert cache.clear("gemv") == 0
+    assert cache.clear("topk") == 2
+    cache.add(ranking("gemv n=8"))
+    assert [each.key for each in cache.rankings()] == ["topkish n=8", "gemv n=8"]
+
+
 def test_a_place_is_a_folder_and_none_keeps_nothing(tmp_path: Path):
     assert TuningCache.at("none").path is None
     TuningCache(None).add(ranking())
@@ -147,15 +160,29 @@ def test_a_lock_that_is_never_released_only_costs_the_cache(
     assert cache.rankings() == [ranking()]
 
 
-def test_a_folder_that_cannot_be_written_only_costs_the_cache(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("made", "reasons"),
+    [
+        ("file", ["read (Not a directory)", "written (Not a directory)"]),
+        ("folder", ["read (Is a directory)", "written (Is a directory)"]),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_told_once_and_costs_only_the_cache(
+    made: str, reasons: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     # A file in the place of a folder stops root too, unlike the bits of a mode.
-    (tmp_path / "file").write_text("")
-    place = {"file": str(tmp_path / "file" / "below")}
-    with override({"autotune.cache": place, "logging.level": "info"}):
-        assert two()(*ARGUMENTS)[1].tolist() == [0, 2]
-    assert "cannot be written (Not a directory)" in capsys.readouterr().err
+    folder = tmp_path / "below"
+    if made == "file":
+        folder.write_text("")
+    else:
+        (folder / "winners-1.jsonl").mkdir(parents=True)
+    with override({"autotune.cache": {"file": str(folder / ("x" if made == "file" else ""))}}):
+        for _ in range(3):
+            assert two()(*ARGUMENTS)[1].tolist() == [0, 2]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    for line, reason in zip(lines, reasons, strict=True):
+        assert f"cannot be {reason}, so winners are not kept there" in line
 
 
 def test_a_later_process_does_not_time_again(tmp_path: Path, no_trials: Any):

@@ -16,6 +16,9 @@ CASES = [
     ((3, 4096), 1, torch.float32, torch.float32),
     ((2, 1536), 3, torch.bfloat16, torch.bfloat16),
     ((2, 3072), 1, torch.int8, torch.float32),
+    # Whole rows, whose sums are written in the type of x.
+    ((9, 40), 1, torch.float32, torch.float16),
+    ((2, 1000), 1, torch.int8, torch.bfloat16),
 ]
 
 wrong = []

@@ -306,6 +306,35 @@ def test_offsets_are_those_of_the_text_that_was_given(text: str, pat_str: str):
     assert encoding.encode_with_offsets("a\ud83d\ude00b")[1] == [0, 1, 1, 1, 1, 3]
 
 
+@given(
+    text=st.lists(st.sampled_from(["a", "b", "é", "👍", "<e>", "\ud83d", "\ude00"])).map(
+        "".join
+    ),
+    pat_str=st.sampled_from(["b", "b+|é", "👍b", "(?=b)|.", "x"]),
+)
+def test_offsets_where_the_pattern_leaves_text_out(text: str, pat_str: str):
+    encoding = Encoding(
+        "x", pat_str=pat_str, mergeable_ranks=BYTES, special_tokens={"<e>": 256}
+    )
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    tokens, places = encoding.encode_with_offsets(text, unit="byte", allowed_special="all")
+    assert tokens == encoding.encode(text, allowed_special="all")
+    assert places == sorted(places)
+    for token, place in zip(tokens, places, strict=True):
+        expected = encoding.decode_single_token_bytes(token)
+        assert whole.encode()[place : place + len(expected)] == expected
+    _, characters = encoding.encode_with_offsets(whole, allowed_special="all")
+    started = [len(whole.encode()[:place].decode(errors="ignore")) for place in places]
+    assert characters == started
+
+
+def test_offsets_behind_text_left_out():
+    encoding = Encoding("x", pat_str="b", mergeable_ranks=BYTES, special_tokens={})
+    assert encoding.encode_with_offsets("aba") == ([98], [1])
+    assert encoding.encode_with_offsets("é👍b", unit="byte") == ([98], [6])
+    assert encoding.encode_with_offsets("\ud83d\ude00b") == ([98], [2])
+
+
 @pytest.mark.parametrize("pat_str", ["cl100k", r"\w+|\W"])
 def test_pieces_of_a_text_with_surrogates(pat_str: str):
     encoding = Encoding("x", pat_str=pat_str, mergeable_ranks=BYTES, special_tokens={})

@@ -149,7 +149,7 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
             "two tokens have the rank 1",
         ),
         (tokenizer(model={"dropout": 0.1}), "the option 'dropout'"),
-        (tokenizer(normalizer={"type": "NFC"}), "it has a normalizer"),
+        (tokenizer(normalizer={"type": "NFKC"}), "its normalizer must be 'NFC'"),
         (tokenizer(pre_tokenizer=None), "its pre-tokenizer must be 'ByteLevel'"),
         (
             tokenizer(pre_tokenizer=BYTE_LEVEL | {"add_prefix_space": True}),

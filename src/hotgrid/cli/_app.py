@@ -9,6 +9,7 @@ from hotgrid import __version__
 
 from ._terminal import Terminal
 from ._tokens_group import tokens_group
+from ._tune_options import examples_text, options_text
 
 _EPILOGUE = """\
 Examples:
@@ -92,16 +93,19 @@ Examples:
   hotgrid plan karman --size 4096x4096 --devices 4xlocal --json
 """
 
-_TUNE_EPILOGUE = """\
+_TUNE_EPILOGUE = f"""\
 The fastest way to compute an op is found by timing, once for each kind of call,
 and remembered where `autotune.cache` says.
 
+Shapes of each op, and its options for --set, defaults first:
+{options_text()}
+
 Examples:
   hotgrid tune
-  hotgrid tune --explain topk 1024x4096 --k 8 --dim 0
+  hotgrid tune --explain convolve
   hotgrid tune --fill topk 1024x4096 16x1024x1024 --k 3 --device cuda
-  hotgrid tune --explain topk 4096x64 --set largest=false --dtype bfloat16
-  hotgrid tune --clear
+  hotgrid tune --clear gemv
+{examples_text()}
 """
 
 _COMPLETION_EPILOGUE = """\

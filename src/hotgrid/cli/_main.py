@@ -3,6 +3,7 @@
 import difflib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,9 @@ from hotgrid.errors import CommunicationError, HotgridError
 FINE, WRONG, NOT_UNDERSTOOD, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _NEEDED = ("cyclopts", "rich")
+
+# What a terminal acts on instead of showing it; lines of our own texts end with "\n".
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def main() -> NoReturn:
@@ -118,5 +122,7 @@ def _complain(message: str) -> None:
     rank = os.environ.get("RANK", "0")
     if rank != "0" and not message.startswith("rank "):
         message = f"rank {rank}: {message}"
+    # Names of files come from outside; a terminal would obey what is in them.
+    message = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), message)
     with suppress(OSError):  # nothing is left to complain on
         print(f"hotgrid: {message}", file=sys.stderr, flush=True)  # noqa: T201

@@ -36,12 +36,12 @@ def tune(
     Args:
         op: An op, such as topk; with nothing else asked, only its winners are shown.
         shapes: Shapes of its main tensor, such as 1024x4096.
-        explain: Time every candidate on each shape and show the table.
+        explain: Time every candidate on each shape; without one, list the op's options.
         fill: Tune each shape now, so that no later call has to.
-        clear: Forget every winner, also those of other machines in the same file.
+        clear: Forget every winner, or those of the op, also of other machines in the file.
         k: Of ops that have one: how many elements.
         dim: Of ops that have one: along which dimension.
-        set_: Any other option of the op, such as largest=false; repeatable.
+        set_: Any option of the op, such as radius=8; repeatable. They are listed below.
         dtype: The type of the tensor.
         device: Where it lies.
         json: Print one JSON object instead of tables.
@@ -55,7 +55,9 @@ def tune(
     _expect_known_choices()
     console = Terminal(highlight=False, soft_wrap=True)
     if clear:
-        found = _cleared()
+        found = _cleared(op)
+    elif tuned is not None and explain and not sizes:
+        found = _options(tuned)
     elif tuned is not None and sizes:
         ask = _explained if explain else _filled
         found = {
@@ -90,7 +92,7 @@ def _expect_sense(
     """Refuse what cannot be meant before torch is loaded."""
     if explain + fill + clear > 1:
         raise ArgumentError("give one of --explain, --fill and --clear")
-    if (explain or fill) and not (op and shapes):
+    if (explain or fill) and not (op and (shapes or (explain and not options))):
         word = "--explain" if explain else "--fill"
         raise ArgumentError(
             f"`{word}` needs an op and a shape, such as `hotgrid tune {word} topk 1024x4096`"
@@ -131,9 +133,28 @@ def _cache() -> "TuningCache":
     return TuningCache.at(config.current().autotune.cache)
 
 
-def _cleared() -> dict[str, Any]:
+def _cleared(op: str | None) -> dict[str, Any]:
     cache = _cache()
-    return {"file": str(cache.path) if cache.path else None, "cleared": cache.clear()}
+    try:
+        count = cache.clear(op)
+    except OSError as error:
+        raise ConfigError(
+            f"`{cache.path}` cannot be cleared ({error.strerror or error}); "
+            "`autotune.cache` names another place"
+        ) from None
+    return {"file": str(cache.path) if cache.path else None, "op": op, "cleared": count}
+
+
+def _options(tuned: "Tuned") -> dict[str, Any]:
+    from ._tune_options import EXAMPLES
+
+    op = tuned.op
+    return {
+        "op": op.name,
+        "options": dict(op.options),
+        "candidates": list(op.names),
+        "example": EXAMPLES[op.name],
+    }
 
 
 def _remembered(op: str | None) -> dict[str, Any]:

@@ -7,7 +7,15 @@ from typing import Any
 def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that tell people what the JSON tells programs."""
     if "cleared" in found:
-        yield f"Forgot {found['cleared']} winners in {found['file'] or 'no file'}."
+        of = f" of {found['op']}" if found["op"] else ""
+        yield f"Forgot {found['cleared']} winners{of} in {found['file'] or 'no file'}."
+    elif "options" in found:
+        yield f"{found['op']} has the candidates {', '.join(found['candidates'])}"
+        yield "Options, with their defaults:"
+        yield from (
+            f"  --set {name}={_word(value)}" for name, value in found["options"].items()
+        )
+        yield f"Example: {found['example']}"
     elif "winners" in found:
         yield from _winners(found)
     else:
@@ -90,6 +98,10 @@ def _duration(seconds: float | None) -> str:
         if seconds * factor < 1000:
             return f"{seconds * factor:.1f} {unit}"
     return f"{seconds:.2f} s"
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _percent(share: float | None) -> str:

@@ -1,10 +1,10 @@
 """`capture`: a function of many small operations, launched as one."""
 
 import functools
+import inspect
 import threading
-import types
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,8 +12,10 @@ from torch import Tensor
 from hotgrid.config import current, logger
 from hotgrid.errors import ArgumentError, MissingPartError
 
-_BACKEND = "inductor"
-_WARMUPS = 3  # what torch wants before a graph is recorded, for allocators and libraries
+from ._compiling import Graph, Trial, observed
+from .tune import expect_array, transformed
+
+_any_autocast: Any = torch._C._is_any_autocast_enabled
 
 
 def capture(function: Callable[..., Any]) -> "Captured":
@@ -23,13 +25,19 @@ def capture(function: Callable[..., Any]) -> "Captured":
     function is compiled as a whole, for each kind of call once; on a GPU the kernels that
     remain are recorded in a CUDA graph and started together. It may be called from several
     threads. Results are those of the plain function, up to rounding where operations were
-    fused, and are new tensors each time.
+    fused. Each call runs it once, also the first, with all that it does to random numbers
+    and to tensors; what changes tensors or gives arguments back is compiled but not
+    recorded.
+
+    Inside of `torch.func` transforms, `torch.vmap` and forward mode the plain function
+    runs. Gradients are compiled; gradients of gradients are refused.
 
     Args:
         function: Takes tensors of any shapes, all on one device, and returns a tensor or a
-            tuple of them. It must depend on nothing else, not on the numbers in them for
-            what it does, and must not change them. It may call captured functions and
-            tuned ops.
+            tuple of them. What it does must not depend on the numbers in them, nor on
+            anything else that changes; tensors from elsewhere may change in place. It may
+            call captured functions and tuned ops. A method is captured for each object,
+            whose tensors need not be arguments.
 
     Returns:
         The captured function; as a decorator it takes the place of the plain one. The
@@ -45,6 +53,8 @@ def capture(function: Callable[..., Any]) -> "Captured":
         >>> twice(torch.ones(2))  # doctest: +SKIP
         tensor([2., 2.])
     """
+    if isinstance(function, Captured):
+        return function
     if not callable(function):
         raise ArgumentError(f"`function` must be callable, got {type(function).__name__}")
     return Captured(function)
@@ -64,44 +74,103 @@ class Captured:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self._attribute = self._name
         self._ready: dict[Hashable, Callable[..., Any]] = {}
         self._lock = threading.RLock()
 
-    def __call__(self, *tensors: Tensor) -> Any:
+    def __call__(self, *tensors: Tensor, **named: Tensor) -> Any:
         """Compute it.
 
         Raises:
-            ArgumentError: An argument is no tensor, they are on several devices, or the
-                function cannot be captured: it is not made of tensor operations alone.
+            ArgumentError: An argument is no tensor or has no place, they are on several
+                devices, or the function cannot be captured: it is not made of tensor
+                operations alone.
             MissingPartError: `compile.enabled` is `on` and nothing can be compiled here.
         """
-        if torch.compiler.is_compiling():
+        if named:
+            tensors = self._in_order(tensors, named)
+        if torch.compiler.is_compiling() or transformed():
             return self.function(*tensors)
         kind = _kind(tensors)
         ready = self._ready.get(kind)
-        if ready is not None:
-            return ready(*tensors)
-        with self._lock:
-            if kind not in self._ready:
-                self._ready[kind] = self._prepared(tensors)
-            return self._ready[kind](*tensors)
+        if ready is None:
+            with self._lock:
+                ready = self._ready.get(kind)
+                if ready is None:
+                    self._ready[kind], result = self._first(tensors)
+                    return result
+        return ready(*tensors)
 
-    def _prepared(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
-        device = _common_device(tensors)
-        if device.type != "cuda" or _differentiated(tensors):
-            return self._compiled(tensors)
-        # Compiled for the graph's own tensors: those of expanded ones lie differently.
-        with torch.cuda.device(device):
-            own = [x.detach().clone() for x in tensors]
-            return _Graph(self._compiled(own), own)
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Learn which method of a class this is."""
+        self._attribute = name
 
-    def _compiled(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
-        """The function compiled for one kind of call, or itself where that cannot be."""
-        if current().compile.enabled == "off":
-            return self.function
-        trial = _Trial(self.function)
+    def __get__(self, instance: object, owner: type | None = None) -> "Captured":
+        """Return the method of one object, captured for itself and kept in the object.
+
+        Raises:
+            ArgumentError: The object has no `__dict__` to keep it in.
+        """
+        bind = getattr(self.function, "__get__", None)
+        if instance is None or bind is None:
+            return self
+        held = getattr(instance, "__dict__", None)
+        if not isinstance(held, dict):
+            raise ArgumentError(
+                f"`{self._attribute}` is captured, which needs an object with a `__dict__`; "
+                f"got {instance!r}: capture a function of tensors instead"
+            )
+        bound = held.get(self._attribute)
+        if not isinstance(bound, Captured):
+            bound = held[self._attribute] = Captured(bind(instance, owner))
+        return bound
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the plain function; a copy compiles for itself."""
+        return capture, (self.function,)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def _in_order(
+        self, tensors: Sequence[Tensor], named: Mapping[str, Tensor]
+    ) -> tuple[Tensor, ...]:
+        """All arguments by position, as compiled functions take them."""
         try:
-            return trial.run(tensors)
+            bound = inspect.signature(self.function).bind(*tensors, **named)
+        except (TypeError, ValueError) as problem:
+            raise ArgumentError(f"`{self._name}` is called wrongly: {problem}") from None
+        if bound.kwargs:
+            raise ArgumentError(
+                f"`{next(iter(bound.kwargs))}` cannot be given by name to the captured "
+                f"`{self._name}`: it has no place without others that were left out"
+            )
+        return bound.args
+
+    def _first(self, tensors: Sequence[Tensor]) -> tuple[Callable[..., Any], Any]:
+        """Run it for the first time, once; return what to call from then on, and the result."""
+        device = _common_device(tensors)
+        wanted = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+        trial = None if current().compile.enabled == "off" else self._compiled(tensors, wanted)
+        if trial is not None:
+            ready, result, repeatable = trial
+        elif device.type == "cuda" and not wanted:
+            ready = self.function
+            result, repeatable = observed(ready, tensors)
+        else:
+            return self.function, self.function(*tensors)
+        if device.type != "cuda" or wanted or not repeatable:
+            return ready, result
+        return self._recorded(ready, tensors), result
+
+    def _compiled(
+        self, tensors: Sequence[Tensor], wanted: bool
+    ) -> tuple[Callable[..., Any], Any, bool] | None:
+        """Compile and run it; None where nothing can be compiled, and then it has not run."""
+        trial = Trial(self.function)
+        try:
+            run, result = trial.run(self._watched(tensors) if wanted else tensors)
         except trial.failed as problem:
             reason = str(getattr(problem, "inner_exception", problem)).splitlines()[0]
             if current().compile.enabled == "on":
@@ -112,106 +181,59 @@ class Captured:
             logger("compile").warning(
                 "`%s` runs uncompiled, because torch.compile does not work here: %s; "
                 "`hotgrid doctor` says what to install",
-                getattr(self.function, "__name__", self.function),
+                self._name,
                 reason,
             )
-            return self.function
+            return None
         except trial.unsupported as problem:
             self.function(*tensors)  # its own error says more, if it has one
             raise ArgumentError(
-                f"`function` {getattr(self.function, '__name__', self.function)!r} cannot be "
-                f"captured, since it is not made of tensor operations alone: "
-                f"{str(problem).splitlines()[0]}"
+                f"`function` {self._name!r} cannot be captured, since it is not made of "
+                f"tensor operations alone: {str(problem).splitlines()[0]}"
             ) from problem
+        ready = (lambda *given: run(*self._watched(given))) if wanted else run
+        return ready, result, trial.repeatable
+
+    def _recorded(
+        self, ready: Callable[..., Any], tensors: Sequence[Tensor]
+    ) -> Callable[..., Any]:
+        device = tensors[0].device
+        # The random numbers of warm-ups are given back.
+        with torch.cuda.device(device), torch.random.fork_rng([device]):
+            own = [x.detach().clone() for x in tensors]
+            pairs = zip(own, tensors, strict=True)
+            # Copies of expanded and sliced tensors lie differently.
+            if ready is not self.function and any(a.stride() != b.stride() for a, b in pairs):
+                ready, _ = Trial(self.function).run(own)
+            return Graph(ready, own)
+
+    def _watched(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors, such that a derivative of their gradients is refused in clear words."""
+        made = {id(x): _watched(x, self._name) for x in tensors if x.requires_grad}
+        return [made.get(id(x), x) for x in tensors]
 
 
-class _Trial:
-    """Compiles a function, and finds out whether its kernels can be called directly.
+class _Refused(torch.autograd.Function):
+    """Gives a gradient on, and has none itself; what it depends on is named beside it."""
 
-    A compiled function first asks whether everything is as it was when it was compiled,
-    which takes ten times longer than starting the kernels. Here the kind of call has been
-    looked up already. So if what goes in and out of the compiled graph are the very
-    arguments and results of the function, the graph is called and nothing else.
-    """
+    @staticmethod
+    def forward(ctx: Any, gradient: Tensor, x: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return gradient.view_as(gradient)
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        from torch._dynamo import exc, lookup_backend  # takes seconds, so not before needed
-
-        self.failed = exc.BackendCompilerFailed
-        self.unsupported = exc.Unsupported
-        self._lookup = lookup_backend
-        self._graphs: list[Callable[..., Any]] = []
-        self._seen: list[tuple[Sequence[Any], Sequence[Any]]] | None = []
-        self._compiled = torch.compile(
-            _own_code(function), backend=self._backend, fullgraph=True, dynamic=False
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise ArgumentError(
+            f"the gradients of the captured `{ctx.name}` have no gradients of their own; "
+            "call its plain `.function` where those are wanted"
         )
 
-    def run(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
-        """Run it once, and return what to call from then on."""
-        result = self._compiled(*tensors)
-        seen, self._seen = self._seen or [], None
-        if len(seen) != 1 or len(self._graphs) != 1:
-            return self._compiled
-        inputs = [_place(x, tensors) for x in seen[0][0]]
-        several = isinstance(result, tuple)
-        outputs = [_place(x, seen[0][1]) for x in (result if several else [result])]
-        if None in inputs or None in outputs:
-            return self._compiled
-        return _direct(self._graphs[0], cast(Any, inputs), cast(Any, outputs), several)
 
-    def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
-        compiled = self._lookup(_BACKEND)(graph, examples)
-        self._graphs.append(compiled)
-
-        def noted(*inputs: Any) -> Any:
-            outputs = compiled(*inputs)
-            if self._seen is not None:
-                self._seen.append((inputs, outputs))
-            return outputs
-
-        return noted
-
-
-def _place(x: object, among: Sequence[object]) -> int | None:
-    return next((n for n, each in enumerate(among) if each is x), None)
-
-
-def _direct(
-    graph: Callable[..., Any], inputs: list[int], outputs: list[int], several: bool
-) -> Callable[..., Any]:
-    def run(*tensors: Tensor) -> Any:
-        found = graph(*[tensors[n] for n in inputs])
-        return tuple([found[n] for n in outputs]) if several else found[outputs[0]]
-
-    return run
-
-
-class _Graph:
-    """A CUDA graph with tensors of its own: arguments are copied in, results copied out."""
-
-    def __init__(self, run: Callable[..., Any], inputs: Sequence[Tensor]) -> None:
-        self._lock = threading.Lock()
-        self._inputs = inputs
-        with torch.no_grad():
-            aside = torch.cuda.Stream()
-            aside.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(aside):
-                for _ in range(_WARMUPS):
-                    run(*self._inputs)
-            torch.cuda.current_stream().wait_stream(aside)
-            self._graph = torch.cuda.CUDAGraph()
-            # Other threads may go on working meanwhile.
-            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
-                self._outputs = run(*self._inputs)
-
-    def __call__(self, *tensors: Tensor) -> Any:
-        with self._lock, torch.no_grad():
-            for own, given in zip(self._inputs, tensors, strict=True):
-                own.copy_(given)
-            self._graph.replay()
-            if isinstance(self._outputs, Tensor):
-                return self._outputs.clone()
-            return tuple(x.clone() for x in self._outputs)
+def _watched(x: Tensor, name: str) -> Tensor:
+    same = x.view_as(x)
+    refused: Any = _Refused.apply
+    same.register_hook(lambda g: refused(g, x, name) if torch.is_grad_enabled() else g)
+    return same
 
 
 def _kind(tensors: Sequence[Tensor]) -> Hashable:
@@ -219,17 +241,30 @@ def _kind(tensors: Sequence[Tensor]) -> Hashable:
         layouts = tuple(
             [(x.dtype, x.device, x.shape, x.stride(), x.requires_grad) for x in tensors]
         )
-    except AttributeError:
+    except (AttributeError, RuntimeError):
+        if all(isinstance(x, Tensor) for x in tensors):
+            for number, x in enumerate(tensors):
+                expect_array(f"tensors[{number}]", x)
         raise ArgumentError(
             "a captured function takes tensors only; got "
             + ", ".join(type(x).__name__ for x in tensors)
         ) from None
+    device = layouts[0][1].type if layouts else ""
     # A graph belongs to the stream that its copies are queued on.
-    queue = torch.cuda.current_stream() if layouts and layouts[0][1].type == "cuda" else None
+    queue = torch.cuda.current_stream() if device == "cuda" else None
     # A tensor that is given twice goes into the compiled graph once.
     names = [id(x) for x in tensors]
     twins = tuple(map(names.index, names)) if len(set(names)) < len(names) else None
-    return (layouts, twins, torch.is_grad_enabled(), current().compile.enabled, queue)
+    # What is cast, and what is noted for gradients, is compiled in.
+    cast = _autocast_of(device) if _any_autocast() else None
+    modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
+    return (layouts, twins, modes, current().compile.enabled, queue)
+
+
+def _autocast_of(device: str) -> Hashable:
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return None
+    return torch.get_autocast_dtype(device)
 
 
 def _common_device(tensors: Sequence[Tensor]) -> torch.device:
@@ -240,22 +275,3 @@ def _common_device(tensors: Sequence[Tensor]) -> torch.device:
             f"a captured function takes tensors on one device, and at least one; got {known}"
         )
     return devices.pop()
-
-
-def _differentiated(tensors: Sequence[Tensor]) -> bool:
-    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-
-
-def _own_code(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy with its own code: torch compiles one code only for a few kinds of calls."""
-    if not isinstance(function, types.FunctionType):
-        return function
-    copy = types.FunctionType(
-        function.__code__.replace(),
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy

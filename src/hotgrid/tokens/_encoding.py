@@ -229,6 +229,8 @@ class Encoding(Vocabulary):
     ) -> tuple[list[int], list[int]]:
         """The tokens of a text, and where each starts in it.
 
+        An encoding that normalises texts (see `load_huggingface`) counts in the normalised one.
+
         Args:
             text: The text. Lone surrogates count as U+FFFD.
             unit: `char` counts characters of `text` (a token that starts inside one starts
@@ -245,15 +247,24 @@ class Encoding(Vocabulary):
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
         try:
             check_text(text, disallowed)
-            tokens = self._texts.encode(text, allowed)
+            return self._with_starts(text, allowed, in_bytes)
         except UnicodeEncodeError:
             whole = repaired(text)
             check_text(whole, disallowed)
-            tokens = self._texts.encode(whole, allowed)
-            starts = self._core.offsets(tokens, in_bytes=in_bytes)
+            tokens, starts = self._with_starts(whole, allowed, in_bytes)
+            if in_bytes or self._normalises:
+                return tokens, starts
             places = repaired_places(text)
-            return tokens, starts if in_bytes else [places[start] for start in starts]
-        return tokens, self._core.offsets(tokens, in_bytes=in_bytes)
+            return tokens, [places[start] for start in starts]
+
+    def _with_starts(
+        self, text: str, allowed: Any, in_bytes: bool
+    ) -> tuple[list[int], list[int]]:
+        tokens = self._texts.encode(text, allowed)
+        starts = self._core.offsets(tokens, in_bytes=in_bytes)
+        if self._texts is self._core:
+            return tokens, starts
+        return tokens, self._texts.starts(text, allowed, starts, in_bytes)
 
     def encode_with_unstable(
         self,

@@ -25,8 +25,10 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
 
     GPT-2, Llama 3 and many models of today have such a file. All added tokens become special
     tokens. What a post-processor would add around a text (such as a token for its beginning)
-    is not added, and settings for cutting and padding are not looked at. A file that asks for
-    more, such as a normalizer or several steps of cutting, is refused.
+    is not added, and settings for cutting and padding are not looked at. Where the file asks
+    for Unicode's normal form C, as Qwen's does, texts are normalised between special tokens,
+    and offsets are those of the normalised text. A file that asks for more, such as another
+    normalizer or several steps of cutting, is refused.
 
     Args:
         path: The file.
@@ -49,9 +51,7 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     model = _part(file, "model", dict, path)
     if model.get("type", "BPE") != "BPE":
         _refuse(path, f"its model is {model.get('type')!r}, expected 'BPE'")
-    normalizer = file.get("normalizer")
-    if normalizer is not None and normalizer != {"type": "Sequence", "normalizers": []}:
-        _refuse(path, "it has a normalizer, which hotgrid does not apply")
+    normalises = _normalises(file.get("normalizer"), path)
     for option in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(option):
             _refuse(path, f"its model has the option {option!r}, which hotgrid does not know")
@@ -67,8 +67,12 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
         "special_tokens": specials,
     }
     if whole_first and _ranks_say_it_all(ranks, pairs):
-        return Encoding(**settings)
-    return Encoding._from_merges(**settings, merges=(pairs, whole_first))
+        encoding = Encoding(**settings)
+    else:
+        encoding = Encoding._from_merges(**settings, merges=(pairs, whole_first))
+    if normalises:
+        encoding._normalise()
+    return encoding
 
 
 def save_huggingface(encoding: Encoding, path: str | Path) -> None:
@@ -109,7 +113,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
             }
             for content, token in encoding._special_tokens.items()
         ],
-        "normalizer": None,
+        "normalizer": {"type": "NFC"} if encoding._normalises else None,
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [_split(encoding._pat_str), _byte_level()],
@@ -200,6 +204,23 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _refuse(path: Path, why: str) -> NoReturn:
     raise ArgumentError(f"`{path}` is no tokenizer that can be loaded: {why}")
+
+
+def _normalises(normalizer: Any, path: Path) -> bool:
+    """Whether texts are put in normal form C; no other normalizer is known."""
+    match normalizer:
+        case None:
+            return False
+        case {"type": "NFC"}:
+            return True
+        case {"type": "Sequence", "normalizers": [*steps]}:
+            forms = [_normalises(step, path) for step in steps]
+            return any(forms)
+    _refuse(
+        path,
+        "its normalizer must be 'NFC', which hotgrid applies, or none; "
+        f"got {json.dumps(normalizer)[:200]}",
+    )
 
 
 def _part(holder: Mapping[str, Any], key: str, kind: type, path: Path) -> Any:

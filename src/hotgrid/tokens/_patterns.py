@@ -3,10 +3,14 @@
 import functools
 from collections.abc import Callable
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
 
 from ._regex_dialect import translated
+
+if TYPE_CHECKING:
+    import regex
 
 _CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _CASED_WORDS = "|".join(
@@ -58,10 +62,8 @@ LEXERS = MappingProxyType(
 
 
 @functools.lru_cache(maxsize=32)
-def splitter(pattern: str) -> Callable[[str], list[str]]:
-    """What cuts a text by any pattern, with the `regex` library.
-
-    Text that the pattern does not match is left out, as tiktoken leaves it out.
+def compiled(pattern: str) -> "regex.Pattern[str]":
+    """A pattern for the `regex` library, with the meaning that tiktoken gives it.
 
     Raises:
         ArgumentError: The pattern is no regular expression.
@@ -70,11 +72,22 @@ def splitter(pattern: str) -> Callable[[str], list[str]]:
 
     try:
         # Letters fold to single ones, as they do in tiktoken: "ß" is not "ss".
-        compiled = regex.compile(f"(?-f){translated(pattern)}", regex.V1)
+        return regex.compile(f"(?-f){translated(pattern)}", regex.V1)
     except regex.error as problem:
         raise ArgumentError(f"`pat_str` {pattern!r} is not a pattern: {problem}") from None
 
+
+def splitter(pattern: str) -> Callable[[str], list[str]]:
+    """What cuts a text by any pattern, with the `regex` library.
+
+    Text that the pattern does not match is left out, as tiktoken leaves it out.
+
+    Raises:
+        ArgumentError: The pattern is no regular expression.
+    """
+    pieces = compiled(pattern)
+
     def split(text: str) -> list[str]:
-        return [found.group() for found in compiled.finditer(text) if found.group()]
+        return [found.group() for found in pieces.finditer(text) if found.group()]
 
     return split

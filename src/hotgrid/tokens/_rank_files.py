@@ -76,6 +76,11 @@ def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
             f"{encoding!r} joins by a list of pairs, which a `.tiktoken` file cannot hold; "
             "use `save_huggingface`"
         )
+    if encoding._normalises:
+        raise ArgumentError(
+            f"{encoding!r} normalises texts, which a `.tiktoken` file cannot say; "
+            "use `save_huggingface`"
+        )
     lines = [
         base64.b64encode(token) + f" {rank}\n".encode()
         for token, rank in sorted(encoding._mergeable_ranks.items(), key=lambda pair: pair[1])

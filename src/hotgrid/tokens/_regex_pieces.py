@@ -1,10 +1,12 @@
 """Texts by any regular expression: slower, through the `regex` library, same answers."""
 
+from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 from hotgrid.errors import ArgumentError
 
-from ._patterns import splitter
+from ._patterns import compiled, splitter
 
 
 class RegexPieces:
@@ -27,6 +29,39 @@ class RegexPieces:
             if special is not None:
                 tokens.append(special)
         return tokens
+
+    def starts(self, text: str, allowed: Any, joined: list[int], in_bytes: bool) -> list[int]:
+        """Where tokens start in a text, from where they start in all its pieces put together.
+
+        What the pattern leaves out lies between the pieces and has no tokens.
+        """
+        places, reached, ends = [], 0, []
+        for begin, size in self._places(text, allowed, in_bytes):
+            places.append(begin - reached)
+            ends.append(reached)
+            reached += size
+        return [start + places[bisect_right(ends, start) - 1] for start in joined]
+
+    def _places(self, text: str, allowed: Any, in_bytes: bool) -> Iterator[tuple[int, int]]:
+        """Where each piece or special token stands, and its size."""
+
+        def size(part: str) -> int:
+            return len(part.encode()) if in_bytes else len(part)
+
+        pieces, at = compiled(self.pattern), 0
+        for stretch, special in [(text, None)] if allowed is None else allowed.segments(text):
+            seen = 0
+            for found in pieces.finditer(stretch):
+                at += size(stretch[seen : found.start()])
+                seen = found.end()
+                if found.group():
+                    yield at, size(found.group())
+                at += size(found.group())
+            at += size(stretch[seen:])
+            if special is not None:
+                name = size(self.core.decode([special]).decode())
+                yield at, name
+                at += name
 
     def encode_array(self, text: str, allowed: Any) -> Any:
         """The tokens of a text as an array that cannot be written to."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from hotgrid.errors import ArgumentError
 
+from ._normal_form import NormalForm, repaired_parts
 from ._specials import refuse_special, repaired
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ def encode(
     texts: Any, source: Iterable[str] | Path | TextIO, allowed: Any, disallowed: Any
 ) -> "Iterator[npt.NDArray[np.uint32]]":
     """Tokens of a text that comes in parts; `texts` is what encodes, finders come with it."""
+    if isinstance(texts, NormalForm):
+        parts = repaired_parts(_joined(_parts(source)))
+        found = texts.encode_stream(parts, allowed, disallowed)
+        yield from (tokens for tokens in found if len(tokens))
+        return
     # What may be the beginning of a special token stays until its end has come.
     finders = [finder for finder in (allowed, disallowed) if finder is not None]
     keep = max((finder.longest for finder in finders), default=1)
@@ -71,6 +77,20 @@ def _parts(source: Iterable[str] | Path | TextIO) -> Iterator[str]:
             raise ArgumentError(f"`{source}` is not UTF-8: {problem}") from None
         return
     yield from source
+
+
+def _joined(parts: Iterable[str]) -> Iterator[str]:
+    """Parts of a size that is worth looking at; no part is empty."""
+    waiting: list[str] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part)
+        if size >= _CHARACTERS:
+            yield "".join(waiting)
+            waiting, size = [], 0
+    if size:
+        yield "".join(waiting)
 
 
 def _grown(parts: Iterable[str]) -> Iterator[bytes]:

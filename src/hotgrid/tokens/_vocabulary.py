@@ -9,6 +9,7 @@ from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from . import _streams
+from ._normal_form import NormalForm
 from ._pattern_names import pattern_named
 from ._patterns import LEXERS
 from ._regex_pieces import RegexPieces
@@ -73,6 +74,12 @@ class Vocabulary:
         self._registered = False
         # Where a list of pairs says what joins: see `load_huggingface`.
         self._merges: Merges | None = None
+        self._normalises = False
+
+    def _normalise(self) -> None:
+        """From now on put texts in Unicode's normal form C before they are encoded."""
+        self._texts = NormalForm(self._texts, self._core)
+        self._normalises = True
 
     @classmethod
     def _from_core(
@@ -259,12 +266,14 @@ class Vocabulary:
     def __getstate__(self) -> object:
         if self._registered:
             return self.name
-        state = {
+        state: dict[str, Any] = {
             "name": self.name,
             "pat_str": self._pat_str,
             "mergeable_ranks": self._mergeable_ranks,
             "special_tokens": self._special_tokens,
         }
+        if self._normalises:
+            state["normalises"] = True
         return state if self._merges is None else state | {"merges": self._merges}
 
     def __setstate__(self, value: Any) -> None:
@@ -272,10 +281,15 @@ class Vocabulary:
             from ._registry import get_encoding
 
             self.__dict__ = dict(vars(get_encoding(value)))
-        elif "merges" in value:
-            self.__dict__ = vars(type(self)._from_merges(**value))
+            return
+        settings = dict(value)
+        normalises = settings.pop("normalises", False)
+        if "merges" in settings:
+            self.__dict__ = vars(type(self)._from_merges(**settings))
         else:
-            self.__init__(**value)
+            self.__init__(**settings)
+        if normalises:
+            self._normalise()
 
 
 def thread_count(threads: int | None) -> int:

@@ -49,8 +49,8 @@ def clusters(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> 
 def _spread(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> Tensor:
     """Draw each start with a chance that grows with the distance to those drawn before."""
     weights = weights.expand_as(points)
-    first = int(torch.randint(points.shape[0], (), generator=draw))
-    chosen, distance = [first], torch.full(points.shape[:1], float("inf"))
+    first = int(torch.randint(points.shape[0], (), generator=draw, device=draw.device))
+    chosen, distance = [first], points.new_full(points.shape[:1], float("inf"))
     for _ in range(k - 1):
         gap = points - points[chosen[-1]]
         distance = torch.minimum(distance, (weights * gap * gap).sum(1))
@@ -58,6 +58,6 @@ def _spread(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> T
         heap = distance.double().cumsum(0)
         if heap[-1] <= 0:
             break
-        at = torch.rand((), generator=draw, dtype=torch.float64) * heap[-1]
+        at = heap[-1] * torch.rand((), generator=draw, dtype=heap.dtype, device=draw.device)
         chosen.append(min(int(torch.searchsorted(heap, at)), points.shape[0] - 1))
     return points[chosen]

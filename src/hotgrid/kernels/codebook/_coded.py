@@ -61,6 +61,54 @@ class Coded:
         """Bits for each weight, everything counted."""
         return 8 * self.bytes / max(1, self.rows * self.cols)
 
+    def fault(self) -> str | None:
+        """Say what is wrong with parts that come from elsewhere; kernels would trust them."""
+        if self.cols < 1 or self.codes.ndim == 0 or self.scale.ndim == 0:
+            return "`codes` or `scale` is a single number"
+        layout = self._layout()
+        for name in ("codes", "scale", "table", "signs"):
+            part, (dtype, shape) = getattr(self, name), layout.get(name, (None, None))
+            if part is None and (shape is None or name == "signs"):
+                continue
+            if part is None or shape is None or part.shape != shape:
+                found = "missing" if part is None else f"of shape {tuple(part.shape)}"
+                return f"`{name}` is {found}, which does not fit the form `{self.form}`"
+            # A module can be cast as a whole, so that numbers may be of any floating type.
+            if part.dtype != dtype if dtype else not part.is_floating_point():
+                return f"`{name}` is {part.dtype}, which does not fit the form `{self.form}`"
+        if self.form == "rows" and self.codes.numel():
+            last, count = int(self.codes.max()), self.scale.shape[0]
+            if last >= count:
+                return f"`codes` name row {last} of {count}"
+        return None
+
+    def _layout(self) -> dict[str, tuple[torch.dtype | None, tuple[int, ...]]]:
+        """The type and shape of each part as `rows` and `cols` demand them."""
+        rows, cols, groups = self.rows, self.cols, -(-self.cols // GROUP)
+        nibbles = torch.uint8, (rows, groups, GROUP // 2)
+        if self.form == "rows":
+            k = self.scale.shape[0]
+            return {
+                "codes": (torch.uint8, (rows,)),
+                "scale": (None, (k,)),
+                "table": (torch.int8, (k, cols)),
+            }
+        if self.form == "int8":
+            return {"codes": (torch.int8, (rows, cols)), "scale": (None, (rows,))}
+        if self.form == "int4":
+            return {"codes": nibbles, "scale": (None, (rows, groups))}
+        shared = {"scale": (None, (rows,)), "signs": (torch.int8, (cols,))}
+        if self.table is None or self.table.ndim != 3:
+            return {"codes": nibbles, "table": (torch.int8, (16,)), **shared}
+        books, width, _ = self.table.shape
+        blocks, tables = -(-rows // BLOCK), -(-books * (cols // max(1, width)) // 4) * 4
+        whole = width > 0 and cols % width == 0
+        return {
+            "codes": (torch.uint8, (blocks, tables, BLOCK // 2)),
+            "table": (None, (books, width, 16) if whole else ()),
+            **shared,
+        }
+
     def decoded(self) -> Tensor:
         """Return the matrix in f32, `[rows, cols]`."""
         if self.form == "int8":

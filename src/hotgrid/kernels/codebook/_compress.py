@@ -5,16 +5,18 @@ from collections.abc import Iterable
 from typing import overload
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
 
-from ._coded import Coded
-from ._fit import FORMS, RECIPES, Recipe
+from ._budget import within_bytes
+from ._fit import FORMS
 from ._linear import CodebookLinear
-from ._observed import inputs_of_layers, measured
+from ._observed import Calibration, inputs_of_layers
 from ._replaced import replaced
-from ._target import Target
+from ._searched import SearchedLayer
+from ._target import Target, positive
 
 MOST = 0.15
 """The error beyond which a form is refused where nothing else is said."""
@@ -25,7 +27,7 @@ def compress(
     module: nn.Linear,
     target: Target | str | None = None,
     form: str | None = None,
-    calibration: Tensor | Iterable[Tensor] | None = None,
+    calibration: Calibration | None = None,
     max_error: float | None = None,
     force: bool = False,
     *,
@@ -38,7 +40,7 @@ def compress(
     module: nn.Module,
     target: Target | str | None = None,
     form: str | None = None,
-    calibration: Tensor | Iterable[Tensor] | None = None,
+    calibration: Calibration | None = None,
     max_error: float | None = None,
     force: bool = False,
     *,
@@ -50,7 +52,7 @@ def compress(
     module: nn.Module,
     target: Target | str | None = None,
     form: str | None = None,
-    calibration: Tensor | Iterable[Tensor] | None = None,
+    calibration: Calibration | None = None,
     max_error: float | None = None,
     force: bool = False,
     *,
@@ -61,20 +63,26 @@ def compress(
     The weights become codes and small tables, and products are computed from those. The
     error of each layer's outputs is measured on `calibration`, or on white noise, and kept
     in the layer; beyond `max_error` a form is refused. The module that is given stays as
-    it is; what is not compressed is shared with it.
+    it is; what is not compressed is shared with it. Hooks of a layer stay with the new one.
+
+    Subclasses of `nn.Linear`, and layers whose weight is computed from something else
+    (parametrized, pruned, normalized), are left as they are, and a warning names them.
 
     Args:
         module: An `nn.Linear`, or a model that holds some.
-        target: `"4bit"`, `"2MB"` or `"error<=0.1"`, or a `Target`. Sizes and bits get the most
-            exact form that fits, an error the smallest that meets it. None is the
-            smallest form within `max_error`.
+        target: `"4bit"`, `"2MB"` or `"error<=0.1"`, or a `Target`. Bits get the most exact
+            form that fits in each layer, a size the least error of all layers that fit
+            in it together, an error the smallest form that meets it. None is the
+            smallest form within `max_error`. Everything that is kept counts.
         form: `rows` (256 different rows), `pq` (sub-vectors), `int4` or `int8`; None tries all.
-        calibration: Inputs: of the layer, `[n, in_features]`, or of the model, one or
-            several that it is called with. What they use much is kept more exactly.
+        calibration: Inputs: of the layer, `[n, in_features]`, or of the model, a tensor or
+            several that it is called with; for a model of several arguments tuples of
+            them, or dicts by name. What they use much is kept more exactly.
         max_error: The largest error that is taken; None is 0.15, or that of the target.
         force: Take a form beyond `max_error` all the same.
         rotate: Mix the columns of `pq` by a Hadamard rotation first, which helps where few
-            weights are very large. The product rotates `x` alike.
+            weights are very large. The product rotates `x` alike. Other forms are never
+            rotated.
 
     Returns:
         A `CodebookLinear`, or a model with them in place of its linear layers.
@@ -89,24 +97,27 @@ def compress(
         ('pq', True, True)
     """
     wanted, limit = _limits(target, max_error)
-    if form is not None and form not in FORMS:
-        near = difflib.get_close_matches(str(form), FORMS, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`form` {form!r} must be one of {', '.join(FORMS)}{hint}")
-    if not isinstance(module, nn.Module):
-        raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
-    layers = {n: m for n, m in module.named_modules() if type(m) is nn.Linear}
-    if not layers:
-        raise ArgumentError(f"`module`, a {type(module).__name__}, holds no `nn.Linear`")
+    _expect_form(form)
+    for name, value in {"force": force, "rotate": rotate}.items():
+        if not isinstance(value, bool):
+            raise ArgumentError(f"`{name}` is {value!r}; expected True or False")
+    if rotate and form not in (None, "pq"):
+        raise ArgumentError(f"`rotate` is for the form `pq`; `{form}` is not rotated")
+    layers = _linear_layers(module)
     inputs = inputs_of_layers(module, layers, calibration)
-    weights = sum(each.weight.numel() for each in layers.values())
-    made: dict[int, nn.Module] = {}
-    for name, layer in layers.items():
-        own = wanted
-        if wanted is not None and wanted.bytes is not None:
-            own = Target(bytes=wanted.bytes * layer.weight.numel() / weights)
-        tried = _Layer(name, layer, inputs.get(name), rotate)
-        made[id(layer)] = tried.compressed(own, form, limit, force)
+    searched = (
+        SearchedLayer(name, layer, inputs.get(name), form, rotate)
+        for name, layer in layers.items()
+    )
+    # Whatever device, type or mode is in force around, codes are learned in f32 on the CPU.
+    with (
+        torch.device("cpu"),
+        torch.autocast("cpu", enabled=False),
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):
+        found = _found(searched, wanted, limit, force)
+    made: dict[int, nn.Module] = dict(zip(map(id, layers.values()), found, strict=True))
     return replaced(module, made)
 
 
@@ -114,101 +125,58 @@ def _limits(
     target: Target | str | None, max_error: float | None
 ) -> tuple[Target | None, float]:
     wanted = None if target is None else Target.of(target)
-    if max_error is not None and not max_error > 0:
-        raise ArgumentError(f"`max_error` is {max_error}; expected a positive number")
+    most = None if max_error is None else positive("max_error", max_error)
     asked = wanted.error if wanted is not None else None
-    given = [each for each in (asked, max_error) if each is not None]
+    given = [each for each in (asked, most) if each is not None]
     return wanted, min(given) if given else MOST
 
 
-class _Layer:
-    """One layer, and what has been tried on it."""
+def _expect_form(form: str | None) -> None:
+    if form is not None and form not in FORMS:
+        near = difflib.get_close_matches(str(form), FORMS, 1)
+        hint = f"; did you mean `{near[0]}`?" if near else ""
+        raise ArgumentError(f"`form` {form!r} must be one of {', '.join(FORMS)}{hint}")
 
-    def __init__(
-        self, name: str, layer: nn.Linear, inputs: Tensor | None, rotate: bool
-    ) -> None:
-        self._name, self._layer, self._rotate = name, layer, rotate
-        self._weight = layer.weight.detach().float().cpu()
-        if not bool(self._weight.isfinite().all()) or self._weight.numel() == 0:
-            raise ArgumentError(f"the weight of {self._shown} must be finite and not empty")
-        self._inputs = inputs
-        self._tried: list[tuple[Coded, float]] = []
 
-    @property
-    def _shown(self) -> str:
-        return f"`{self._name}`" if self._name else "the layer"
-
-    def compressed(
-        self, target: Target | None, form: str | None, limit: float, force: bool
-    ) -> CodebookLinear:
-        """Return the layer in the form that suits best."""
-        recipes = [
-            each
-            for each in RECIPES
-            if form in (None, each.form) and self._weight.shape[1] % each.width == 0
-        ]
-        if target is not None and target.error is None:
-            coded, error = self._most_exact(recipes, target, limit)
-        else:
-            coded, error = self._smallest(recipes, limit)
-        if error > limit and not force:
-            raise ArgumentError(self._refusal(coded, error, limit))
-        device = self._layer.weight.device
-        return CodebookLinear(coded, self._layer.bias, error).to(device)
-
-    def _most_exact(
-        self, recipes: list[Recipe], target: Target, limit: float
-    ) -> tuple[Coded, float]:
-        """From the largest on; of each form only the first that fits: it is the most exact."""
-        room = target.bytes or float("inf")
-        bits = target.bits or 8 * room / self._weight.numel()
-        done: set[str] = set()
-        for recipe in reversed(recipes):
-            # What would be too large is not learned to find out.
-            if recipe.bits <= bits and recipe.form not in done:
-                coded, error = self._try(recipe)
-                if coded.bytes <= room:
-                    done.add(recipe.form)
-                    if error <= limit:
-                        return coded, error
-        fits = [each for each in self._tried if each[0].bytes <= room]
-        if fits:
-            return min(fits, key=lambda each: each[1])
+def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
+    """The layers that can be exchanged, by name; what is passed over is logged."""
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
+    compiled = [n for n, m in module.named_modules() if "_orig_mod" in m._modules]
+    if compiled:
         raise ArgumentError(
-            f"{self._shown} of shape {tuple(self._weight.shape)} has no form of {bits:.3g} "
-            f"bits a weight or less; there are {', '.join(str(each.bits) for each in recipes)}"
+            f"`module` has been compiled at `{compiled[0]}`; compress first, compile after"
         )
-
-    def _smallest(self, recipes: list[Recipe], limit: float) -> tuple[Coded, float]:
-        for recipe in recipes:
-            coded, error = self._try(recipe)
-            if error <= limit:
-                return coded, error
-        return min(self._tried, key=lambda each: each[1])
-
-    def _try(self, recipe: Recipe) -> tuple[Coded, float]:
-        cols = self._weight.shape[1]
-        signs = None
-        if self._rotate and recipe.form == "pq":
-            draw = torch.Generator().manual_seed(0)
-            signs = (torch.randint(0, 2, (cols,), generator=draw) * 2 - 1).to(torch.int8)
-        coded, error = measured(recipe, self._weight, self._inputs, signs)
-        self._tried.append((coded, error))
-        return coded, error
-
-    def _refusal(self, coded: Coded, error: float, limit: float) -> str:
-        tried = ", ".join(
-            f"`{each.form}` at {each.bits:.2f} bits {its:.2f}" for each, its in self._tried
+    linear = {n: m for n, m in module.named_modules() if isinstance(m, nn.Linear)}
+    # What a subclass computes is not known. A weight that is no parameter is computed from
+    # others, which would be lost.
+    plain = {
+        n: m for n, m in linear.items() if type(m) is nn.Linear and "weight" in m._parameters
+    }
+    others = [f"`{n}` ({type(m).__name__})" for n, m in linear.items() if n not in plain]
+    if not plain:
+        why = f"; {', '.join(others)} is none that can be exchanged" if others else ""
+        raise ArgumentError(f"`module`, a {type(module).__name__}, holds no `nn.Linear`{why}")
+    if others:
+        logger("kernels").warning(
+            "compress: left as they are, for they are no plain nn.Linear: %s", ", ".join(others)
         )
-        why = ""
-        if coded.form == "rows":
-            why = (
-                f": its {coded.rows} rows are not near-copies of {coded.scale.shape[0]} ones, "
-                "and that is all that this form can keep"
-            )
-        return (
-            f"form `{coded.form}` has a relative error of {error:.2f} on {self._shown} of "
-            f"shape {tuple(self._weight.shape)}, beyond the limit of {limit:g}{why}. Errors of "
-            f"what was tried: {tried}. Allow a larger form or `max_error`, or take it as it is "
-            "with `force=True`"
-        )
+    return plain
+
+
+def _found(
+    searched: Iterable[SearchedLayer], wanted: Target | None, limit: float, force: bool
+) -> list[CodebookLinear]:
+    """The layers compressed. Where they do not share a size, each is done before the next."""
+    if wanted is None or wanted.error is not None:
+        return [each.compressed(each.smallest(limit), limit, force) for each in searched]
+    if wanted.bits is not None:
+        bits = wanted.bits
+        return [each.compressed(each.within_bits(bits), limit, force) for each in searched]
+    every, room = list(searched), wanted.bytes or 0
+    chosen = within_bytes(every, room, limit)
+    try:
+        both = zip(every, chosen, strict=True)
+        return [each.compressed(recipe, limit, force) for each, recipe in both]
+    except ArgumentError as refusal:
+        raise ArgumentError(f"`target` of {room:,.0f} bytes: {refusal}") from None

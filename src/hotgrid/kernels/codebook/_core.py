@@ -6,6 +6,7 @@ The smallest of these products take 15 us, so that every step on the way to them
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -34,75 +35,91 @@ def core_product(
     if form == "pq" and table is not None and table.ndim == 3:
         table = table.float()
     x = x.contiguous()
-    (count, cols), rows = x.shape, (scale if form == "pq" else codes).shape[0]
+    count, rows = x.shape[0], (scale if form == "pq" else codes).shape[0]
     y = x.new_empty(count, rows)
-    product, sizes = _PRODUCTS[form], (rows, cols, count)
     if checked:
         inputs = {"x": x, "codes": codes, "scale": scale, "table": table, "signs": signs}
-        in_red_zones("codebook.core", partial(product, sizes), inputs, {"y": y})
+        in_red_zones("codebook.core", partial(_multiply, form), inputs, {"y": y})
     else:
-        product(sizes, x, codes, scale, table, signs, y)
+        _multiply(form, x, codes, scale, table, signs, y)
     return y
 
 
+def core_bound(form: str, x: Tensor, *parts: Any) -> Callable[[Tensor], Tensor] | None:
+    """Return a function for contiguous `x` `[..., cols]` of this shape and type.
+
+    The parts must stay alive and where they are. None where they would have to be converted.
+    """
+    codes, scale, table, _ = parts
+    fits = scale.dtype is (_BF16 if form == "int4" else _F32)
+    if not fits or (form == "pq" and table.ndim == 3 and table.dtype is not _F32):
+        return None
+    *outer, cols = x.shape
+    rows = (scale if form == "pq" else codes).shape[0]
+    run = _PRODUCTS[form]((rows, cols, x.numel() // cols), x.dtype is _BF16, *parts)
+
+    def product(x: Tensor) -> Tensor:
+        y = x.new_empty(*outer, rows)
+        run(x.data_ptr(), y.data_ptr())
+        return y
+
+    return product
+
+
 _Sizes = tuple[int, int, int]  # rows, cols, count
+_Run = Callable[[int, int], None]  # takes the addresses of x and y
+_threads = torch.get_num_threads
 
 
-def _int8(
-    sizes: _Sizes, x: Tensor, codes: Tensor, scale: Tensor, _: None, __: None, y: Tensor
-) -> None:
-    rows, cols, count = sizes
-    _native.core().gemv(
-        codes.data_ptr(), 2, scale.data_ptr(), x.data_ptr(), x.dtype is _BF16, y.data_ptr(),
-        rows, cols, cols, False, count, torch.get_num_threads(),
+def _multiply(form: str, x: Tensor, *rest: Any) -> None:
+    *parts, y = rest
+    sizes = (y.shape[1], x.shape[1], x.shape[0])
+    _PRODUCTS[form](sizes, x.dtype is _BF16, *parts)(x.data_ptr(), y.data_ptr())
+
+
+def _int8(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
+    (rows, cols, count), gemv = sizes, _native.core().gemv
+    w, by = codes.data_ptr(), scale.data_ptr()
+    return lambda x, y: gemv(
+        w, 2, by, x, half, y, rows, cols, cols, False, count, _threads()
     )  # fmt: skip
 
 
-def _int4(
-    sizes: _Sizes, x: Tensor, codes: Tensor, scale: Tensor, _: None, __: None, y: Tensor
-) -> None:
-    _native.core().gemv_int4(
-        codes.data_ptr(), scale.data_ptr(), x.data_ptr(), x.dtype is _BF16, y.data_ptr(),
-        *sizes, torch.get_num_threads(),
-    )  # fmt: skip
+def _int4(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
+    (rows, cols, count), gemv = sizes, _native.core().gemv_int4
+    w, by = codes.data_ptr(), scale.data_ptr()
+    return lambda x, y: gemv(w, by, x, half, y, rows, cols, count, _threads())
 
 
 def _rows(
-    sizes: _Sizes, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, _: None, y: Tensor
-) -> None:
-    rows, cols, count = sizes
-    _native.core().gemv_rows(
-        table.data_ptr(), scale.data_ptr(), codes.data_ptr(), x.data_ptr(), x.dtype is _BF16,
-        y.data_ptr(), rows, cols, table.shape[0], count, torch.get_num_threads(),
+    sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, table: Tensor, _: None
+) -> _Run:
+    (rows, cols, count), gemv = sizes, _native.core().gemv_rows
+    w, by, ids, known = table.data_ptr(), scale.data_ptr(), codes.data_ptr(), table.shape[0]
+    return lambda x, y: gemv(
+        w, by, ids, x, half, y, rows, cols, known, count, _threads()
     )  # fmt: skip
 
 
 def _pq(
-    sizes: _Sizes,
-    x: Tensor,
-    codes: Tensor,
-    scale: Tensor,
-    table: Tensor,
-    signs: Tensor | None,
-    y: Tensor,
-) -> None:
+    sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, table: Tensor, signs: Tensor | None
+) -> _Run:
     rows, cols, count = sizes
     turned = 0 if signs is None else signs.data_ptr()
-    half, threads = x.dtype is _BF16, torch.get_num_threads()
+    w, names, by = codes.data_ptr(), table.data_ptr(), scale.data_ptr()
     if table.ndim == 1:
-        _native.core().gemv_levels(
-            codes.data_ptr(), table.data_ptr(), scale.data_ptr(), turned, x.data_ptr(), half,
-            y.data_ptr(), rows, cols, count, threads,
+        gemv = _native.core().gemv_levels
+        return lambda x, y: gemv(
+            w, names, by, turned, x, half, y, rows, cols, count, _threads()
         )  # fmt: skip
-        return
     books, width, _ = table.shape
-    _native.core().gemv_subvectors(
-        codes.data_ptr(), table.data_ptr(), scale.data_ptr(), turned, x.data_ptr(), half,
-        y.data_ptr(), rows, cols, width, books, count, threads,
+    gemv = _native.core().gemv_subvectors
+    return lambda x, y: gemv(
+        w, names, by, turned, x, half, y, rows, cols, width, books, count, _threads()
     )  # fmt: skip
 
 
-_PRODUCTS: dict[str, Callable[..., None]] = {
+_PRODUCTS: dict[str, Callable[..., _Run]] = {
     "int8": _int8,
     "int4": _int4,
     "rows": _rows,

@@ -1,4 +1,4 @@
-"""Learning each form from a matrix: `Recipe`s, from the smallest to the largest."""
+"""Learning each form from a matrix: `Recipe`s, from the narrowest codes to the widest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,30 @@ import torch
 from torch import Tensor
 
 from ._clusters import clusters, nearest
-from ._coded import GROUP, Coded, packed
+from ._coded import BLOCK, GROUP, Coded, packed
 from ._hadamard import rotated
 from ._subvectors import subvectors
 
 _SAMPLE = 2**18  # weights that levels are learned from
 _SEED = 0
+_MOST_ROWS = 256  # that a byte can name
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the size of a coded matrix follows from.
+
+    Attributes:
+        rows: Of the matrix.
+        cols: Of the matrix.
+        different: How many of its rows are not the same as another.
+        rotated: Whether `pq` rotates its columns.
+    """
+
+    rows: int
+    cols: int
+    different: int
+    rotated: bool = False
 
 
 @dataclass(frozen=True)
@@ -21,15 +39,18 @@ class Recipe:
 
     Attributes:
         form: `rows`, `pq`, `int4` or `int8`.
-        bits: For each weight, about.
+        bits: Of the codes for each weight; of `rows` next to none.
         fit: `(weight, importance, signs)`: the coded matrix. Importance is how much an
             error in each column matters, `[cols]`; signs, if any, rotate the columns.
+        bytes: What the coded matrix takes, everything counted; known before it is learned.
+            `rows` may turn out smaller, never larger.
         width: Columns must be a multiple of it.
     """
 
     form: str
     bits: float
     fit: Callable[[Tensor, Tensor, Tensor | None], Coded]
+    bytes: Callable[[Sizes], int]
     width: int = 1
 
 
@@ -50,7 +71,7 @@ def fit_int4(weight: Tensor, importance: Tensor, signs: Tensor | None) -> Coded:
     most = grouped.abs().amax(2).clamp_min(1e-30)
     best = torch.full_like(most, float("inf"))
     scale = torch.zeros_like(most, dtype=torch.bfloat16)
-    for share in torch.linspace(0.65, 1.0, 8).tolist():
+    for share in (0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0):
         # Rounded before it is used, so that the codes fit the scale that is kept.
         tried = (share * most / 7).bfloat16()
         error = (
@@ -68,11 +89,12 @@ def _steps(grouped: Tensor, scale: Tensor) -> Tensor:
 
 def fit_rows(weight: Tensor, importance: Tensor, signs: Tensor | None) -> Coded:
     """Cluster whole rows: at most 256 different ones are left."""
-    draw = torch.Generator().manual_seed(_SEED)
-    centres = clusters(weight, importance, min(256, weight.shape[0]), draw)
+    draw = torch.Generator(weight.device).manual_seed(_SEED)
+    centres = clusters(weight, importance, min(_MOST_ROWS, weight.shape[0]), draw)
     kept = fit_int8(centres, importance, None)
-    ids = nearest(weight, importance, kept.decoded())
-    return Coded("rows", weight.shape[1], ids.to(torch.uint8), kept.scale, kept.codes)
+    used, ids = nearest(weight, importance, kept.decoded()).unique(return_inverse=True)
+    table, scale = kept.codes[used], kept.scale[used]
+    return Coded("rows", weight.shape[1], ids.to(torch.uint8), scale, table)
 
 
 def fit_levels(weight: Tensor, importance: Tensor, signs: Tensor | None) -> Coded:
@@ -80,9 +102,10 @@ def fit_levels(weight: Tensor, importance: Tensor, signs: Tensor | None) -> Code
     turned = weight if signs is None else rotated(weight, signs)
     size = row_size(turned)
     plain = turned / size[:, None]
-    draw = torch.Generator().manual_seed(_SEED)
+    draw = torch.Generator(weight.device).manual_seed(_SEED)
     matters = importance.expand_as(plain).flatten()
-    some = torch.randint(plain.numel(), (min(_SAMPLE, plain.numel()),), generator=draw)
+    count = min(_SAMPLE, plain.numel())
+    some = torch.randint(plain.numel(), (count,), generator=draw, device=draw.device)
     levels = clusters(plain.flatten()[some, None], matters[some, None], 16, draw).sort(0)[0]
     table = (levels[:, 0] / levels.abs().max().clamp_min(1e-30) * 127).round()
     unit = levels.abs().max() / 127
@@ -111,15 +134,42 @@ def _pq(width: int, books: int) -> Callable[[Tensor, Tensor, Tensor | None], Cod
     return fit
 
 
+def _bytes_of_rows(sizes: Sizes) -> int:
+    centroids = min(_MOST_ROWS, sizes.different)
+    return centroids * (sizes.cols + 4) + sizes.rows
+
+
+def _bytes_of_pq(width: int, books: int) -> Callable[[Sizes], int]:
+    def count(sizes: Sizes) -> int:
+        blocks, tables = -(-sizes.rows // BLOCK), -(-books * sizes.cols // (4 * width)) * 4
+        table = 4 * books * width * 16
+        return blocks * tables * 16 + 4 * sizes.rows + table + sizes.rotated * sizes.cols
+
+    return count
+
+
+def _bytes_of_levels(sizes: Sizes) -> int:
+    codes = sizes.rows * -(-sizes.cols // GROUP) * GROUP // 2
+    return codes + 4 * sizes.rows + 16 + sizes.rotated * sizes.cols
+
+
+def _bytes_of_int4(sizes: Sizes) -> int:
+    return sizes.rows * -(-sizes.cols // GROUP) * (GROUP // 2 + 2)
+
+
+def _bytes_of_int8(sizes: Sizes) -> int:
+    return sizes.rows * (sizes.cols + 4)
+
+
 RECIPES = (
-    Recipe("rows", 0.0, fit_rows),
-    Recipe("pq", 1.0, _pq(8, 2), width=8),
-    Recipe("pq", 2.0, _pq(4, 2), width=4),
-    Recipe("pq", 3.0, _pq(4, 3), width=4),
-    Recipe("pq", 4.0, fit_levels),
-    Recipe("int4", 4.25, fit_int4),
-    Recipe("int8", 8.0, fit_int8),
+    Recipe("rows", 0.0, fit_rows, _bytes_of_rows),
+    Recipe("pq", 1.0, _pq(8, 2), _bytes_of_pq(8, 2), width=8),
+    Recipe("pq", 2.0, _pq(4, 2), _bytes_of_pq(4, 2), width=4),
+    Recipe("pq", 3.0, _pq(4, 3), _bytes_of_pq(4, 3), width=4),
+    Recipe("pq", 4.0, fit_levels, _bytes_of_levels),
+    Recipe("int4", 4.25, fit_int4, _bytes_of_int4),
+    Recipe("int8", 8.0, fit_int8, _bytes_of_int8),
 )
-"""From the smallest to the largest."""
+"""From the narrowest codes to the widest. What takes least depends on the matrix."""
 
 FORMS = tuple(dict.fromkeys(each.form for each in RECIPES))

@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from hotgrid import _native
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels.tune import traced, transformed
+from hotgrid.kernels.tune import autocast_type, differentiated, plain, traced, transformed
 
+from ._bound import PARTS, Bound
 from ._coded import Coded
-from ._core import CORE_TYPES, core_product
+from ._core import CORE_TYPES, core_bound, core_product
 from ._decoded import decoded_product
+from ._op import tuned_codebook
 from ._registered import multiplied, operator
 
 FEW = 8
@@ -39,7 +41,7 @@ class CodebookLinear(nn.Module):
         out_features: Rows of the weight.
 
     Raises:
-        ArgumentError: `x` of a call does not end with `in_features`.
+        ArgumentError: `x` of a call does not end with `in_features`, or is not floating.
 
     Example:
         >>> layer = compress(torch.nn.Linear(64, 32), form="int8")
@@ -52,6 +54,7 @@ class CodebookLinear(nn.Module):
     table: Tensor | None
     signs: Tensor | None
     measured_error: Tensor
+    _bound: Bound | None = None
 
     def __init__(self, coded: Coded, bias: Tensor | None = None, error: float = 0.0) -> None:
         super().__init__()
@@ -89,25 +92,60 @@ class CodebookLinear(nn.Module):
         """What the weight takes to keep; the bias is not counted."""
         return self.coded.bytes
 
+    @property
     def weight(self) -> Tensor:
-        """Return the weight, decoded, in f32: `[out_features, in_features]`."""
+        """The weight, decoded anew each time, in f32: `[out_features, in_features]`."""
         return self.coded.decoded()
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x @ weight.T + bias`, of shape `[..., out_features]`."""
+        if plain(x):
+            bound = self._bound
+            if bound is not None and bound.fits(x, self._buffers):
+                y, bias = bound.run(x), self._parameters["bias"]
+                return y if bias is None else y + bias.to(y.dtype)
         shape = x.shape
         if not shape or shape[-1] != self.in_features:
             raise ArgumentError(
                 f"`x` of shape {tuple(shape)} must end with {self.in_features}, the "
                 "`in_features` of this layer"
             )
+        if not x.is_floating_point():
+            raise ArgumentError(f"`x` is {x.dtype}; expected a floating type: use `x.float()`")
+        lower = autocast_type(x)
+        if lower is not None:
+            with torch.autocast(x.device.type, enabled=False):
+                return self.forward(x.to(lower))
         if len(shape) == 2:
             y = self._product(x, shape[0])
         else:
             rows = x.reshape(-1, shape[-1])
             y = self._product(rows, rows.shape[0]).reshape(*shape[:-1], self.out_features)
+        self._remember(x)
+        return self._plus_bias(y)
+
+    def _plus_bias(self, y: Tensor) -> Tensor:
         bias = self._parameters["bias"]  # asking the module itself is slow
         return y if bias is None else y + bias.to(y.dtype)
+
+    def _remember(self, x: Tensor) -> None:
+        """Let the next call begin at once if it is like this one."""
+        if not plain(x) or not x.is_contiguous() or not 0 < x.numel() <= FEW * x.shape[-1]:
+            return
+        buffers = self._buffers
+        parts: tuple[Any, ...] = tuple([buffers[name] for name in PARTS])
+        form, run = self.form, None
+        if _nothing_to_choose(x, parts[0]):
+            run = core_bound(form, x, *parts)
+        elif x.ndim == 2:
+            found = tuned_codebook.function_of(form, x, *parts)
+            if found is not None:
+                run = lambda x: found(form, x, *parts)
+        self._bound = None if run is None else Bound(x, parts, run)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied and pickled: all but what is only remembered."""
+        return {name: value for name, value in vars(self).items() if name != "_bound"}
 
     def _product(self, x: Tensor, count: int) -> Tensor:
         if count > FEW:
@@ -116,7 +154,7 @@ class CodebookLinear(nn.Module):
         parts: tuple[Any, ...] = (
             buffers["codes"], buffers["scale"], buffers["table"], buffers["signs"]
         )  # fmt: skip
-        if traced(x) or (x.requires_grad and torch.is_grad_enabled()):
+        if traced(x) or differentiated(x):
             # torch.func knows the derivatives of torch's operations, not those of ours.
             return (decoded_product if transformed() else operator)(self.form, x, *parts)
         if count and _nothing_to_choose(x, parts[0]):
@@ -126,7 +164,7 @@ class CodebookLinear(nn.Module):
     def _decoded_product(self, x: Tensor) -> Tensor:
         if self.form == "rows":
             return F.linear(x, self.coded.centroids().to(x.dtype))[:, self.codes.long()]
-        return F.linear(x, self.weight().to(x.dtype))
+        return F.linear(x, self.weight.to(x.dtype))
 
     def extra_repr(self) -> str:
         """Say what it is, how large, and how far off."""

@@ -1,8 +1,12 @@
 """Some modules of a tree exchanged, the tree that was given left as it is."""
 
 import copy
+from typing import TypeVar
 
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
+
+_M = TypeVar("_M", bound=nn.Module)
 
 
 def replaced(module: nn.Module, made: dict[int, nn.Module]) -> nn.Module:
@@ -10,9 +14,28 @@ def replaced(module: nn.Module, made: dict[int, nn.Module]) -> nn.Module:
     if id(module) in made:
         return made[id(module)]
     # Before its children, so that a module within itself does not go on for ever.
-    made[id(module)] = twin = copy.copy(module)
-    for name in ("_parameters", "_buffers", "_modules"):
-        setattr(twin, name, dict(getattr(module, name)))
+    made[id(module)] = twin = _copied(module)
+    for name, value in vars(nn.Module()).items():
+        # Lists of parts and of hooks: what is added to one must not show in the other.
+        if isinstance(value, dict | set):
+            vars(twin)[name] = copy.copy(vars(module)[name])
     for name, child in module._modules.items():
         twin._modules[name] = None if child is None else replaced(child, made)
     return twin
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    if not is_parametrized(module):
+        return copy.copy(module)
+    # These refuse to be pickled, and copies are made by the same means.
+    twin = object.__new__(type(module))
+    vars(twin).update(vars(module))
+    return twin
+
+
+def in_place_of(layer: nn.Module, made: _M) -> _M:
+    """Return a new layer with the hooks and the mode of the one that it stands for."""
+    for name in vars(nn.Module()):
+        if name.startswith(("_forward", "_backward", "_is_full_backward")):
+            setattr(made, name, copy.copy(getattr(layer, name)))
+    return made.train(layer.training)

@@ -1,7 +1,12 @@
 """Compressed models in safetensors, read back without compressing again."""
 
+import contextlib
 import copy
 import json
+import os
+import uuid
+import zlib
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,21 +16,22 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.errors import ArgumentError, DamagedError, StoreError
 
 from ._coded import Coded
 from ._fit import FORMS
 from ._linear import CodebookLinear
-from ._replaced import replaced
+from ._replaced import in_place_of, replaced
 
-_KEY = "hotgrid.codebook"
+_KEY, _SUMS = "hotgrid.codebook", "hotgrid.checksums"
 _PARTS = ("codes", "scale", "table", "signs")
 
 
 def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
     """Write a compressed layer or model to one safetensors file.
 
-    It holds the `state_dict`, and in its metadata which layers are codebooks, of what form.
+    It holds the `state_dict`, and in its metadata which layers are codebooks, of what form,
+    and a checksum of each tensor. The file appears whole or not at all.
 
     Args:
         module: What `compress` returned, or a model that holds it.
@@ -33,6 +39,7 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
 
     Raises:
         ArgumentError: Nothing in the module is compressed.
+        StoreError: The file cannot be written.
 
     Example:
         >>> layer = compress(torch.nn.Linear(64, 32), form="int8")
@@ -52,8 +59,10 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
             "`compress` it first"
         )
     tensors = {name: each.contiguous() for name, each in _distinct(module.state_dict()).items()}
-    target = Path(path)
-    safetensors.torch.save_file(tensors, target, metadata={_KEY: json.dumps(layers)})
+    about = json.dumps(layers)
+    sums = json.dumps(_checksums(about, tensors))
+    with _whole(Path(path)) as aside:
+        safetensors.torch.save_file(tensors, aside, metadata={_KEY: about, _SUMS: sums})
 
 
 def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
@@ -61,42 +70,65 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
 
     Args:
         module: A model as it was before it was compressed, with any weights; it stays as it
-            is. For a file of one layer, any `nn.Linear` will do.
+            is. For a file of one layer, an `nn.Linear` of its shape.
         path: A file that `save_compressed` wrote.
 
     Returns:
         The compressed model, on the CPU.
 
     Raises:
-        ArgumentError: The layers of the file are not those of the module.
-        DamagedError: The file was not written by `save_compressed`, or is not whole.
+        ArgumentError: The layers of the file are not those of the module, by name, shape
+            or bias, or other tensors are not.
+        DamagedError: The file was not written by `save_compressed`, or is not as it was.
+        StoreError: The file cannot be read.
 
     Example:
         >>> save_compressed(compress(torch.nn.Linear(64, 32), form="int4"), "layer.safetensors")
         >>> load_compressed(torch.nn.Linear(64, 32), "layer.safetensors").form
         'int4'
     """
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
     tensors, layers = _read(Path(path))
     made: dict[int, nn.Module] = {}
     for name, about in layers.items():
         prefix = f"{name}." if name else ""
         parts = {part: tensors.get(prefix + part) for part in (*_PARTS, "bias")}
         try:
-            made[id(module.get_submodule(name))] = _layer(parts, about)
+            there = module.get_submodule(name)
         except AttributeError:
             raise ArgumentError(
                 f"`{path}` has a layer `{name}`, which the given {type(module).__name__} "
                 "has not"
             ) from None
+        found = _layer(f"`{path}`, layer `{name}`", parts, about)
+        if _described(found) != _described(there):
+            raise ArgumentError(
+                f"`{path}` has {_described(found)} as layer `{name}`, the given "
+                f"{type(module).__name__} {_described(there)}"
+            )
+        made[id(there)] = in_place_of(there, found)
     # Exchanged before it is copied: the weights that go need no copy.
     whole = copy.deepcopy(replaced(module, made)).cpu()
     if missing := sorted(whole.state_dict().keys() - _names(tensors, whole)):
         raise ArgumentError(f"`{path}` has no {', '.join(f'`{each}`' for each in missing)}")
+    if unknown := sorted(tensors.keys() - whole.state_dict().keys()):
+        raise ArgumentError(
+            f"`{path}` has {', '.join(f'`{each}`' for each in unknown)}, which the given "
+            f"{type(module).__name__} has not"
+        )
     try:
         whole.load_state_dict(tensors, strict=False)
     except RuntimeError as problem:
         raise ArgumentError(f"`{path}` does not fit the given module: {problem}") from problem
     return whole
+
+
+def _described(layer: nn.Module) -> str:
+    if not isinstance(layer, nn.Linear | CodebookLinear):
+        return f"a {type(layer).__name__}"
+    bias = "without" if layer.bias is None else "with"
+    return f"a linear layer {layer.in_features} -> {layer.out_features} {bias} a bias"
 
 
 def _names(tensors: dict[str, Tensor], module: nn.Module) -> set[str]:
@@ -123,22 +155,82 @@ def _distinct(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
-        with safetensors.safe_open(path, "pt") as opened:
-            about = (opened.metadata() or {}).get(_KEY)
+        with safetensors.safe_open(path, "pt", device="cpu") as opened:
+            metadata = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        about, sums = metadata.get(_KEY), metadata.get(_SUMS)
         layers = json.loads(about) if about else None
+        # Files of earlier versions have none.
+        expected = json.loads(sums) if sums is not None else None
     except (safetensors.SafetensorError, ValueError) as problem:
         raise DamagedError(f"`{path}` cannot be read: {problem}") from problem
+    except OSError as problem:
+        raise StoreError(f"cannot read `{path}`: {problem.strerror or problem}") from None
     if not isinstance(layers, dict):
         raise DamagedError(f"`{path}` was not written by `save_compressed`")
+    if expected is not None:
+        _expect_checksums(path, expected, _checksums(str(about), tensors))
     return tensors, layers
 
 
-def _layer(parts: dict[str, Tensor | None], about: dict[str, Any]) -> CodebookLinear:
+def _checksums(about: str, tensors: dict[str, Tensor]) -> dict[str, int]:
+    """CRC-32 of each tensor with its type and shape, and of what is said about the layers."""
+    sums = {}
+    for name, each in tensors.items():
+        start = zlib.crc32(f"{each.dtype} {tuple(each.shape)}".encode())
+        its = each.detach().cpu().reshape(-1).view(torch.uint8).numpy()
+        sums[f"tensor {name}"] = zlib.crc32(its.data, start)
+    return {"about": zlib.crc32(about.encode()), **sums}
+
+
+def _expect_checksums(path: Path, expected: Any, found: dict[str, int]) -> None:
+    known = expected if isinstance(expected, dict) else {}
+    wrong = [
+        name for name in sorted(known.keys() | found) if known.get(name) != found.get(name)
+    ]
+    if wrong:
+        raise DamagedError(
+            f"`{path}` is not as it was written: {', '.join(wrong[:4])} has another checksum"
+        )
+
+
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give a place aside to write to, and move it to `path` when all of it is on the disk."""
+    aside = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
+    try:
+        # By us first: the writer's own file would be for its owner alone.
+        aside.touch(exist_ok=False)
+        mode = aside.stat().st_mode
+        yield aside
+        with aside.open("rb") as written:
+            os.fchmod(written.fileno(), mode & 0o777)
+            os.fsync(written.fileno())
+        aside.replace(path)
+    except (OSError, safetensors.SafetensorError) as problem:
+        said = problem.strerror if isinstance(problem, OSError) else None
+        raise StoreError(f"cannot write `{path}`: {said or problem}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _layer(shown: str, parts: dict[str, Tensor | None], about: Any) -> CodebookLinear:
     codes, scale = parts["codes"], parts["scale"]
-    if codes is None or scale is None or about.get("form") not in FORMS:
-        raise DamagedError(f"a layer lacks its codes, its scale or its form: {about}")
-    coded = Coded(
-        about["form"], about["in_features"], codes, scale, parts["table"], parts["signs"]
-    )
-    return CodebookLinear(coded, parts["bias"])
+    known = about if isinstance(about, dict) else {}
+    cols = known.get("in_features")
+    if (
+        codes is None
+        or scale is None
+        or known.get("form") not in FORMS
+        or type(cols) is not int
+    ):
+        raise DamagedError(f"{shown}: it lacks its codes, its scale or its form: {about}")
+    coded = Coded(known["form"], cols, codes, scale, parts["table"], parts["signs"])
+    if fault := coded.fault():
+        raise DamagedError(f"{shown}: {fault}")
+    # Whatever device and type new tensors have by default.
+    with torch.device("cpu"):
+        made = CodebookLinear(coded, parts["bias"])
+    made.measured_error = torch.zeros((), dtype=torch.float32, device="cpu")
+    return made

@@ -26,8 +26,9 @@ def subvectors(
     # Where all columns matter alike, distances are computed twice as fast.
     alike = bool((matters == matters[0, 0]).all())
     matters = matters[0] if alike else matters.repeat(rows, 1)
-    draw = torch.Generator().manual_seed(0)
-    some = torch.randint(rest.shape[0], (min(_SAMPLE, rest.shape[0]),), generator=draw)
+    draw = torch.Generator(weight.device).manual_seed(0)
+    count = min(_SAMPLE, rest.shape[0])
+    some = torch.randint(rest.shape[0], (count,), generator=draw, device=draw.device)
     its = matters if alike else matters[some]
     codes, table = [], []
     while len(table) < books:

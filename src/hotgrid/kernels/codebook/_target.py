@@ -2,14 +2,27 @@
 
 import re
 from dataclasses import dataclass
+from numbers import Real
 
 from hotgrid.errors import ArgumentError
 
 _UNITS = {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_NUMBER = r"(\d+(?:\.\d*)?|\.\d+)"
+_NUMBER = r"((?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)"
 _BITS = re.compile(rf"{_NUMBER}\s*bits?")
 _ERROR = re.compile(rf"error\s*<=?\s*{_NUMBER}")
 _SIZE = re.compile(rf"{_NUMBER}\s*({'|'.join(_UNITS)})")
+
+
+def positive(name: str, value: object) -> float:
+    """Return a number that is larger than zero.
+
+    Raises:
+        ArgumentError: It is something else; a truth value is no number.
+    """
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
+    if not number > 0:
+        raise ArgumentError(f"`{name}` is {value!r}; expected a positive number")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +33,14 @@ class Target:
     smallest form that is not further off. As text: `4bit`, `2MB`, `error<=0.1`.
 
     Attributes:
-        bits: Of the codes, for each weight. Scales of rows and tables come on top: next to
-            nothing for large layers.
+        bits: For each weight of a layer. A form of codes that wide is granted what comes
+            on top: a scale for each row, its tables, and rows padded to 32 or columns to
+            64; next to nothing for large layers. Nothing larger than that is taken.
         bytes: For all compressed weights together, everything counted.
         error: Of the outputs, relative: 0.1 is a tenth of their length.
 
     Raises:
-        ArgumentError: None or several are given, or one is not positive.
+        ArgumentError: None or several are given, or one is not a positive number.
 
     Example:
         >>> Target.of("4bit"), Target.of("error <= 0.1").error
@@ -39,8 +53,13 @@ class Target:
 
     def __post_init__(self) -> None:
         """Check that there is one."""
-        given = [each for each in (self.bits, self.bytes, self.error) if each is not None]
-        if len(given) != 1 or not given[0] > 0:
+        named = {"bits": self.bits, "bytes": self.bytes, "error": self.error}
+        given = {name: value for name, value in named.items() if value is not None}
+        try:
+            numbers = [positive(name, value) for name, value in given.items()]
+        except ArgumentError as problem:
+            raise ArgumentError(f"a target is one positive number: {problem}") from None
+        if len(numbers) != 1 or numbers[0] == float("inf"):
             raise ArgumentError(
                 f"a target is one positive number, `bits`, `bytes` or `error`; got {self}"
             )

@@ -32,7 +32,7 @@ def _product(
     vectors = x.contiguous() if signs is None else rotated(x.float(), signs)
     codes, scale = codes.contiguous(), scale.contiguous()
     if form == "int8":
-        return _bytes(checked, vectors, codes, scale).to(x.dtype)
+        return _bytes(checked, vectors, codes, scale)
     table = None if table is None else table.contiguous()
     y = _multiply(form, table)(x.dtype, vectors, codes, scale, table, checked)
     return y if y.ndim == 2 else y.sum(0).to(x.dtype)
@@ -60,7 +60,7 @@ def _bytes(checked: bool, x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
         return matrix_times_vectors(codes, x, scale)
     # The matrix may be cut into as many parts as keep a GPU busy.
     sizes = {"codes": codes.numel(), "x": x.numel(), "sums": codes.numel() * x.shape[0]}
-    faults = Faults("codebook.triton", sizes, x.device)
+    faults = Faults("codebook.triton", sizes | {"scale": scale.numel()}, x.device)
     y = matrix_times_vectors(codes, x, scale, faults=faults)
     faults.expect_none()
     return y

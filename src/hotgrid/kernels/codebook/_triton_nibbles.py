@@ -12,6 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_buffers import faults_of, load_near, room_for
 
@@ -123,6 +124,9 @@ def _halves_of_x(
     return numbers
 
 
+_LAUNCHER = Launcher(_nibbles)
+
+
 def nibbles_times_vectors(
     dtype: torch.dtype,
     x: Tensor,
@@ -145,13 +149,14 @@ def nibbles_times_vectors(
     parts = max(1, min(_BUSY_PROGRAMS // programs, groups // _SHORTEST_PART))
     y = room_for(parts, vectors, rows, dtype, x.device)
     faults = faults_of(checked, codes, x, scale, table, y)
-    _nibbles[(programs, parts)](
-        codes, x, scale, scale if table is None else table, y,
-        y if faults is None else faults.record,
-        rows, cols, groups, triton.cdiv(groups, parts),
-        vectors, at_once, some, 1 if checked else turns, table is not None, checked,
-        num_warps=warps,
-    )  # fmt: skip
+    levels = scale if table is None else table
+    _LAUNCHER(
+        (programs, parts, 1),
+        (codes, x, scale, levels, y, y if faults is None else faults.record),
+        (rows, cols, groups, triton.cdiv(groups, parts)),
+        (vectors, at_once, some, 1 if checked else turns, table is not None, checked),
+        warps,
+    )
     if faults is not None:
         faults.expect_none()
     return y

@@ -10,6 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_buffers import faults_of
 
@@ -56,6 +57,9 @@ def _centroids(
             guarded_store(y, v * rows + place, product, mine, VECTORS * rows, faults, 4, CHECK)
 
 
+_LAUNCHER = Launcher(_centroids)
+
+
 def repeated_rows(
     dtype: torch.dtype, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, checked: bool
 ) -> Tensor:
@@ -64,13 +68,15 @@ def repeated_rows(
     y = torch.empty((vectors, rows), dtype=dtype, device=x.device)
     faults = faults_of(checked, codes, x, scale, table, y)
     block = max(1024, _BLOCK // triton.next_power_of_2(vectors))
-    _centroids[(centroids,)](
-        codes, x, scale, table, y, y if faults is None else faults.record,
-        rows, cols, centroids,
-        vectors, min(block, max(32, triton.next_power_of_2(cols))),
-        min(_BLOCK, max(32, triton.next_power_of_2(rows))), checked,
-        num_warps=_WARPS,
-    )  # fmt: skip
+    columns = min(block, max(32, triton.next_power_of_2(cols)))
+    ids = min(_BLOCK, max(32, triton.next_power_of_2(rows)))
+    _LAUNCHER(
+        (centroids, 1, 1),
+        (codes, x, scale, table, y, y if faults is None else faults.record),
+        (rows, cols, centroids),
+        (vectors, columns, ids, checked),
+        _WARPS,
+    )
     if faults is not None:
         faults.expect_none()
     return y

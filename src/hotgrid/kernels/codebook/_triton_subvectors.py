@@ -12,6 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_buffers import faults_of, load_near, room_for
 
@@ -96,6 +97,9 @@ def _subvectors(
                 guarded_store(y, to, total, own, all, faults, 4, CHECK)
 
 
+_LAUNCHER = Launcher(_subvectors)
+
+
 def subvectors_times_vectors(
     dtype: torch.dtype, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, checked: bool
 ) -> Tensor:
@@ -113,11 +117,13 @@ def subvectors_times_vectors(
         programs, parts = triton.cdiv(blocks, at_once), 1
     y = room_for(parts, vectors, rows, dtype, x.device)
     faults = faults_of(checked, codes, x, scale, table, y)
-    _subvectors[(programs, parts)](
-        codes, x, scale, table, y, y if faults is None else faults.record,
-        rows, cols, pieces, tables, books, triton.cdiv(pieces, parts),
-        vectors, at_once, width, some, 1 if checked else turns, checked, num_warps=warps,
-    )  # fmt: skip
+    _LAUNCHER(
+        (programs, parts, 1),
+        (codes, x, scale, table, y, y if faults is None else faults.record),
+        (rows, cols, pieces, tables, books, triton.cdiv(pieces, parts)),
+        (vectors, at_once, width, some, 1 if checked else turns, checked),
+        warps,
+    )
     if faults is not None:
         faults.expect_none()
     return y

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import expect_array
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 """The types of numbers that can be convolved."""
@@ -18,12 +19,12 @@ BOUNDARIES = ("periodic", "zero")
 def check_weights(x: Any, kernel: Any, boundary: Any) -> None:
     """Raise unless `kernel` can be laid over every cell of `x`."""
     for name, value in (("x", x), ("kernel", kernel)):
-        if not isinstance(value, Tensor):
+        if callable(value) and not isinstance(value, Tensor):
             raise ArgumentError(
                 f"`{name}` must be a tensor, got {type(value).__name__}: "
-                + ("a function of windows is for `hotgrid.tensors.convolve`"
-                   if callable(value) else "use `torch.as_tensor(...)`")
-            )  # fmt: skip
+                "a function of windows is for `hotgrid.tensors.convolve`"
+            )
+        expect_array(name, value)
     if x.dtype not in FLOATS:
         known = ", ".join(str(each).removeprefix("torch.") for each in FLOATS)
         raise ArgumentError(f"`x` is {x.dtype}; expected {known}: use `x.float()`")

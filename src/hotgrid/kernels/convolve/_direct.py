@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hotgrid.kernels.tune import Call, Candidate
+from hotgrid.kernels.tune import Call, Candidate, transformed
 
 from ._extended import extended, rest, seen_at, widened
 
@@ -42,14 +42,16 @@ def _windows(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -
     return found.reshape(x.shape)
 
 
-def _shifts(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
-    """Shifted copies of the cells, each times its weight, added up."""
+def by_shifts(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
+    """Return shifted copies of the cells, each times its weight, added up."""
     cells, weights = widened(x, kernel)
     cells = extended(cells, before, rest(kernel, before), periodic)
     first, *others = product(*map(range, kernel.shape))
     total = (seen_at(cells, first, x.shape[1:]) * weights[first]).contiguous()
+    # vmap does not know how to add in place.
+    add = torch.addcmul if transformed() else Tensor.addcmul_
     for index in others:
-        total.addcmul_(seen_at(cells, index, x.shape[1:]), weights[index])
+        total = add(total, seen_at(cells, index, x.shape[1:]), weights[index])
     return total.to(x.dtype)
 
 
@@ -64,5 +66,5 @@ WINDOWS = Candidate(
     applies=lambda call: call.device.type != "cpu" or weights_of(call) <= _MOST_WINDOWS,
 )
 SHIFTS = Candidate(
-    name="shifts", function=_shifts, applies=lambda call: weights_of(call) <= _MOST_SHIFTS
+    name="shifts", function=by_shifts, applies=lambda call: weights_of(call) <= _MOST_SHIFTS
 )

@@ -6,6 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+HALVES = (torch.float16, torch.bfloat16)
+"""Types in which nothing is summed."""
+
 
 def extended(x: Tensor, before: Sequence[int], after: Sequence[int], periodic: bool) -> Tensor:
     """Return `x` with so many more cells before and after each of its last dims.
@@ -34,17 +37,18 @@ def folded(
 ) -> tuple[Tensor, tuple[int, ...]]:
     """Return a kernel that is no larger than its torus, and does the same there.
 
-    Weights of one and the same cell, seen several times around, are added.
+    Weights of one and the same cell, seen several times around, are added: in double
+    precision, since candidates and their reference see only what has become of them.
     """
-    start = list(before)
+    start, weights = list(before), kernel.double()
     for dim, n in enumerate(space):
-        k = kernel.shape[dim]
+        k = weights.shape[dim]
         if k > n:
             at = (torch.arange(k, device=kernel.device) - start[dim]) % n
-            shape = [*kernel.shape[:dim], n, *kernel.shape[dim + 1 :]]
-            kernel = kernel.new_zeros(shape).index_add(dim, at, kernel)
+            shape = [*weights.shape[:dim], n, *weights.shape[dim + 1 :]]
+            weights = weights.new_zeros(shape).index_add(dim, at, weights)
             start[dim] = 0
-    return kernel, tuple(start)
+    return weights.to(kernel.dtype), tuple(start)
 
 
 def rest(kernel: Tensor, before: Sequence[int]) -> list[int]:
@@ -54,5 +58,5 @@ def rest(kernel: Tensor, before: Sequence[int]) -> list[int]:
 
 def widened(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Return half-precision numbers as f32, in which they are summed."""
-    half = tensors[0].dtype in (torch.float16, torch.bfloat16)
+    half = tensors[0].dtype in HALVES
     return tuple([each.float() for each in tensors]) if half else tensors

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +33,10 @@ def by_spectra(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool)
 
     A torus of a fast length is what a transform takes it for. Otherwise cells get their
     margin and then zeros up to a fast length, and what wraps around is cut off.
+
+    The factor of the inverse transform is taken before the first one. There it costs the
+    same, and no spectrum is then larger than the cells: a sum of all of them may be more
+    than the largest number.
     """
     cells, weights = widened(x, kernel)
     space, after = x.shape[1:], rest(kernel, before)
@@ -42,11 +47,12 @@ def by_spectra(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool)
         cells = extended(cells, margin_before, margin_after, periodic)
         cells = _filled(cells, [fast_length(n) for n in cells.shape[1:]])
     lengths = cells.shape[1:]
+    cells = cells * (1 / prod(lengths))
     dims = tuple(range(-len(space), 0))
     weights = torch.fft.rfftn(_placed(weights, lengths, wraps, before))
     # The conjugate turns the kernel around.
     spectrum = torch.fft.rfftn(cells, dim=dims) * weights.conj()
-    found = torch.fft.irfftn(spectrum, lengths, dims)
+    found = torch.fft.irfftn(spectrum, lengths, dims, norm="forward")
     for dim, n in enumerate(space):
         if lengths[dim] != n:
             found = found.narrow(dim + 1, 0, n)

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from hotgrid.kernels.tune import autocast_type
 
 from ._extended import extended, rest, seen_at, widened
 from ._op import tuned_convolve
@@ -16,10 +19,13 @@ _FEW = 32
 
 
 def correlated(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
-    """Compute it, nothing of nothing."""
+    """Compute it, nothing of nothing, in the type of `x` also under autocast."""
     if x.numel() == 0:
         return fake(x, kernel, before, periodic)
-    return tuned_convolve(x, kernel, tuple(before), periodic)
+    if autocast_type(x) is None:
+        return tuned_convolve(x, kernel, tuple(before), periodic)
+    with torch.autocast(x.device.type, enabled=False):
+        return tuned_convolve(x, kernel, tuple(before), periodic)
 
 
 def fake(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
@@ -52,10 +58,12 @@ def _weights_gradient(
     cells = extended(cells, before, rest(kernel, before), periodic)
     if kernel.numel() > _FEW:
         dims = tuple(range(1, x.ndim))
-        spectrum = torch.fft.rfftn(cells, dim=dims)
+        lengths = cells.shape[1:]
+        # Scaled before, so that no spectrum is larger than the cells.
+        spectrum = torch.fft.rfftn(cells * (1 / prod(lengths)), dim=dims)
         # In cells with their margin nothing that is asked for wraps around.
-        other = torch.fft.rfftn(factors, cells.shape[1:], dims)
-        sums = torch.fft.irfftn((spectrum * other.conj()).sum(0), cells.shape[1:])
+        other = torch.fft.rfftn(factors, lengths, dims)
+        sums = torch.fft.irfftn((spectrum * other.conj()).sum(0), lengths, norm="forward")
         for dim, k in enumerate(kernel.shape):
             sums = sums.narrow(dim, 0, k)
         return sums.to(kernel.dtype)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import expect_array
 from hotgrid.tensors import expect_dim
 
 Lengths = SupportsIndex | Sequence[SupportsIndex]
@@ -19,11 +20,8 @@ _LAST_TWO = (-2, -1)
 
 
 def check_numbers(x: Any, *, real: bool = False) -> None:
-    """Raise unless `x` is a tensor of a type that torch transforms."""
-    if not isinstance(x, Tensor):
-        raise ArgumentError(
-            f"`x` must be a tensor, got {type(x).__name__}: use `torch.as_tensor(...)`"
-        )
+    """Raise unless `x` is a dense tensor of a type that torch transforms."""
+    expect_array("x", x)
     if real and x.is_complex():
         raise ArgumentError(
             f"`x` is {x.dtype}; a transform of real numbers takes real ones: "

@@ -25,8 +25,8 @@ def rfft2(
 
     It means what `torch.fft.rfft2` means, has its gradients, and works in `torch.compile`
     without a graph break and under `torch.vmap`. f32 and f64 are tuned; other types are
-    torch's. An image that holds NaN or Inf has a spectrum that is not finite; the other
-    images of a batch are none the worse.
+    torch's. Under `torch.autocast` all stays in the type of `x`. An image that holds NaN or
+    Inf has a spectrum that is not finite; the other images of a batch are none the worse.
 
     Args:
         x: `[..., h, w]`, real; any number of images.

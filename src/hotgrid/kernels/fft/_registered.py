@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.kernels.tune import autocast_type
+
 from ._op import tuned_irfft2, tuned_rfft2
 
 _FORWARD, _INVERSE = "hotgrid::rfft2", "hotgrid::irfft2"
@@ -16,13 +18,23 @@ _TRANSPOSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def transformed_images(x: Tensor, norm: str) -> Tensor:
-    """Compute half spectra, none of none."""
-    return tuned_rfft2(x, norm) if x.numel() else fake(x, norm)
+    """Compute half spectra, none of none, in the type of `x` also under autocast."""
+    if x.numel() == 0:
+        return fake(x, norm)
+    if autocast_type(x) is None:
+        return tuned_rfft2(x, norm)
+    with torch.autocast(x.device.type, enabled=False):
+        return tuned_rfft2(x, norm)
 
 
 def restored_images(x: Tensor, width: int, norm: str) -> Tensor:
-    """Compute images, none of none."""
-    return tuned_irfft2(x, width, norm) if x.numel() else fake_inverse(x, width, norm)
+    """Compute images, none of none, in the type of `x` also under autocast."""
+    if x.numel() == 0:
+        return fake_inverse(x, width, norm)
+    if autocast_type(x) is None:
+        return tuned_irfft2(x, width, norm)
+    with torch.autocast(x.device.type, enabled=False):
+        return tuned_irfft2(x, width, norm)
 
 
 def fake(x: Tensor, norm: str) -> Tensor:

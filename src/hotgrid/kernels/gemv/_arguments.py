@@ -6,18 +6,15 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import expect_array
 
 _FLOATS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
 def check_product(weight: Any, x: Any, scale: Any) -> None:
     """Raise unless `weight` `[rows, cols]` can be multiplied with `x` `[..., cols]`."""
-    for name, value in (("weight", weight), ("x", x)):
-        if not isinstance(value, Tensor):
-            raise ArgumentError(
-                f"`{name}` must be a tensor, got {type(value).__name__}: "
-                "use `torch.as_tensor(...)`"
-            )
+    expect_array("weight", weight)
+    expect_array("x", x)
     if weight.ndim != 2:
         raise ArgumentError(
             f"`weight` must be a matrix `[rows, cols]`, got shape {tuple(weight.shape)}"

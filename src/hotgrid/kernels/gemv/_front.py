@@ -1,26 +1,35 @@
 """`gemv` and `linear`: what callers use."""
 
+from collections.abc import Callable
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hotgrid.kernels.tune import differentiated, traced, transformed
+from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import autocast_type, differentiated, traced, transformed, written
 
 from ._arguments import check_bias, check_product
+from ._op import tuned_gemv
 from ._registered import multiplied, operator
-from ._tensor import converted_product
+from ._tensor import LINEAR, VECTOR, converted_product
 
 FEW = 8
 """As many vectors as `linear` still takes for a few; more are a matrix product."""
 
 
-def gemv(weight: Tensor, x: Tensor, scale: Tensor | None = None) -> Tensor:
+def gemv(
+    weight: Tensor, x: Tensor, scale: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """Return a matrix times one vector or a few: `weight @ x`.
 
     Sums are taken in at least f32. It works in `torch.compile` without a graph break,
-    under `torch.vmap`, and has gradients.
+    under `torch.vmap`, and has gradients. Under `torch.autocast` weight and vector first
+    take its type, as in torch's own products.
 
-    Against int8 weights the CPU rounds `x` to 14 bits, on a scale of its own for each
-    vector: a relative error below 0.001 of the result, beside that of the weights.
+    Against int8 weights the CPU rounds `x` to 14 bits of its largest element, for each
+    vector: a relative error below 0.001 where the elements are of one order, and more where
+    one of them is a thousand times as large as the others.
 
     Args:
         weight: `[rows, cols]` of f32, bf16, f16, f64 or int8; rows or columns may lie in one
@@ -28,6 +37,7 @@ def gemv(weight: Tensor, x: Tensor, scale: Tensor | None = None) -> Tensor:
         x: `[cols]`, or `[count, cols]` for several vectors.
         scale: `[rows]`, for int8 weights only: row r of the matrix is
             `scale[r] * weight[r]`.
+        out: Where the result goes, of its shape and type, in memory of its own.
 
     Returns:
         `[rows]` or `[count, rows]`, of the type of `x`.
@@ -39,16 +49,36 @@ def gemv(weight: Tensor, x: Tensor, scale: Tensor | None = None) -> Tensor:
         >>> gemv(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([1.0, -1.0]))
         tensor([-1., -1., -1.])
     """
+    short = tuned_gemv.shortcut("gemv", weight, x, scale) if out is None else None
+    if short is not None:
+        return short(weight, x, scale)
     check_product(weight, x, scale)
-    vectors = x.reshape(-1, weight.shape[1]) if x.ndim != 2 else x
-    y = _product(weight, vectors, scale)
-    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], weight.shape[0])
+    if out is not None:
+        inputs = {"weight": weight, "x": x} | ({} if scale is None else {"scale": scale})
+        written({"out": gemv(weight, x, scale)}, out, inputs)
+        return out
+    lower = autocast_type(x)
+    if lower is not None:
+        with torch.autocast(x.device.type, enabled=False):
+            return gemv(_lowered(weight, lower), x.to(lower), scale)
+    given = (weight, x, scale)
+    if x.ndim == 2:
+        y = _product(weight, x, scale)
+        tuned_gemv.keep_shortcut("gemv", given, given)
+        return y
+    if x.ndim == 1:
+        y = _product(weight, x[None], scale)[0]
+        tuned_gemv.keep_shortcut("gemv", given, (weight, x[None], scale), _of_one_vector)
+        return y
+    several = x.reshape(x.shape[:-1].numel(), x.shape[-1])
+    return _product(weight, several, scale).reshape(*x.shape[:-1], weight.shape[0])
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `x @ weight.T + bias`, fast for one row of `x` or a few.
 
-    With more than eight rows it is `torch.nn.functional.linear`.
+    With more than eight rows it is `torch.nn.functional.linear`, and under `torch.autocast`
+    it takes the same type.
 
     Args:
         x: `[..., cols]`.
@@ -66,15 +96,62 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(x, weight, torch.tensor([0.5, 0.0]))
         tensor([[1.5000, 1.0000]])
     """
+    short = tuned_gemv.shortcut("linear", x, weight, bias)
+    if short is not None:
+        return short(x, weight, bias)
+    if isinstance(weight, Tensor) and weight.dtype == torch.int8:
+        raise ArgumentError("`weight` is int8, which has scales: use `gemv(weight, x, scale)`")
     check_product(weight, x, None)
     check_bias(bias, weight)
+    lower = autocast_type(x)
+    if lower is not None:
+        with torch.autocast(x.device.type, enabled=False):
+            return linear(x.to(lower), _lowered(weight, lower), bias)
     rows, cols = weight.shape
     count = x.numel() // cols if cols else 0
     if not 0 < count <= FEW:
         same = weight.to(x.dtype)
         return F.linear(x, same, None if bias is None else bias.to(x.dtype))
-    y = _product(weight, x.reshape(count, cols), None).reshape(*x.shape[:-1], rows)
+    vectors = x.reshape(count, cols)
+    y = _product(weight, vectors, None).reshape(*x.shape[:-1], rows)
+    given, made = (x, weight, bias), _of_layer(bias is None or bias.dtype == x.dtype)
+    tuned_gemv.keep_shortcut("linear", given, (weight, vectors, None), made)
     return y if bias is None else y + bias.to(y.dtype)
+
+
+_Product = Callable[..., Tensor]
+
+
+def _of_one_vector(function: _Product) -> _Product:
+    """Make a function of a candidate's that takes a vector instead of several."""
+    if function is VECTOR.function:
+        return lambda weight, x, _: torch.mv(weight, x)
+    return lambda weight, x, scale: function(weight, x[None], scale)[0]
+
+
+def _of_layer(same_type: bool) -> Callable[[_Product], _Product]:
+    """Return what makes a function of `(x, weight, bias)` out of a candidate's."""
+
+    def made(function: _Product) -> _Product:
+        return F.linear if same_type and function is LINEAR.function else run_of(function)
+
+    def run_of(function: _Product) -> _Product:
+        def run(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+            if x.ndim == 2:
+                y = function(weight, x, None)
+            else:
+                shape = x.shape
+                y = function(weight, x.reshape(-1, shape[-1]), None)
+                y = y.reshape(*shape[:-1], weight.shape[0])
+            return y if bias is None else y + bias.to(y.dtype)
+
+        return run
+
+    return made
+
+
+def _lowered(weight: Tensor, dtype: torch.dtype) -> Tensor:
+    return weight if weight.dtype in (torch.int8, torch.float64) else weight.to(dtype)
 
 
 def _product(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:

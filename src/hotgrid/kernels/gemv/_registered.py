@@ -5,6 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
+
+from ._arguments import check_product
 from ._op import tuned_gemv
 
 _NAME = "hotgrid::gemv"
@@ -15,6 +18,14 @@ def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     if weight.numel() == 0 or x.numel() == 0:
         return x.new_zeros((x.shape[0], weight.shape[0]))
     return tuned_gemv(weight, x, scale)
+
+
+def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    # Who calls the operator by its name has not come along the checks of `gemv`.
+    check_product(weight, x, scale)
+    if x.ndim != 2:
+        raise ArgumentError(f"`x` must be `[count, cols]`, got shape {tuple(x.shape)}")
+    return multiplied(weight, x, scale)
 
 
 def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -64,7 +75,7 @@ def _front(tensor: Tensor, dim: int | None) -> Tensor:
 
 
 torch.library.define(_NAME, "(Tensor weight, Tensor x, Tensor? scale) -> Tensor")
-torch.library.impl(_NAME, "default", multiplied)
+torch.library.impl(_NAME, "default", _called)
 torch.library.register_fake(_NAME, fake)
 torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
 torch.library.register_vmap(_NAME, _vectorised)

@@ -20,7 +20,7 @@ def _product(weight: Tensor, x: Tensor, scale: Tensor | None, faults: Faults | N
     from ._triton_gemv import matrix_times_vectors
 
     factors = None if scale is None else scale.contiguous()
-    return matrix_times_vectors(weight, x.contiguous(), factors, faults=faults).to(x.dtype)
+    return matrix_times_vectors(weight, x.contiguous(), factors, faults=faults)
 
 
 def _walking(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -31,7 +31,7 @@ def _walking_checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     rows, columns = weight.shape
     read = (rows - 1) * weight.stride(0) + columns
     # The matrix may be cut into as many parts as keep a GPU busy.
-    sizes = {"weight": read, "x": x.numel(), "sums": rows * len(x) * columns}
+    sizes = {"weight": read, "x": x.numel(), "sums": rows * len(x) * columns, "scale": rows}
     faults = Faults("gemv.triton", sizes, weight.device)
     found = _product(weight, x, scale, faults)
     faults.expect_none()

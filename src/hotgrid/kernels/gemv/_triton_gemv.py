@@ -36,7 +36,7 @@ def _times(
     part = tl.program_id(1)
     begin = part * span
     end = tl.minimum(begin + span, columns)
-    wide = y.dtype.element_ty
+    wide: tl.constexpr = tl.float64 if w.dtype.element_ty == tl.float64 else tl.float32
     read = (row * 0 + rows - 1) * stride + columns
     sums = ()
     for _ in tl.static_range(VECTORS):
@@ -63,10 +63,10 @@ def _times(
     for v in tl.static_range(VECTORS):
         total = tl.sum(sums[v], 0)
         if SCALED:
-            total *= tl.load(scales + row).to(wide)
+            total *= guarded_load(scales, row, row >= 0, 0, rows, faults, 3, CHECK).to(wide)
         to = (row * 0 + part * VECTORS + v) * rows + row
         all = (row * 0 + tl.num_programs(1)) * VECTORS * rows
-        guarded_store(y, to, total, to >= 0, all, faults, 2, CHECK)
+        guarded_store(y, to, total.to(y.dtype.element_ty), to >= 0, all, faults, 2, CHECK)
 
 
 _LAUNCHER = Launcher(_times)
@@ -77,20 +77,23 @@ def matrix_times_vectors(
 ) -> Tensor:
     """A matrix `[rows, columns]` times vectors `[vectors, columns]`: `[vectors, rows]`.
 
-    The result is in fp32, or in fp64 where the matrix is.
+    The result is of the type of `x`; sums of several parts are added before they are rounded.
 
     Arguments:
         weight: Numbers of a row lie side by side; rows may be further apart.
         x: Contiguous.
         scales: What each row is multiplied with, `[rows]`, contiguous; for whole numbers.
-        faults: Where accesses outside of a buffer are noted.
+        faults: Where accesses outside of a buffer are noted: of the matrix, `x`, the sums
+            and the scales, in this order.
     """
     rows, columns = weight.shape
     vectors = x.shape[0]
-    wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
     plan = _planned(rows, columns, vectors, weight.element_size())
-    shape = (vectors, rows) if plan.parts == 1 else (plan.parts, vectors, rows)
-    y = torch.empty(shape, dtype=wide, device=weight.device)
+    if plan.parts == 1:
+        y = x.new_empty(vectors, rows)
+    else:
+        wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
+        y = x.new_empty((plan.parts, vectors, rows), dtype=wide)
     given = y if scales is None else scales
     noted = y if faults is None else faults.record
     _LAUNCHER(
@@ -100,7 +103,7 @@ def matrix_times_vectors(
         (vectors, plan.block, plan.even, scales is not None, faults is not None),
         plan.warps,
     )
-    return y if plan.parts == 1 else y.sum(0)
+    return y if plan.parts == 1 else y.sum(0).to(x.dtype)
 
 
 class _Plan(NamedTuple):

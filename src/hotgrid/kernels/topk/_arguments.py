@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import expect_array
 from hotgrid.tensors import expect_dim
 
 _ORDERED = (
@@ -19,16 +20,14 @@ def checked_arguments(
     x: Any, k: SupportsIndex, dim: SupportsIndex, largest: bool, sorted: bool
 ) -> tuple[Tensor, int, int, bool, bool]:
     """Return the arguments in their lasting form, `dim` counted from the front."""
-    if not isinstance(x, Tensor):
-        raise ArgumentError(
-            f"`x` must be a tensor, got {type(x).__name__}: use `torch.as_tensor(...)`"
-        )
+    expect_array("x", x)
     rank = x.ndim
     # Every call comes along here: the usual case is decided without another function.
     dim = dim % rank if type(dim) is int and -rank <= dim < rank else expect_dim(x, dim)
     if type(k) is not int:
         k = _whole(k)
-    if not 0 <= k <= x.shape[dim]:
+    # Where sizes are open, the operator looks again when it is called.
+    if not 0 <= k <= x.shape[dim] and not torch.compiler.is_compiling():
         raise ArgumentError(
             f"`k` is {k}; expected 0 to {x.shape[dim]}, the size of dim {dim} of `x` "
             f"with shape {tuple(x.shape)}"

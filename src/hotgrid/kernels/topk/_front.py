@@ -4,7 +4,7 @@ from typing import SupportsIndex
 
 from torch import Tensor
 
-from hotgrid.kernels.tune import differentiated, traced
+from hotgrid.kernels.tune import differentiated, traced, written
 
 from ._arguments import checked_arguments
 from ._registered import operator, selected
@@ -16,6 +16,8 @@ def topk(
     dim: SupportsIndex = -1,
     largest: bool = True,
     sorted: bool = True,
+    *,
+    out: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the k largest elements along a dimension, and where they are.
 
@@ -31,13 +33,15 @@ def topk(
         dim: The dimension of size n.
         largest: The largest ones, or else the smallest.
         sorted: From the most extreme one on; without it, the same elements in any order.
+        out: Where values and indices go, of the same shapes and types as the result and in
+            memory that neither shares with `x`.
 
     Returns:
         Values and int64 indices, both of shape `[..., k, ...]`.
 
     Raises:
-        ArgumentError: `x` is no tensor or is complex, `k` is out of range, or a flag is
-            not a bool.
+        ArgumentError: `x` is no tensor or is complex, `k` is out of range, a flag is not a
+            bool, or `out` does not fit.
         DimensionError: There is no such `dim`; a tensor of rank 0 has none.
         KernelError: With `kernels.check_mode`, a kernel did something wrong.
 
@@ -47,6 +51,10 @@ def topk(
         ([[7, 7], [9, 5]], [[1, 2], [2, 0]])
     """
     x, k, dim, largest, sorted = checked_arguments(x, k, dim, largest, sorted)
+    if out is not None:
+        values, indices = topk(x, k, dim, largest, sorted)
+        written({"out[0]": values, "out[1]": indices}, out, {"x": x})
+        return out
     compute = operator if traced(x) else selected
     if differentiated(x):
         # torch knows every derivative of gather, and its autograd costs less than ours.
@@ -78,6 +86,7 @@ def argtopk(
 
     Raises:
         ArgumentError: As `topk`.
+        DimensionError: As `topk`.
 
     Example:
         >>> argtopk(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3).tolist()

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._arguments import checked_arguments
 from ._op import tuned_topk
 
 _NAME = "hotgrid::topk"
@@ -15,6 +16,11 @@ def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[
     if k == 0 or x.numel() == 0:
         return fake(x, k, dim, largest, sorted)
     return tuned_topk(x, k, dim, largest, sorted)
+
+
+def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
+    # Who calls the operator by its name has not come along the checks of `topk`.
+    return selected(*checked_arguments(x, k, dim, largest, sorted))
 
 
 def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -41,15 +47,15 @@ def _vectorised(
     info: Any, dims: tuple[int | None, ...], x: Tensor, k: int, dim: int, *flags: bool
 ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
     lines = x.movedim(dims[0] or 0, 0)
-    return operator(lines, k, dim + 1, *flags), (0, 0)
+    return operator(lines, k, dim + 1 if dim >= 0 else dim, *flags), (0, 0)
 
 
 torch.library.define(
     _NAME, "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)"
 )
-torch.library.impl(_NAME, "default", selected)
+torch.library.impl(_NAME, "default", _called)
 torch.library.register_fake(_NAME, fake)
 torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
 torch.library.register_vmap(_NAME, _vectorised)
 operator: Any = torch.ops.hotgrid.topk.default
-"""`torch.ops.hotgrid.topk`; its `dim` is counted from the front."""
+"""`torch.ops.hotgrid.topk`."""

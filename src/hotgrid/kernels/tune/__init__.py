@@ -6,6 +6,7 @@ it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses;
 `in_red_zones` finds those of kernels that note nothing.
 """
 
+from ._array import expect_array as expect_array
 from ._bandwidth import Bandwidth as Bandwidth, copy_bandwidth as copy_bandwidth
 from ._cache import TuningCache as TuningCache
 from ._call import Call as Call, Work as Work, bucket as bucket
@@ -20,12 +21,15 @@ from ._candidate import (
 from ._dispatch import Tuned as Tuned
 from ._explain import Explanation as Explanation, explain as explain, sampled as sampled
 from ._op import Op as Op
+from ._out import written as written
 from ._peak import matmul_peak as matmul_peak
+from ._plain import plain as plain
 from ._ranking import Outcome as Outcome, Ranking as Ranking
 from ._red_zones import in_red_zones as in_red_zones
 from ._sampling import Timing as Timing
 from ._stamp import stamp as stamp
 from ._tracing import (
+    autocast_type as autocast_type,
     differentiated as differentiated,
     traced as traced,
     transformed as transformed,

@@ -1,8 +1,9 @@
-"""Winners of earlier processes: one file of JSON lines, appended under a lock, never rewritten.
+"""Winners of earlier processes: one file of JSON lines, appended under a lock.
 
 A line belongs to a key and a stamp (see `_stamp`), so what another machine, another torch
 or other candidates have found stays in the file and is not believed here. Of several
-lines for one key the last counts. A line that cannot be read is skipped.
+lines for one key the last counts. A line that cannot be read is skipped. Lines are never
+changed, and removed only by `clear`.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -29,8 +31,8 @@ _PATIENCE = 10.0  # seconds to wait for another process that holds the lock
 class TuningCache:
     """The kept winners of every op.
 
-    A cache that cannot be read or written is no cache: it says so in the log, once for
-    each occasion, and nothing stops.
+    A cache that cannot be read or written is no cache: the log says so, once for each
+    reason, and nothing stops.
 
     Attributes:
         path: The file; None keeps nothing.
@@ -94,8 +96,11 @@ class TuningCache:
         except OSError as error:
             self._unusable("write", error)
 
-    def clear(self) -> int:
+    def clear(self, op: str | None = None) -> int:
         """Forget every winner, also those of other machines; return how many there were.
+
+        Args:
+            op: Forget only those of this op.
 
         Raises:
             OSError: The file cannot be changed.
@@ -103,16 +108,35 @@ class TuningCache:
         if self.path is None or not self.path.exists():
             return 0
         with self.path.open("rb+") as stream, _locked(stream, fcntl.LOCK_EX):
-            count = len(stream.read().splitlines())
-            stream.truncate(0)
-        return count
+            lines = stream.read().splitlines(keepends=True)
+            kept = [] if op is None else [each for each in lines if not _is_of(op, each)]
+            # Written over what was there: who waits for the lock has this very file open.
+            stream.seek(0)
+            stream.writelines(kept)
+            stream.truncate()
+        return len(lines) - len(kept)
 
     def _unusable(self, what: str, error: OSError) -> None:
-        reason = error.strerror or str(error)
-        logger("autotune").info("`%s` cannot be %s (%s)", self.path, _PAST[what], reason)
+        _say_once(str(self.path), _PAST[what], error.strerror or str(error))
 
 
 _PAST = {"read": "read", "write": "written"}
+
+
+@cache
+def _say_once(path: str, done: str, reason: str) -> None:
+    logger("autotune").warning(
+        "`%s` cannot be %s (%s), so winners are not kept there; "
+        "`autotune.cache` names another place",
+        path,
+        done,
+        reason,
+    )
+
+
+def _is_of(op: str, line: bytes) -> bool:
+    found = _read(line)
+    return found is not None and found.key.split()[0] == op
 
 
 def _read(line: bytes) -> Ranking | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
+from torch.cuda import is_current_stream_capturing
 
 from hotgrid.config import Config, current
 from hotgrid.config.sections import Autotune, Kernels
@@ -17,6 +17,7 @@ from ._cache import TuningCache
 from ._call import Call
 from ._candidate import Candidate, fitting
 from ._op import Op
+from ._plain import plain, signature_of
 from ._ranking import Ranking
 from ._stamp import stamp
 from ._trial import ONE_AT_A_TIME, compete
@@ -35,6 +36,7 @@ class _Regime:
         kernels: How to check, and what is named by hand.
         chosen: The function for each exact call.
         rankings: By key and stamp.
+        shortcuts: Functions of calls as fronts get them, by front and signature.
     """
 
     config: Config
@@ -42,6 +44,7 @@ class _Regime:
     kernels: Kernels
     chosen: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
     rankings: dict[tuple[str, str], Ranking] = field(default_factory=dict)
+    shortcuts: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
 
 
 class Tuned:
@@ -75,11 +78,67 @@ class Tuned:
             regime = self._entered(config)
         if _recorded(arguments):
             return self._in_a_graph(regime, arguments)(*arguments)
-        signature = _signature(arguments)
+        signature = signature_of(arguments)
         function = regime.chosen.get(signature)
         if function is None:
             function = self._chosen(regime, signature, arguments)
         return function(*arguments)
+
+    def shortcut(self, front: str, *tensors: Tensor | None) -> Callable[..., Any] | None:
+        """Return what computes a call like an earlier one, which need not be checked again.
+
+        Args:
+            front: The name of the function that is called, or another word that tells it
+                and its settings apart.
+            tensors: All the tensors that it was given.
+
+        Returns:
+            What `keep_shortcut` was given; None where that was never called for such
+            tensors under these settings, and where somebody traces, differentiates or
+            records the call.
+        """
+        if not plain(*tensors):
+            return None
+        regime = self._regime
+        if regime is None or regime.config is not current():
+            return None
+        try:
+            function = regime.shortcuts.get((front, signature_of(tensors)))
+        except (RuntimeError, TypeError):  # a sparse or nested tensor; a name that is none
+            return None
+        return None if function is None or _recorded(tensors) else function
+
+    def keep_shortcut(
+        self,
+        front: str,
+        tensors: Sequence[Tensor | None],
+        arguments: Sequence[Any],
+        made: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function,
+    ) -> None:
+        """Let calls like one that has just been computed take the short way.
+
+        Nothing happens where no candidate was looked up for it, as while it is recorded.
+
+        Args:
+            front: As for `shortcut`.
+            tensors: As for `shortcut`.
+            arguments: What it made of them, as candidates get them.
+            made: Makes a function of `tensors` out of the function of a candidate.
+        """
+        function = self.function_of(*arguments) if plain(*tensors) else None
+        regime = self._regime
+        if function is None or regime is None:
+            return
+        if len(regime.shortcuts) >= _MOST_REMEMBERED:
+            regime.shortcuts.clear()
+        regime.shortcuts[front, signature_of(tensors)] = made(function)
+
+    def function_of(self, *arguments: Any) -> Callable[..., Any] | None:
+        """Return what computed an earlier call like this one under the settings in force."""
+        regime = self._regime
+        if regime is None or regime.config is not current():
+            return None
+        return regime.chosen.get(signature_of(arguments))
 
     def candidate_for(self, *arguments: Any) -> Candidate:
         """Return the candidate that computes a call under the settings in force.
@@ -212,17 +271,9 @@ class Tuned:
             return found
 
 
-def _signature(arguments: Sequence[Any]) -> Hashable:
-    return tuple(
-        [
-            (x.dtype, x.device, x.shape, x.stride()) if isinstance(x, Tensor) else x
-            for x in arguments
-        ]
-    )
-
-
 def _recorded(arguments: Sequence[Any]) -> bool:
     """Whether a call becomes part of a CUDA graph."""
-    first = arguments[0] if arguments else None
-    on_gpu = isinstance(first, Tensor) and first.is_cuda
-    return on_gpu and torch.cuda.is_current_stream_capturing()
+    for x in arguments:
+        if isinstance(x, Tensor):
+            return x.is_cuda and is_current_stream_capturing()
+    return False

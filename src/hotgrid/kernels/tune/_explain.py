@@ -128,9 +128,11 @@ def _read(name: str, text: str, default: object) -> object:
         if text.lower() in words:
             return words[text.lower()]
         raise ArgumentError(f"`{name}` is {text!r}; expected true or false")
-    if isinstance(default, int):
+    if isinstance(default, int | float):
+        kind = type(default)
         try:
-            return int(text)
+            return kind(text)
         except ValueError:
-            raise ArgumentError(f"`{name}` is {text!r}; expected a whole number") from None
+            expected = "a whole number" if kind is int else "a number"
+            raise ArgumentError(f"`{name}` is {text!r}; expected {expected}") from None
     return text

@@ -17,7 +17,7 @@ class Outcome:
         group: Its family.
         minimum: The shortest sample in seconds; None when it was not timed.
         median: The middle sample in seconds.
-        spread: The standard deviation as a share of the mean.
+        spread: How far its samples lie apart as a share of the median; see `Timing`.
         score: What candidates are ordered by, in seconds; lower is better.
         share: The part of the hardware limit that its shortest sample reaches.
         kernels: On a GPU, the seconds that its kernels take without the way to them: what

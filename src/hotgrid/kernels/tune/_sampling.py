@@ -13,6 +13,7 @@ Clock = Callable[[Callable[[], object]], float]
 # On a GPU, short calls are timed so many at a time, or as many as take so long.
 _QUEUED, _ENOUGH_SECONDS = 16, 2e-3
 _FEW = 5
+_NORMAL_QUARTILES = 1.349  # from one quartile to the other, in standard deviations
 _HOPELESS = 5.0  # a run this many times slower than the best so far is not repeated
 
 
@@ -24,11 +25,12 @@ class Timing:
         minimum: The shortest sample.
         median: The middle one.
         mean: The average.
-        deviation: The standard deviation.
+        deviation: How far samples lie apart: between the quartiles, as a share of what
+            that is for a standard deviation of 1. A lone outlier does not move it.
         samples: How many there are.
 
     Example:
-        >>> Timing.of([1.0, 1.0, 1.0]).score, Timing.of([1.0, 1.0, 4.0]).score > 1.5
+        >>> Timing.of([1.0] * 9 + [99.0]).score, Timing.of([1.0] * 6 + [4.0] * 4).score > 1.5
         (1.0, True)
     """
 
@@ -45,19 +47,26 @@ class Timing:
             minimum=min(seconds),
             median=statistics.median(seconds),
             mean=statistics.fmean(seconds),
-            deviation=statistics.pstdev(seconds),
+            deviation=_between_quartiles(seconds) / _NORMAL_QUARTILES,
             samples=len(seconds),
         )
 
     @property
     def spread(self) -> float:
-        """The standard deviation as a share of the mean."""
-        return self.deviation / self.mean if self.mean else 0.0
+        """The deviation as a share of the median."""
+        return self.deviation / self.median if self.median else 0.0
 
     @property
     def score(self) -> float:
         """Mostly the minimum, some of the median, worse for unsteady ones; lower is better."""
         return (0.8 * self.minimum + 0.2 * self.median) * (1 + self.spread)
+
+
+def _between_quartiles(seconds: Sequence[float]) -> float:
+    if len(seconds) < 2:
+        return 0.0
+    first, _, third = statistics.quantiles(seconds, n=4, method="inclusive")
+    return third - first
 
 
 def clock_of(device: torch.device) -> Clock:

@@ -19,6 +19,7 @@ from ._peak import matmul_peak
 from ._ranking import Outcome, Ranking
 from ._sampling import clock_of, kernel_seconds, timed
 from ._stamp import stamp
+from ._stand_ins import stand_ins
 
 _SMALL_BYTES, _SMALL_FLOPS = 2**20, 1e7
 
@@ -36,10 +37,13 @@ def compete(
     one of them works, `balanced` goes on as long as a further lot brings a better one, and
     `extensive` and `full` try all. Except for `full`, a candidate near the hardware limit
     ends the search, and hopelessly slow ones are not timed to the end.
+
+    The winner is kept for everybody, so it depends neither on the numbers of this caller
+    (see `_stand_ins`) nor on autocast being on.
     """
-    with ONE_AT_A_TIME, torch.no_grad(), _on(call.device):
+    with ONE_AT_A_TIME, torch.no_grad(), _on(call.device), _uncast(call.device):
         key = call.key(settings.level) if key is None else key
-        trial = _Trial(op, call, tuple(arguments), settings, key)
+        trial = _Trial(op, call, stand_ins(arguments), settings, key)
         for batch in batches(op.candidates, call):
             before = trial.best
             for candidate in batch:
@@ -72,6 +76,11 @@ def _content(settings: Autotune, before: float, now: float) -> bool:
 
 def _on(device: torch.device) -> Any:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
+def _uncast(device: torch.device) -> Any:
+    known = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if known else nullcontext()
 
 
 class _Trial:

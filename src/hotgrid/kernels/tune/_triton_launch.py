@@ -42,8 +42,14 @@ class Launcher:
             with torch.cuda.device(device):
                 self(grid, tensors, numbers, constants, num_warps)
             return
-        kinds = tuple([(x.dtype, x.data_ptr() % _ALIGNED == 0) for x in tensors])
-        key = (grid, kinds, numbers, constants, num_warps, device)
+        bits = 0
+        for x in tensors:
+            bits |= x.data_ptr()
+        aligned: Hashable = True  # all of them, mostly
+        if bits % _ALIGNED:
+            aligned = tuple([x.data_ptr() % _ALIGNED == 0 for x in tensors])
+        types = tuple([x.dtype for x in tensors])
+        key = (grid, types, aligned, numbers, constants, num_warps, device)
         launch = self._known.get(key)
         if launch is not None:
             launch(*tensors, *numbers, *constants)

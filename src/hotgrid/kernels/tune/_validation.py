@@ -35,12 +35,18 @@ def _validated(op: Op, name: str, function: Callable[..., Any]) -> Callable[...,
     def run(*arguments: Any) -> Any:
         found = function(*arguments)
         kernel = f"{op.name}.{name}"
+        excerpt = op.excerpt(*arguments)
         if finite(arguments) and not finite((found,)):
+            overflow = not finite((op.reference(*excerpt),))
+            way_out = (
+                "so does the reference: they are too large for their type, scale them"
+                if overflow
+                else "`kernels.choose` can name another candidate"
+            )
             raise KernelError(
                 f"kernel `{kernel}` made NaN or Inf out of finite numbers "
-                f"({_shown(arguments)}); `kernels.choose` can name another candidate"
+                f"({_shown(arguments)}); {way_out}"
             )
-        excerpt = op.excerpt(*arguments)
         part = found if all(map(is_, excerpt, arguments)) else function(*excerpt)
         difference = op.compare(op.reference(*excerpt), part, *excerpt)
         if difference:

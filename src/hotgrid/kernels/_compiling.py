@@ -1,0 +1,200 @@
+"""What `capture` does with a function: compile it, and record what that launches."""
+
+import threading
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+_BACKEND = "inductor"
+_WARMUPS = 3  # what torch wants before a graph is recorded, for allocators and libraries
+# In training these change the averages they are given, which torch does not count as such.
+_KEEP_AVERAGES = ("batch_norm", "instance_norm")
+
+
+class Trial:
+    """Compiles a function, and finds out whether its kernels can be called directly.
+
+    A compiled function first asks whether everything is as it was when it was compiled,
+    which takes ten times longer than starting the kernels. Here the kind of call has been
+    looked up already. So if what goes in and out of the compiled graph are the very
+    arguments and results of the function, the graph is called and nothing else. A method
+    or a module may have changed meanwhile, so that is always asked.
+
+    Attributes:
+        failed: What is raised where nothing can be compiled.
+        unsupported: What is raised for a function that cannot be.
+        repeatable: After a run, whether all that it does is to compute new tensors, so that
+            it can be run again and nobody notices.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        from torch._dynamo import exc, lookup_backend  # takes seconds, so not before needed
+
+        self.failed = exc.BackendCompilerFailed
+        self.unsupported = exc.Unsupported
+        self.repeatable = False
+        self._lookup = lookup_backend
+        self._graphs: list[Callable[..., Any]] = []
+        self._changes = False
+        self._seen: list[tuple[Sequence[Any], Sequence[Any]]] | None = []
+        self._has_state = not isinstance(
+            function, types.FunctionType | types.BuiltinFunctionType
+        )
+        self._compiled = torch.compile(
+            own_code(function), backend=self._backend, fullgraph=True, dynamic=False
+        )
+
+    def run(self, tensors: Sequence[Tensor]) -> tuple[Callable[..., Any], Any]:
+        """Run it once; return what to call from then on, and the result."""
+        with warnings.catch_warnings():
+            # The tracer looks at every tensor's `grad`, and only a leaf should have one.
+            warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
+            result = self._compiled(*tensors)
+        seen, self._seen = self._seen or [], None
+        known = [x for given, _ in seen for x in given]
+        self.repeatable = not self._changes and _all_new(result, [*tensors, *known])
+        if self._has_state or len(seen) != 1 or len(self._graphs) != 1:
+            return self._compiled, result
+        inputs = [_place(x, tensors) for x in seen[0][0]]
+        several = isinstance(result, tuple)
+        outputs = [_place(x, seen[0][1]) for x in (result if several else [result])]
+        if None in inputs or None in outputs:
+            return self._compiled, result
+        run = _direct(self._graphs[0], cast(Any, inputs), cast(Any, outputs), several)
+        return run, result
+
+    def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
+        self._changes = self._changes or any(map(_changes, graph.graph.nodes))
+        compiled = self._lookup(_BACKEND)(graph, examples)
+        self._graphs.append(compiled)
+
+        def noted(*inputs: Any) -> Any:
+            outputs = compiled(*inputs)
+            if self._seen is not None:
+                self._seen.append((inputs, outputs))
+            return outputs
+
+        return noted
+
+
+def _changes(node: Any) -> bool:
+    """Whether a part of a traced function changes a tensor that it was given."""
+    if node.op == "placeholder":
+        # What stands for it while tracing is new, and has a version like any tensor.
+        return getattr(node.meta.get("example_value"), "_version", 0) > 0
+    return getattr(node.target, "__name__", "") in _KEEP_AVERAGES
+
+
+def _all_new(result: Any, inputs: Sequence[Any]) -> bool:
+    """Whether it is a tensor or a tuple of them, none in the memory of an input."""
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(isinstance(x, Tensor) for x in results):
+        return False
+    known = {_memory(x) for x in inputs if isinstance(x, Tensor)}
+    return not any(_memory(x) in known for x in results)
+
+
+def _memory(x: Tensor) -> int:
+    return x.untyped_storage().data_ptr()
+
+
+def observed(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, bool]:
+    """Run a function that is not compiled; return the result, and whether it is repeatable."""
+    with _Observer() as observer:
+        result = function(*tensors)
+    return result, not observer.changes and _all_new(result, tensors)
+
+
+class _Observer(TorchDispatchMode):
+    """Finds out whether operations change tensors that they have not made themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = False
+        self._made: set[int] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        given = {_memory(x) for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
+        named = zip(func._schema.arguments, args, strict=False)
+        written = [value for each, value in named if _is_written(each)]
+        written += [kwargs[each] for each in kwargs if each.startswith("out")]
+        targets = {_memory(x) for x in tree_leaves(written) if isinstance(x, Tensor)}
+        if not targets <= self._made or any(name in str(func) for name in _KEEP_AVERAGES):
+            self.changes = True
+        result = func(*args, **kwargs)
+        made = {_memory(x) for x in tree_leaves(result) if isinstance(x, Tensor)}
+        self._made |= made - given
+        return result
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def _place(x: object, among: Sequence[object]) -> int | None:
+    return next((n for n, each in enumerate(among) if each is x), None)
+
+
+def _direct(
+    graph: Callable[..., Any], inputs: list[int], outputs: list[int], several: bool
+) -> Callable[..., Any]:
+    def run(*tensors: Tensor) -> Any:
+        found = graph(*[tensors[n] for n in inputs])
+        return tuple([found[n] for n in outputs]) if several else found[outputs[0]]
+
+    return run
+
+
+def own_code(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a copy with its own code: torch compiles one only for a few kinds of calls."""
+    if isinstance(function, types.MethodType):
+        return types.MethodType(own_code(function.__func__), function.__self__)
+    if not isinstance(function, types.FunctionType):
+        return function
+    copy = types.FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+class Graph:
+    """A CUDA graph with tensors of its own: arguments are copied in, results copied out."""
+
+    def __init__(self, run: Callable[..., Any], inputs: Sequence[Tensor]) -> None:
+        self._lock = threading.Lock()
+        self._inputs = inputs
+        with torch.no_grad():
+            aside = torch.cuda.Stream()
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                for _ in range(_WARMUPS):
+                    run(*self._inputs)
+            torch.cuda.current_stream().wait_stream(aside)
+            self._graph = torch.cuda.CUDAGraph()
+            # Other threads may go on working meanwhile.
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._outputs = run(*self._inputs)
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        """Copy the arguments in, launch all, and copy the results out."""
+        with self._lock, torch.no_grad():
+            for own, given in zip(self._inputs, tensors, strict=True):
+                own.copy_(given)
+            self._graph.replay()
+            if isinstance(self._outputs, Tensor):
+                return self._outputs.clone()
+            return tuple(x.clone() for x in self._outputs)

@@ -1,0 +1,45 @@
+"""Calls with nothing special about them, which may take the short way to a candidate."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.compiler import is_compiling
+from torch.nn import Parameter
+
+# As in `_tracing`, but asked all at once: every call comes along here.
+_modes: Any = torch._C._len_torch_dispatch_stack
+_transforms: Any = torch._C._functorch.peek_interpreter_stack  # pyright: ignore[reportAttributeAccessIssue]
+_recording: Any = torch._C._get_tracing_state
+_autocast: Any = torch._C._is_any_autocast_enabled
+
+
+def plain(*tensors: Tensor | None) -> bool:
+    """Return whether nobody traces or differentiates a call, and nothing is cast in it.
+
+    What is no dense tensor may be taken for one; it has no signature.
+    """
+    if is_compiling() or _modes() or _transforms() is not None or _recording() is not None:
+        return False
+    if _autocast() or forward_ad._current_level >= 0:
+        return False
+    for x in tensors:
+        kind = type(x)
+        if kind is Tensor or kind is Parameter:
+            if x.is_neg() or (x.requires_grad and torch.is_grad_enabled()):  # pyright: ignore[reportOptionalMemberAccess]
+                return False
+        elif x is not None:
+            return False
+    return True
+
+
+def signature_of(arguments: Sequence[Any]) -> Hashable:
+    """Return what tells calls apart: of tensors all but the numbers in them."""
+    return tuple(
+        [
+            (x.dtype, x.device, x.shape, x.stride()) if isinstance(x, Tensor) else x
+            for x in arguments
+        ]
+    )

@@ -1,0 +1,52 @@
+"""Well-behaved numbers in the place of a caller's, for a trial whose winner is kept.
+
+What the first caller happens to bring must not decide for all later ones: numbers near the
+largest one, outliers, or NaN would exclude a candidate that everybody else is best served by.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_CACHE_LINE = 64  # bytes; kernels may care how far from one a tensor begins
+
+
+def stand_ins(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments of the same kind with normal numbers in their floating tensors.
+
+    They have the same shapes, strides, types and places, and begin as far from a cache
+    line; a tensor that is given twice is one again. Whole numbers stay, since they may be
+    indices or codes. Where memory does not suffice for a second set, the arguments are used
+    as they are. The generator of the process is left alone.
+    """
+    made: dict[int, Tensor] = {}
+    try:
+        return tuple([_in_place_of(each, made) for each in arguments])
+    except RuntimeError:
+        return tuple(arguments)
+
+
+def _in_place_of(value: Any, made: dict[int, Tensor]) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)([_in_place_of(each, made) for each in value])
+    if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return value
+    if id(value) not in made:
+        made[id(value)] = _normal(value, seed=len(made))
+    return made[id(value)]
+
+
+def _normal(x: Tensor, seed: int) -> Tensor:
+    if x.numel() == 0:
+        return x
+    # Of one block, so that an expanded tensor is one again.
+    span = 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+    size = x.element_size()
+    start = x.data_ptr() % _CACHE_LINE // size
+    draw = torch.Generator(x.device).manual_seed(seed)
+    drawn = x.dtype if size > 1 else torch.float32  # torch draws none of one byte
+    block = torch.randn(start + span, generator=draw, dtype=drawn, device=x.device)
+    like = block.to(x.dtype).as_strided(x.shape, x.stride(), start)
+    return like.conj() if x.is_conj() else like

@@ -1,0 +1,136 @@
+"""Calls like an earlier one are not checked again: they must be like it in all that matters."""
+
+import copy
+import io
+from typing import Any
+
+import pytest
+import torch
+
+from hotgrid.config import override
+from hotgrid.errors import ArgumentError
+from hotgrid.kernels import CodebookLinear, compress, convolve, gemv, linear
+from hotgrid.kernels.gemv import tuned_gemv
+from hotgrid.kernels.tune import _dispatch
+
+from .gemv_cases import normal
+
+
+def test_a_second_call_takes_the_short_way_with_other_numbers():
+    weight = normal(18, 40)
+    for x in (normal(40), normal(1, 40), normal(3, 40)):
+        for turn in range(3):
+            torch.testing.assert_close(gemv(weight + turn, x), x @ (weight + turn).T)
+        assert tuned_gemv.shortcut("gemv", weight, x, None) is not None
+
+
+@pytest.mark.parametrize("bias", [None, normal(18), normal(18).double()])
+@pytest.mark.parametrize("shape", [(1, 40), (40,), (2, 3, 40)])
+def test_linear_is_the_same_on_the_short_way(bias: Any, shape: tuple[int, ...]):
+    x, weight = normal(*shape), normal(18, 40)
+    first = linear(x, weight, bias)
+    assert tuned_gemv.shortcut("linear", x, weight, bias) is not None
+    torch.testing.assert_close(linear(x, weight, bias), first)
+    torch.testing.assert_close(linear(2 * x, weight), 2 * x @ weight.T)
+
+
+def test_gemv_and_linear_of_the_same_shapes_are_told_apart():
+    small, large = normal(1, 4), normal(3, 4)
+    for _ in range(2):
+        torch.testing.assert_close(linear(small, large), small @ large.T)
+        torch.testing.assert_close(gemv(small, large), large @ small.T)
+
+
+def test_what_is_wrong_is_said_after_right_calls_too():
+    weight, x = normal(18, 40), normal(1, 40)
+    gemv(weight, x)
+    gemv(weight, x)
+    with pytest.raises(ArgumentError, match="must end with 40"):
+        gemv(weight, normal(1, 39))
+    with pytest.raises(ArgumentError, match="layout"):
+        gemv(weight.to_sparse(), x)
+    with pytest.raises(ArgumentError, match="`scale` belongs to int8"):
+        gemv(weight, x, normal(18))
+
+
+def test_gradients_and_settings_leave_the_short_way():
+    weight, x = normal(18, 40), normal(1, 40)
+    gemv(weight, x)
+    wanted = x.clone().requires_grad_()
+    gemv(weight, wanted).sum().backward()
+    assert wanted.grad is not None
+    torch.testing.assert_close(wanted.grad, weight.sum(0, keepdim=True))
+    assert tuned_gemv.shortcut("gemv", weight, wanted, None) is None
+    with override({"kernels.choose": ["gemv=converted"]}):
+        assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+    with torch.autocast("cpu", torch.bfloat16):
+        assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+
+
+def test_what_is_recorded_leaves_the_short_way(monkeypatch: pytest.MonkeyPatch):
+    weight, x = normal(18, 40), normal(1, 40)
+    gemv(weight, x)
+    assert tuned_gemv.shortcut("gemv", weight, x, None) is not None
+    monkeypatch.setattr(_dispatch, "_recorded", lambda arguments: True)
+    assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+
+
+def test_convolve_tells_boundaries_apart_on_the_short_way():
+    x, kernel = normal(2, 9), normal(3)
+    expected = {each: convolve(x, kernel, each) for each in ("periodic", "zero")}
+    for _ in range(2):
+        for each, right in expected.items():
+            torch.testing.assert_close(convolve(x, kernel, each), right)
+    assert not torch.allclose(expected["periodic"], expected["zero"])
+    with pytest.raises(ArgumentError, match="boundary"):
+        convolve(x, kernel, ["zero"])  # pyright: ignore[reportArgumentType]
+
+
+def layer_of(form: str) -> CodebookLinear:
+    layer = torch.nn.Linear(64, 40)
+    layer.weight.data = normal(40, 64)
+    found = compress(layer, form=form, force=True)
+    assert isinstance(found, CodebookLinear)
+    return found.requires_grad_(False)
+
+
+@pytest.mark.parametrize("form", ["rows", "pq", "int4", "int8"])
+def test_a_layer_notices_other_buffers(form: str):
+    layer, x = layer_of(form), normal(1, 64)
+    before = layer(x)
+    torch.testing.assert_close(layer(x), before)
+    layer.scale = layer.scale * 2
+    bias = layer.bias
+    torch.testing.assert_close(layer(x) - bias, 2 * (before - bias))
+    layer.scale.data = layer.scale.data.clone() / 2
+    torch.testing.assert_close(layer(x), before)
+
+
+def test_a_layer_is_copied_and_kept_without_what_it_remembers():
+    layer, x = layer_of("int8"), normal(1, 64)
+    y = layer(x)
+    assert layer._bound is not None
+    twin = copy.deepcopy(layer)
+    assert twin._bound is None
+    twin.codes.zero_()
+    torch.testing.assert_close(twin(x), layer.bias.expand(1, -1))
+    torch.testing.assert_close(layer(x), y)
+    kept = io.BytesIO()
+    torch.save(layer, kept)
+    assert kept.tell() > 64 * 40
+
+
+def test_a_layer_follows_shapes_types_and_settings():
+    layer, x = layer_of("int8"), normal(1, 64)
+    y = layer(x)
+    torch.testing.assert_close(layer(x[0]), y[0])
+    torch.testing.assert_close(layer(x[None]), y[None])
+    torch.testing.assert_close(layer(x.repeat(3, 1)), y.repeat(3, 1))
+    assert layer(x.bfloat16()).dtype == torch.bfloat16
+    layer(x)
+    with override({"kernels.choose": ["codebook=decoded"]}):
+        torch.testing.assert_close(layer(x), x @ layer.coded.decoded().T + layer.bias)
+    wanted = x.clone().requires_grad_()
+    assert layer(wanted).requires_grad
+    with pytest.raises(ArgumentError, match="must end with 64"):
+        layer(normal(1, 63))

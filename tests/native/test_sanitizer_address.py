@@ -1,0 +1,9 @@
+"""A file of its own, so that the two sanitizers can be built side by side."""
+
+import pytest
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_core_runs_clean(runs_clean):
+    runs_clean("address")
