@@ -5,7 +5,7 @@ import torch
 from torch.autograd import forward_ad
 
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import CodebookLinear, compress, gemv, linear, topk
+from hotgrid.kernels import CodebookLinear, capture, compress, gemv, linear, topk
 
 WEIGHT, X = torch.randn(6, 5), torch.randn(5)
 CODES, SCALE = torch.randint(-127, 128, (6, 5), dtype=torch.int8), torch.rand(6) + 0.5
@@ -13,7 +13,7 @@ CODES, SCALE = torch.randint(-127, 128, (6, 5), dtype=torch.int8), torch.rand(6)
 
 def turned(x: torch.Tensor) -> torch.Tensor:
     """The same numbers, with a sign that is still to be turned."""
-    view = torch._neg_view(-x)
+    view = torch._neg_view(-x)  # pyright: ignore[reportPrivateImportUsage]
     assert view.is_neg()
     return view
 
@@ -38,6 +38,15 @@ def test_a_layer_of_codes_and_signs_to_be_turned(form):
     layer = compress(torch.nn.Linear(64, 32), form=form, force=True)
     x = torch.randn(2, 64)
     assert torch.equal(layer(turned(x)), layer(x))
+
+
+def test_a_captured_function_and_signs_to_be_turned():
+    moved = capture(lambda x: x + 1)
+    x, z = torch.randn(5), torch.randn(5, dtype=torch.cfloat)
+    for _ in range(2):
+        torch.testing.assert_close(moved(turned(x)), x + 1)
+        torch.testing.assert_close(moved(x), x + 1)
+        torch.testing.assert_close(moved(z.conj()), z.conj() + 1)
 
 
 def test_tensors_without_data_give_shapes():
@@ -71,6 +80,8 @@ def test_a_recorded_call_computes_what_it_is_given():
     assert torch.equal(recorded(x), gemv(WEIGHT, x))
 
 
+# Of torch, once, on processors without bf16.
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
 @pytest.mark.parametrize("first", ["inside", "outside"])
 def test_autocast_decides_the_type_and_not_what_was_tuned_before(first):
     layer = compress(torch.nn.Linear(64, 32), form="int8")

@@ -92,6 +92,10 @@ class Captured:
         if torch.compiler.is_compiling() or transformed():
             return self.function(*tensors)
         kind = _kind(tensors)
+        for x in tensors:
+            if x.is_neg() or x.is_conj():
+                # Compiled code reads memory as it is, and these are still to be turned.
+                return self(*[each.resolve_conj().resolve_neg() for each in tensors])
         ready = self._ready.get(kind)
         if ready is None:
             with self._lock:
