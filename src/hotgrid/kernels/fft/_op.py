@@ -89,6 +89,18 @@ def sample_inverse(
     return forward(_images(shape, dtype), "ortho").to(device), shape[-1], checked_norm(norm)
 
 
+def sound_spectra(x: Tensor, width: int, norm: str) -> tuple[Any, ...]:
+    """Write half spectra of images into `x`.
+
+    Of other numbers, what stands for itself and its mirror image is no longer real, and every
+    library makes something else of that.
+    """
+    draw = torch.Generator(x.device).manual_seed(0)
+    real = x.dtype.to_real()
+    images = torch.randn((*x.shape[:-1], width), generator=draw, dtype=real, device=x.device)
+    return x.copy_(torch.fft.rfft2(images, norm="ortho")), width, norm
+
+
 def _images(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     if len(shape) < 2 or min(shape) < 1:
         raise ArgumentError(f"`shape` {shape} must end with a height and a width of 1 or more")
@@ -121,6 +133,7 @@ IRFFT2 = Op(
     sample=sample_inverse,
     options={"norm": "backward"},
     excerpt=excerpt,
+    sound=sound_spectra,
 )
 """Real images of half spectra; on the command line a shape is that of the images."""
 

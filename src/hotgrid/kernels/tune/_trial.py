@@ -43,7 +43,7 @@ def compete(
     """
     with ONE_AT_A_TIME, torch.no_grad(), _on(call.device), _uncast(call.device):
         key = call.key(settings.level) if key is None else key
-        trial = _Trial(op, call, stand_ins(arguments), settings, key)
+        trial = _Trial(op, call, stand_ins(arguments, op.sound), settings, key)
         for batch in batches(op.candidates, call):
             before = trial.best
             for candidate in batch:
