@@ -99,8 +99,18 @@ def test_what_is_lent_is_written_from_where_it_is(tmp_path, monkeypatch):
     with Checkpoints(tmp_path) as checkpoints:
         checkpoints.save(1, {"u": u}, asynchronous=True, copy=False)
     assert seen == [u.data_ptr()]
-    assert checkpoints._staging._kept == {}
     assert torch.equal(checkpoints.load().tensors["u"], u)
+
+
+def test_lending_keeps_the_memory_for_copies(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    places = []
+    for step, copy in enumerate([True, False, True]):
+        checkpoints.save(step, {"u": torch.ones(4) * step}, asynchronous=True, copy=copy)
+        checkpoints.wait()
+        places.append(checkpoints._staging._kept["u"].data_ptr())
+        assert checkpoints.load(step).tensors["u"].tolist() == [step] * 4
+    assert len({*places}) == 1
 
 
 @pytest.mark.parametrize("changed", ["itself", "what it is part of"])

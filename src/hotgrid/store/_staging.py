@@ -53,7 +53,9 @@ class Staging:
         for device in devices:
             if any(t.device == device and not copies[n].is_cuda for n, t in tensors.items()):
                 torch.cuda.synchronize(device)
-        self._kept = {
+        # Who lends now may want copies the next time: giving memory back takes as long as one.
+        self._kept = self._kept if lent else {}
+        self._kept |= {
             name: copy
             for name, copy in copies.items()
             if not copy.is_cuda and copy is not tensors[name]
