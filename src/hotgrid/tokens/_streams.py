@@ -95,19 +95,14 @@ def _joined(parts: Iterable[str]) -> Iterator[str]:
 
 def _grown(parts: Iterable[str]) -> Iterator[bytes]:
     """Parts as UTF-8, short ones put together; surrogate pairs may come in two parts."""
-    waiting: list[str] = []
-    size = 0
-    for part in parts:
-        waiting.append(part)
-        size += len(part)
-        if size >= _CHARACTERS:
-            whole = "".join(waiting)
-            half = "\ud800" <= whole[-1] <= "\udbff"
-            waiting = [whole[-1]] if half else []
-            size = len(waiting)
-            yield _utf8(whole[:-1] if half else whole)
-    if waiting:
-        yield _utf8("".join(waiting))
+    half = ""
+    for part in _joined(parts):
+        whole = half + part
+        half = whole[-1] if "\ud800" <= whole[-1] <= "\udbff" else ""
+        if len(whole) > len(half):
+            yield _utf8(whole[: len(whole) - len(half)])
+    if half:
+        yield _utf8(half)
 
 
 def _utf8(text: str) -> bytes:
