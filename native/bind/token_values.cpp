@@ -44,6 +44,26 @@ bool copy_tokens(const Py_buffer& view, std::vector<Rank>& tokens) {
     return true;
 }
 
+void need_text(nb::handle text) {
+    if (PyUnicode_Check(text.ptr())) return;
+    PyErr_Format(PyExc_TypeError, "expected a text (str), got %.100s",
+                 Py_TYPE(text.ptr())->tp_name);
+    throw nb::python_error();
+}
+
+// Of a text that has no UTF-8 and is not so long that threads would share it; else none.
+CodePoints code_points_of(PyObject* text) {
+    constexpr Py_ssize_t longest = Py_ssize_t{1} << 17;
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyUnicode_READY(text)) throw nb::python_error();
+#endif
+    if (PyUnicode_IS_COMPACT_ASCII(text) || PyUnicode_GET_LENGTH(text) > longest ||
+        reinterpret_cast<const PyCompactUnicodeObject*>(text)->utf8)
+        return {};
+    return {PyUnicode_DATA(text), std::size_t(PyUnicode_GET_LENGTH(text)),
+            unsigned(PyUnicode_KIND(text))};
+}
+
 // Arrays of integers without an object for each. False: take them one by one.
 bool tokens_from_buffer(PyObject* sequence, std::vector<Rank>& tokens) {
     if (!PyObject_CheckBuffer(sequence) || PyBytes_Check(sequence)) return false;
@@ -70,11 +90,7 @@ bool tokens_from_buffer(PyObject* sequence, std::vector<Rank>& tokens) {
 }  // namespace
 
 std::string_view utf8_of(nb::handle text) {
-    if (!PyUnicode_Check(text.ptr())) {
-        PyErr_Format(PyExc_TypeError, "expected a text (str), got %.100s",
-                     Py_TYPE(text.ptr())->tp_name);
-        throw nb::python_error();
-    }
+    need_text(text);
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
     if (!bytes) throw nb::python_error();
@@ -90,11 +106,10 @@ Texts::Texts(nb::handle texts) {
     if (!fast.is_valid()) throw nb::python_error();
     const std::size_t count = std::size_t(PySequence_Fast_GET_SIZE(fast.ptr()));
     owners_.reserve(count);
-    views_.reserve(count);
+    // Another thread may change the list while we work: the texts are held one by one.
     for (std::size_t i = 0; i < count; ++i) {
-        // Another thread may change the list while we work: the texts are held one by one.
         owners_.push_back(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), Py_ssize_t(i))));
-        views_.push_back(utf8_of(owners_.back()));
+        need_text(owners_.back());
     }
 }
 
@@ -110,11 +125,20 @@ void add_stretches(std::string_view text, std::size_t document, const Specials* 
     stretches.push_back({bytes, at, text.size(), text.size(), no_symbol, document});
 }
 
-std::vector<Stretch> Texts::stretches(const Specials* allowed) const {
-    std::vector<Stretch> made;
-    made.reserve(views_.size());
-    for (std::size_t i = 0; i < views_.size(); ++i) add_stretches(views_[i], i, allowed, made);
-    return made;
+Stretches::Stretches(nb::handle text, const Specials* allowed) { add(text, 0, allowed); }
+
+Stretches::Stretches(const Texts& texts, const Specials* allowed) {
+    made_.reserve(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) add(texts[i], i, allowed);
+}
+
+void Stretches::add(nb::handle text, std::size_t document, const Specials* allowed) {
+    need_text(text);
+    const CodePoints points = allowed ? CodePoints{} : code_points_of(text.ptr());
+    if (!points.data) return add_stretches(utf8_of(text), document, allowed, made_);
+    points_.push_back(points);
+    const std::size_t about = points.count * (points.width == 1 ? 1 : 2);
+    made_.push_back({nullptr, 0, about, about, no_symbol, document, &points_.back()});
 }
 
 std::vector<Rank> tokens_from(nb::handle sequence) {
@@ -151,28 +175,39 @@ PyObject* Integers::make(Rank token) {
 nb::object Integers::list(std::span<const Rank> tokens) {
     nb::object made = nb::steal(PyList_New(Py_ssize_t(tokens.size())));
     if (!made.is_valid()) throw nb::python_error();
-    prefer_large_pages(PySequence_Fast_ITEMS(made.ptr()), tokens.size() * sizeof(PyObject*));
-    constexpr std::size_t ahead = 16;  // integers whose counts are on their way, and places
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (i + 2 * ahead < tokens.size() && tokens[i + 2 * ahead] < made_.size())
-            __builtin_prefetch(&made_[tokens[i + 2 * ahead]]);
-        if (i + ahead < tokens.size() && tokens[i + ahead] < made_.size())
-            __builtin_prefetch(made_[tokens[i + ahead]], 1);
-        PyObject* item;
+    PyObject** items = PySequence_Fast_ITEMS(made.ptr());
+    prefer_large_pages(items, tokens.size() * sizeof(PyObject*));
 #if defined(Py_GIL_DISABLED)
-        item = make(tokens[i]);
+    for (std::size_t i = 0; i < tokens.size(); ++i) items[i] = make(tokens[i]);
 #else
-        if (tokens[i] < made_.size()) {
-            PyObject*& known = made_[tokens[i]];
-            if (!known) known = make(tokens[i]);
-            item = Py_NewRef(known);
-        } else {
-            item = make(tokens[i]);
-        }
-#endif
-        PyList_SET_ITEM(made.ptr(), Py_ssize_t(i), item);
+    // Objects are on their way while those of the block before are counted.
+    PyObject* found[2][block];
+    look_up(tokens.first(std::min(block, tokens.size())), found[0]);
+    for (std::size_t at = 0; at < tokens.size(); at += block) {
+        const std::span<const Rank> rest = tokens.subspan(at);
+        PyObject* const* ready = found[at / block % 2];
+        if (rest.size() > block)
+            look_up(rest.subspan(block, std::min(block, rest.size() - block)),
+                    found[(at / block + 1) % 2]);
+        for (std::size_t i = 0; i < std::min(block, rest.size()); ++i)
+            items[at + i] = ready[i] ? Py_NewRef(ready[i]) : make(rest[i]);
     }
+#endif
     return made;
+}
+
+// Nothing where a token is too high to be kept.
+void Integers::look_up(std::span<const Rank> tokens, PyObject** found) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        found[i] = nullptr;
+        if (tokens[i] >= made_.size()) [[unlikely]]
+            continue;
+        PyObject*& known = made_[tokens[i]];
+        if (!known) [[unlikely]]
+            known = make(tokens[i]);
+        __builtin_prefetch(known, 1);
+        found[i] = known;
+    }
 }
 
 nb::object token_array(TokenBuffer tokens, bool writable) {

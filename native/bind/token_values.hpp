@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,18 +16,30 @@
 // the str has lone surrogates.
 std::string_view utf8_of(nanobind::handle text);
 
-// Texts held for as long as this lives, cut into stretches at the specials that are allowed.
+// Texts held for as long as this lives.
 class Texts {
 public:
     explicit Texts(nanobind::handle texts);  // any sequence of str
-    std::size_t size() const { return views_.size(); }
-    std::string_view operator[](std::size_t index) const { return views_[index]; }
-    std::vector<hotgrid::tokens::Stretch> stretches(
-        const hotgrid::tokens::Specials* allowed) const;
+    std::size_t size() const { return owners_.size(); }
+    nanobind::handle operator[](std::size_t index) const { return owners_[index]; }
 
 private:
     std::vector<nanobind::object> owners_;
-    std::vector<std::string_view> views_;
+};
+
+// Texts cut into stretches at the specials that are allowed; the texts must live longer. Where
+// there are none to be looked for, one that has no UTF-8 yet goes as code points.
+class Stretches {
+public:
+    Stretches(nanobind::handle text, const hotgrid::tokens::Specials* allowed);
+    Stretches(const Texts& texts, const hotgrid::tokens::Specials* allowed);
+    std::span<const hotgrid::tokens::Stretch> all() const { return made_; }
+
+private:
+    void add(nanobind::handle text, std::size_t document,
+             const hotgrid::tokens::Specials* allowed);
+    std::vector<hotgrid::tokens::Stretch> made_;
+    std::deque<hotgrid::tokens::CodePoints> points_;  // which stay where they are
 };
 
 void add_stretches(std::string_view text, std::size_t document,
@@ -49,7 +62,9 @@ public:
     nanobind::object list(std::span<const hotgrid::tokens::Rank> tokens);
 
 private:
-    PyObject* make(hotgrid::tokens::Rank token);
+    static constexpr std::size_t block = 32;
+    static PyObject* make(hotgrid::tokens::Rank token);
+    void look_up(std::span<const hotgrid::tokens::Rank> tokens, PyObject** found);
     std::vector<PyObject*> made_;
 };
 

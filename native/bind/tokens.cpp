@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "bind/token_values.hpp"
+#include "cpu/pool.hpp"
 #include "tokens/rank_file.hpp"
 
 namespace nb = nanobind;
@@ -26,6 +27,8 @@ namespace {
 
 // One text of this size is cut and encoded by all threads without being asked.
 constexpr std::size_t worth_many_threads = std::size_t{1} << 20;
+// Texts whose tokens become lists at once.
+constexpr std::size_t group_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_threads = std::numeric_limits<std::size_t>::max();
 
 std::vector<std::pair<std::string, Rank>> strings_from(const nb::dict& specials) {
@@ -35,15 +38,19 @@ std::vector<std::pair<std::string, Rank>> strings_from(const nb::dict& specials)
     return made;
 }
 
-// Runs work without the interpreter's lock; a byte without a token becomes an ArgumentError.
-template <class Work>
-auto unlocked(const Work& work) {
+// Runs work without the interpreter's lock; a byte without a token becomes an ArgumentError, a
+// text without UTF-8 the interpreter's own error. `text_of` gives the text of a document.
+template <class Work, class TextOf>
+auto unlocked(const Work& work, const TextOf& text_of) {
     Byte missing = 0;
     try {
         const nb::gil_scoped_release released;
         return work();
     } catch (const MissingByte& problem) {
         missing = problem.value;
+    } catch (const LoneSurrogate& problem) {
+        utf8_of(text_of(problem.document));
+        throw;  // never: it has none
     }
     const nb::object error = nb::module_::import_("hotgrid.errors").attr("ArgumentError");
     char byte[3];
@@ -53,6 +60,12 @@ auto unlocked(const Work& work) {
                  "none that fits; add all 256 bytes to its ranks",
                  byte);
     throw nb::python_error();
+}
+
+// Of texts that are UTF-8 already.
+template <class Work>
+auto unlocked(const Work& work) {
+    return unlocked(work, [](std::size_t) { return nb::handle(); });
 }
 
 class BytePairs {
@@ -84,28 +97,29 @@ public:
     }
 
     nb::object encode_batch(nb::handle texts, const Specials* allowed, std::size_t threads) {
-        std::vector<std::int64_t> counts;
-        const TokenBuffer tokens = encode_texts(Texts(texts), allowed, threads, counts);
-        nb::object lists = nb::steal(PyList_New(Py_ssize_t(counts.size())));
+        const Texts held(texts);
+        const Stretches stretches(held, allowed);
+        need_lexer();
+        nb::object lists = nb::steal(PyList_New(Py_ssize_t(held.size())));
         if (!lists.is_valid()) throw nb::python_error();
-        std::size_t at = 0;
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            const std::span<const Rank> part(tokens.data() + at, std::size_t(counts[i]));
-            PyObject* list = integers_.list(part).release().ptr();
-            // Making lists wakes the collector of cycles every now and then, and it would look
-            // at every token of those that are there, for a quarter of the time.
-            PyObject_GC_UnTrack(list);
-            PyList_SET_ITEM(lists.ptr(), Py_ssize_t(i), list);
-            at += std::size_t(counts[i]);
+        if (std::min(threads, hotgrid::cpu::threads()) <= 1) {
+            fill_in_groups(lists, held, stretches.all());
+        } else {
+            std::vector<std::int64_t> counts;
+            const TokenBuffer tokens = encode_texts(held, stretches, threads, counts);
+            const Rank* at = tokens.data();
+            for (std::size_t i = 0; i < counts.size(); at += counts[i++])
+                set_list(lists, i, {at, std::size_t(counts[i])});
         }
-        for (std::size_t i = 0; i < counts.size(); ++i)
+        for (std::size_t i = 0; i < held.size(); ++i)
             PyObject_GC_Track(PyList_GET_ITEM(lists.ptr(), Py_ssize_t(i)));
         return lists;
     }
 
     nb::tuple encode_flat(nb::handle texts, const Specials* allowed, std::size_t threads) {
         std::vector<std::int64_t> counts;
-        TokenBuffer tokens = encode_texts(Texts(texts), allowed, threads, counts);
+        const Texts held(texts);
+        TokenBuffer tokens = encode_texts(held, Stretches(held, allowed), threads, counts);
         auto* offsets = new std::vector<std::int64_t>(counts.size() + 1);
         const nb::capsule owner(offsets, [](void* memory) noexcept {
             delete static_cast<std::vector<std::int64_t>*>(memory);
@@ -117,20 +131,24 @@ public:
     }
 
     std::size_t count(nb::handle text, const Specials* allowed, std::size_t limit) {
-        std::vector<Stretch> stretches;
-        add_stretches(utf8_of(text), 0, allowed, stretches);
+        const Stretches stretches(text, allowed);
         need_lexer();
-        return unlocked([&] {
+        const auto work = [&] {
             const Encoder::Lease space(encoder_);
             std::size_t found = 0;
-            for (const Stretch& each : stretches) {
+            for (Stretch each : stretches.all()) {
                 if (found > limit) break;
+                if (each.points) {
+                    each.stop = each.size = (*space).convert(*each.points, 0);
+                    each.text = (*space).text.get();
+                }
                 found += encoder_.count(*space, each.text, each.at, each.stop, each.size,
                                         limit - found);
                 found += each.special != no_symbol;
             }
             return found;
-        });
+        };
+        return unlocked(work, [&](std::size_t) { return text; });
     }
 
     // Tokens as far as a place where the text can be cut whatever follows, and how many bytes
@@ -167,12 +185,14 @@ public:
     // Texts that are pieces already, for patterns without a lexer.
     nb::object encode_pieces(nb::handle pieces, bool as_array) {
         const Texts texts(pieces);
+        std::vector<std::string_view> views(texts.size());
+        for (std::size_t i = 0; i < views.size(); ++i) views[i] = utf8_of(texts[i]);
         TokenBuffer tokens = unlocked([&] {
             const Encoder::Lease space(encoder_);
             TokenBuffer out;
-            for (std::size_t i = 0; i < texts.size(); ++i)
-                encoder_.encode_piece(*space, reinterpret_cast<const Byte*>(texts[i].data()),
-                                      texts[i].size(), false, out);
+            for (const std::string_view view : views)
+                encoder_.encode_piece(*space, reinterpret_cast<const Byte*>(view.data()),
+                                      view.size(), false, out);
             return out;
         });
         if (as_array) return token_array(std::move(tokens), false);
@@ -279,22 +299,62 @@ private:
     }
 
     TokenBuffer encode_text(nb::handle text, const Specials* allowed) {
-        std::vector<Stretch> stretches;
-        add_stretches(utf8_of(text), 0, allowed, stretches);
+        const Stretches held(text, allowed);
+        const std::span<const Stretch> stretches = held.all();
         need_lexer();
         const std::size_t threads = stretches.back().size >= worth_many_threads ? most_threads : 1;
-        return unlocked([&] {
+        const auto work = [&] {
             std::int64_t count = 0;
             return encoder_.encode_all(stretches, threads, std::span(&count, 1));
-        });
+        };
+        return unlocked(work, [&](std::size_t) { return text; });
     }
 
-    TokenBuffer encode_texts(const Texts& texts, const Specials* allowed, std::size_t threads,
+    TokenBuffer encode_texts(const Texts& texts, const Stretches& stretches, std::size_t threads,
                              std::vector<std::int64_t>& counts) {
-        const std::vector<Stretch> stretches = texts.stretches(allowed);
         counts.assign(texts.size(), 0);
         need_lexer();
-        return unlocked([&] { return encoder_.encode_all(stretches, threads, counts); });
+        const auto work = [&] { return encoder_.encode_all(stretches.all(), threads, counts); };
+        return unlocked(work, [&](std::size_t document) { return texts[document]; });
+    }
+
+    // On one thread, a few texts at a time: their tokens are still near when they become lists.
+    void fill_in_groups(nb::handle lists, const Texts& texts, std::span<const Stretch> rest) {
+        const Encoder::Lease space(encoder_);
+        TokenBuffer tokens;
+        std::vector<std::int64_t> counts;
+        while (!rest.empty()) {
+            std::size_t last = 0, bytes = 0;
+            while (last < rest.size() &&
+                   (bytes < group_bytes || rest[last].document == rest[last - 1].document)) {
+                bytes += rest[last].stop - rest[last].at;
+                ++last;
+            }
+            const std::span<const Stretch> group = rest.first(last);
+            counts.assign(last, 0);
+            tokens.set_size(0);
+            unlocked([&] { encoder_.encode_in_order(*space, group, counts, tokens); },
+                     [&](std::size_t document) { return texts[document]; });
+            const Rank* at = tokens.data();
+            for (std::size_t i = 0; i < last;) {
+                const std::size_t document = group[i].document;
+                std::size_t count = 0;
+                for (; i < last && group[i].document == document; ++i)
+                    count += std::size_t(counts[i]);
+                set_list(lists, document, {at, count});
+                at += count;
+            }
+            rest = rest.subspan(last);
+            if (PyErr_CheckSignals()) throw nb::python_error();
+        }
+    }
+
+    void set_list(nb::handle lists, std::size_t index, std::span<const Rank> tokens) {
+        PyObject* list = integers_.list(tokens).release().ptr();
+        // Making lists wakes the collector of cycles every now and then, and it would look
+        // at every token of those that are there, for a quarter of the time.
+        PyObject_GC_UnTrack(list);
+        PyList_SET_ITEM(lists.ptr(), Py_ssize_t(index), list);
     }
 
     std::string_view bytes_of(Rank token) const {
@@ -357,12 +417,12 @@ std::optional<nb::str> first_in(const Specials& specials, nb::handle text) {
 }
 
 std::optional<nb::str> first_in_any(const Specials& specials, nb::handle texts) {
-    const Texts views(texts);
-    for (std::size_t i = 0; i < views.size(); ++i) {
+    const Texts held(texts);
+    for (std::size_t i = 0; i < held.size(); ++i) {
         Specials::Found found{};
-        const Byte* bytes = reinterpret_cast<const Byte*>(views[i].data());
-        if (specials.find(bytes, 0, views[i].size(), found))
-            return nb::str(views[i].data() + found.at, found.size);
+        const std::string_view view = utf8_of(held[i]);
+        if (specials.find(reinterpret_cast<const Byte*>(view.data()), 0, view.size(), found))
+            return nb::str(view.data() + found.at, found.size);
     }
     return std::nullopt;
 }

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <new>
 #include <utility>
 
 #include "cpu/pool.hpp"
@@ -32,7 +29,7 @@ std::vector<Stretch> in_chunks(std::span<const Stretch> stretches, std::size_t c
     std::vector<Stretch> cut;
     cut.reserve(stretches.size());
     for (Stretch rest : stretches) {
-        while (bytes_of(rest) > chunk + chunk / 2) {
+        while (!rest.points && bytes_of(rest) > chunk + chunk / 2) {
             std::size_t place = rest.stop;
             for (std::size_t from = rest.at + chunk; from < rest.stop && place == rest.stop;
                  from += chunk)
@@ -70,55 +67,40 @@ struct Written {
     std::size_t at, count;
 };
 
-TokenBuffer joined(const std::vector<Written>& written) {
-    std::vector<std::size_t> places{0};
+// Who takes which group. The first thread goes on and on from the front, so that its tokens lie
+// where they belong; the others come from the back. Neighbours are also alike: what a thread has
+// learnt it meets again.
+class Deal {
+public:
+    explicit Deal(std::size_t groups) : groups_(groups) {}
+
+    // The next group; as many as there are, or more: none is left.
+    std::size_t next(bool first) {
+        if (taken_.fetch_add(1, std::memory_order_relaxed) >= groups_) return groups_;
+        if (first) return front_++;
+        return groups_ - 1 - back_.fetch_add(1, std::memory_order_relaxed);
+    }
+    std::size_t taken_by_first() const { return front_; }
+
+private:
+    std::size_t groups_, front_ = 0;
+    std::atomic<std::size_t> taken_{0}, back_{0};
+};
+
+// Behind `all`, what others have written.
+void append(std::span<const Written> written, TokenBuffer& all) {
+    std::vector<std::size_t> places{all.size()};
     for (const Written& each : written) places.push_back(places.back() + each.count);
-    TokenBuffer all;
-    all.room(places.back());
+    all.room(places.back() - all.size());
     all.set_size(places.back());
     cpu::parallel_for(written.size(), 8, [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin)
             if (const auto& [out, at, count] = written[begin]; count)
                 std::memcpy(all.data() + places[begin], out->data() + at, count * sizeof(Rank));
     });
-    return all;
 }
 
 }  // namespace
-
-TokenBuffer::~TokenBuffer() { std::free(data_); }
-
-Rank* TokenBuffer::room(std::size_t more) {
-    if (capacity_ - size_ < more) {
-        if (more > std::numeric_limits<std::size_t>::max() / 8 - capacity_) throw std::bad_alloc();
-        const std::size_t wanted = std::max(size_ + more, capacity_ + capacity_ / 2 + 64);
-        void* grown = std::realloc(data_, wanted * sizeof(Rank));
-        if (!grown) throw std::bad_alloc();
-        prefer_large_pages(grown, wanted * sizeof(Rank));
-        data_ = static_cast<Rank*>(grown);
-        capacity_ = wanted;
-    }
-    return data_ + size_;
-}
-
-void TokenBuffer::append(std::span<const Rank> tokens) {
-    if (tokens.empty()) return;
-    std::memcpy(room(tokens.size()), tokens.data(), tokens.size_bytes());
-    size_ += tokens.size();
-}
-
-void TokenBuffer::shrink() {
-    if (!data_ || capacity_ == size_) return;
-    if (void* smaller = std::realloc(data_, std::max<std::size_t>(size_, 1) * sizeof(Rank))) {
-        data_ = static_cast<Rank*>(smaller);
-        capacity_ = std::max<std::size_t>(size_, 1);
-    }
-}
-
-Rank* TokenBuffer::release() {
-    size_ = capacity_ = 0;
-    return std::exchange(data_, nullptr);
-}
 
 // Held for a few instructions only; a child of fork that inherited it locked gives up soon.
 bool Encoder::lock_idle() const {
@@ -127,15 +109,20 @@ bool Encoder::lock_idle() const {
     return false;
 }
 
-Encoder::Lease::Lease(const Encoder& encoder) : encoder_(encoder) {
+Encoder::Lease::Lease(const Encoder& encoder, std::size_t thread) : encoder_(encoder) {
     if (encoder_.lock_idle()) {
-        if (!encoder_.idle_.empty()) {
-            space_ = std::move(encoder_.idle_.back());
-            encoder_.idle_.pop_back();
+        auto& idle = encoder_.idle_;
+        const auto had = [&](const auto& space) { return space->thread == thread; };
+        const auto found = std::find_if(idle.begin(), idle.end(), had);
+        if (found != idle.end()) std::swap(*found, idle.back());
+        if (!idle.empty()) {
+            space_ = std::move(idle.back());
+            idle.pop_back();
         }
         encoder_.busy_.clear(std::memory_order_release);
     }
     if (!space_) space_ = std::make_unique<Workspace>();
+    space_->thread = thread;
 }
 
 Encoder::Lease::~Lease() {
@@ -144,13 +131,28 @@ Encoder::Lease::~Lease() {
     encoder_.busy_.clear(std::memory_order_release);
 }
 
-// Tokens of stretches one after another; counts[i] is how many the i-th has.
+std::size_t Workspace::convert(const CodePoints& points, std::size_t document) {
+    const std::size_t room = utf8_room(points);
+    if (room > text_room) {
+        text = std::make_unique_for_overwrite<Byte[]>(room);
+        text_room = room;
+    }
+    const Byte* end = to_utf8(points, text.get());
+    if (!end) throw LoneSurrogate{document};
+    return std::size_t(end - text.get());
+}
+
 void Encoder::encode_in_order(Workspace& space, std::span<const Stretch> stretches,
                               std::span<std::int64_t> counts, TokenBuffer& out) const {
     for (std::size_t i = 0; i < stretches.size(); ++i) {
         const Stretch& each = stretches[i];
         const std::size_t before = out.size();
-        encode(space, each.text, each.at, each.stop, each.size, out);
+        if (each.points) {
+            const std::size_t size = space.convert(*each.points, each.document);
+            encode(space, space.text.get(), 0, size, size, out);
+        } else {
+            encode(space, each.text, each.at, each.stop, each.size, out);
+        }
         if (each.special != no_symbol) out.push(each.special);
         counts[i] = std::int64_t(out.size() - before);
     }
@@ -180,13 +182,14 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
     std::vector<TokenBuffer> outs(threads);
     std::vector<Written> written(groups.size() - 1);
     std::vector<std::int64_t> found(parts.size());
-    std::atomic<std::size_t> next{0};
+    Deal deal(written.size());
     cpu::parallel_for(threads, 1, [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin) {
-            const Lease space(*this);
+            const Lease space(*this, begin);
             TokenBuffer out;  // not in its place yet, where threads would share cache lines
-            out.room(total / threads / usual_bytes);
-            for (std::size_t g = next++; g < written.size(); g = next++) {
+            out.room(total / (begin ? threads : 1) / usual_bytes);
+            std::size_t g;
+            while ((g = deal.next(begin == 0)) < written.size()) {
                 const std::size_t first = groups[g], count = groups[g + 1] - first;
                 const std::size_t before = out.size();
                 encode_in_order(*space, std::span(parts).subspan(first, count),
@@ -197,7 +200,8 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
         }
     });
     for (std::size_t i = 0; i < parts.size(); ++i) counts[parts[i].document] += found[i];
-    return joined(written);
+    append(std::span(written).subspan(deal.taken_by_first()), outs[0]);
+    return std::move(outs[0]);
 }
 
 }  // namespace hotgrid::tokens

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tokens/code_points.hpp"
 #include "tokens/lexer.hpp"
 #include "tokens/merge.hpp"
 #include "tokens/merge_together.hpp"
@@ -17,55 +18,27 @@
 
 namespace hotgrid::tokens {
 
-// Tokens that grow without being copied one by one, and can be handed to someone else.
-class TokenBuffer {
-public:
-    TokenBuffer() = default;
-    TokenBuffer(TokenBuffer&& other) noexcept { swap(other); }
-    TokenBuffer& operator=(TokenBuffer&& other) noexcept {
-        swap(other);
-        return *this;
-    }
-    ~TokenBuffer();
-
-    Rank* data() { return data_; }
-    const Rank* data() const { return data_; }
-    std::size_t size() const { return size_; }
-    // Room for `more` behind what is there; the place where they go.
-    Rank* room(std::size_t more);
-    void set_size(std::size_t size) { size_ = size; }
-    void push(Rank token) {
-        *room(1) = token;
-        ++size_;
-    }
-    void append(std::span<const Rank> tokens);
-    // Gives back the memory that is not used.
-    void shrink();
-    // The memory, to be given to std::free.
-    Rank* release();
-
-private:
-    void swap(TokenBuffer& other) noexcept {
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-        std::swap(capacity_, other.capacity_);
-    }
-    Rank* data_ = nullptr;
-    std::size_t size_ = 0, capacity_ = 0;
-};
+using TokenBuffer = Buffer<Rank>;
 
 // A byte that has to be encoded and is no token.
 struct MissingByte {
     Byte value;
 };
 
+// A document that cannot be written as UTF-8.
+struct LoneSurrogate {
+    std::size_t document;
+};
+
 // A stretch of text without specials, [at, stop) of `size` bytes, and the special behind it.
 // The lexer sees the text as far as `size`; `stop` is a boundary between pieces.
+// With `points`, a whole document that becomes UTF-8 when it is encoded; sizes are a guess.
 struct Stretch {
     const Byte* text;
     std::size_t at, stop, size;
     Rank special;  // no_symbol: none
     std::size_t document;
+    const CodePoints* points = nullptr;
 };
 
 // What a thread needs while it encodes.
@@ -74,6 +47,7 @@ struct Workspace {
     static constexpr std::size_t batch = 256, together = 16;
 
     WordCache cache;
+    std::size_t thread = 0;  // the number of the one that had it last
     std::vector<Symbol> symbols;
     std::vector<Rank> ranks;
     std::size_t places[batch + 1];  // where pieces start, and where the last one ends
@@ -94,7 +68,11 @@ struct Workspace {
     };
     std::vector<Part> parts;      // of pieces with seams
     std::size_t parts_looked_up;  // at which count of moves
+    std::unique_ptr<Byte[]> text;  // UTF-8 made of code points
+    std::size_t text_room = 0;
 
+    // In `text`; its size. Throws LoneSurrogate.
+    std::size_t convert(const CodePoints& points, std::size_t document);
     void prepare_long(std::size_t index, const Byte* piece, std::size_t size, const Byte* end);
     template <class Entry>
     const Entry* find(std::size_t index) const {
@@ -134,10 +112,15 @@ public:
     TokenBuffer encode_all(std::span<const Stretch> stretches, std::size_t threads,
                            std::span<std::int64_t> counts) const;
 
-    // A workspace for as long as the returned object lives; kept warm for the next caller.
+    // Stretches one after another; counts[i] is how many tokens the i-th has.
+    void encode_in_order(Workspace& space, std::span<const Stretch> stretches,
+                         std::span<std::int64_t> counts, TokenBuffer& out) const;
+
+    // A workspace for as long as the returned object lives; kept warm for the next caller, and
+    // of several threads for that of the same number: it may meet the same words.
     class Lease {
     public:
-        explicit Lease(const Encoder& encoder);
+        explicit Lease(const Encoder& encoder, std::size_t thread = 0);
         ~Lease();
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
@@ -149,8 +132,6 @@ public:
     };
 
 private:
-    void encode_in_order(Workspace& space, std::span<const Stretch> stretches,
-                         std::span<std::int64_t> counts, TokenBuffer& out) const;
     template <class Sink>
     void run(Workspace& space, const Byte* text, std::size_t at, std::size_t stop,
              std::size_t size, Sink& sink) const;

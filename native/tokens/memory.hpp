@@ -1,9 +1,16 @@
 // Memory in large pages: tables that are read at random, and outputs that are written once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <memory>
+#include <new>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 namespace hotgrid::tokens {
 
@@ -36,5 +43,77 @@ private:
 
 // Asks the system for large pages where memory is large enough; no more than a wish.
 void prefer_large_pages(void* memory, std::size_t bytes);
+
+// Plain values that grow in place where the system can do it, and can be handed to someone else.
+template <class Value>
+class Buffer {
+    static_assert(std::is_trivially_copyable_v<Value>);
+
+public:
+    static constexpr std::size_t growth = 3;
+
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept { swap(other); }
+    Buffer& operator=(Buffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Buffer() { std::free(data_); }
+
+    Value* data() { return data_; }
+    const Value* data() const { return data_; }
+    std::size_t size() const { return size_; }
+    std::size_t capacity() const { return capacity_; }
+    // Room for `more` behind what is there; the place where they go.
+    Value* room(std::size_t more) {
+        if (capacity_ - size_ < more) grow(more);
+        return data_ + size_;
+    }
+    void set_size(std::size_t size) { size_ = size; }
+    void push(Value value) {
+        *room(1) = value;
+        ++size_;
+    }
+    void append(std::span<const Value> values) {
+        if (values.empty()) return;
+        std::memcpy(room(values.size()), values.data(), values.size_bytes());
+        size_ += values.size();
+    }
+    // Gives back the memory that is not used.
+    void shrink() {
+        const std::size_t least = std::max<std::size_t>(size_, 1);
+        if (!data_ || capacity_ == least) return;
+        if (void* smaller = std::realloc(data_, least * sizeof(Value))) {
+            data_ = static_cast<Value*>(smaller);
+            capacity_ = least;
+        }
+    }
+    // The memory, to be given to std::free.
+    Value* release() {
+        size_ = capacity_ = 0;
+        return std::exchange(data_, nullptr);
+    }
+
+private:
+    void swap(Buffer& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(capacity_, other.capacity_);
+    }
+    void grow(std::size_t more) {
+        constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(Value);
+        if (more > most / (2 * growth) - capacity_) throw std::bad_alloc();
+        // In few steps: what is not written to costs nothing, and moving costs new pages.
+        const std::size_t wanted = std::max(size_ + more, growth * capacity_ + 64);
+        void* grown = std::realloc(data_, wanted * sizeof(Value));
+        if (!grown) throw std::bad_alloc();
+        prefer_large_pages(grown, wanted * sizeof(Value));
+        data_ = static_cast<Value*>(grown);
+        capacity_ = wanted;
+    }
+
+    Value* data_ = nullptr;
+    std::size_t size_ = 0, capacity_ = 0;
+};
 
 }  // namespace hotgrid::tokens

@@ -48,12 +48,7 @@ private:
     };
     static Bytes character(const Byte* at, const Byte* end) {
         if (*at < 0x80) return {*at, 1, false};
-        std::uint32_t four = 0;
-        if (end - at >= 4) [[likely]]
-            std::memcpy(&four, at, 4);
-        else
-            for (std::size_t i = 0; i < std::size_t(end - at); ++i)
-                four |= std::uint32_t(at[i]) << (8 * i);
+        const std::uint32_t four = up_to_four(at, end);
         if ((four & 0xC0C0F0) == 0x8080E0) return {four & 0xFFFFFF, 3, false};
         if ((four & 0xC0E0) == 0x80C0) return {four & 0xFFFF, 2, false};
         if ((four & 0xC0C0C0F8) == 0x808080F0) return {four, 4, false};

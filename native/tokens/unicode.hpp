@@ -28,6 +28,17 @@ inline constexpr const char* unicode_version = "16.0";
 using Classes = std::array<std::uint8_t, 0x110000>;
 const Classes& classes();
 
+// The four bytes at `at`, the first one lowest; zeros from `end` on.
+inline std::uint32_t up_to_four(const Byte* at, const Byte* end) {
+    std::uint32_t four = 0;
+    if (end - at >= 4) [[likely]]  // a copy of a size that is not known would be a call
+        std::memcpy(&four, at, 4);
+    else
+        for (std::size_t i = 0; i < std::size_t(end - at); ++i)
+            four |= std::uint32_t(at[i]) << (8 * i);
+    return four;
+}
+
 // A character as the lexers see it.
 struct Character {
     std::uint8_t traits;
@@ -49,8 +60,7 @@ public:
 
 private:
     __attribute__((always_inline)) Character read_long(const Byte* at, const Byte* end) const {
-        std::uint32_t four = 0;
-        std::memcpy(&four, at, end - at < 4 ? std::size_t(end - at) : 4);
+        const std::uint32_t four = up_to_four(at, end);
         // What follows a lead byte has 10 above; below are the six bits that count.
         if ((four & 0xC0C0F0) == 0x8080E0)
             return {classes_[(four & 0x0F) << 12 | (four >> 2 & 0xFC0) | (four >> 16 & 0x3F)], 3};

@@ -45,7 +45,7 @@ template void WordCache::make_room(WordTable<WideEntry>&);
 
 std::uint32_t WordCache::spill(std::span<const Rank> tokens) {
     const std::uint32_t at = std::uint32_t(spilled_.size());
-    spilled_.insert(spilled_.end(), tokens.begin(), tokens.end());
+    spilled_.append(tokens);
     return at;
 }
 
@@ -83,15 +83,15 @@ void WordCache::place_long(const LongEntry& entry) {
 
 void WordCache::insert_long(const Byte* piece, std::size_t size, std::uint64_t hash,
                             std::span<const Rank> tokens) {
-    // What vectors and the table may grow to before the next look at the budget.
+    // What buffers and the table may grow to before the next look at the budget.
     const bool grows = pieces_.size() + size > pieces_.capacity() ||
                        spilled_.size() + tokens.size() > spilled_.capacity();
-    if (grows && bytes() + pieces_.capacity() + spilled_.capacity() * sizeof(Rank) > budget_)
-        forget();
+    const std::size_t buffers = pieces_.capacity() + spilled_.capacity() * sizeof(Rank);
+    if (grows && bytes() + (Buffer<Byte>::growth - 1) * buffers > budget_) forget();
     if (2 * (long_used_ + 1) > long_.size()) resize_long(2 * long_.size());
     const LongEntry entry{hash, std::uint32_t(pieces_.size()), spill(tokens),
                           std::uint32_t(size), std::uint32_t(tokens.size())};
-    pieces_.insert(pieces_.end(), piece, piece + size);
+    pieces_.append({piece, size});
     place_long(entry);
     ++long_used_;
 }

@@ -88,8 +88,8 @@ private:
     WordTable<WideEntry> wide_;
     std::vector<LongEntry> long_;
     std::size_t long_used_ = 0;
-    std::vector<Byte> pieces_;
-    std::vector<Rank> spilled_;
+    Buffer<Byte> pieces_;
+    Buffer<Rank> spilled_;
 };
 
 }  // namespace hotgrid::tokens

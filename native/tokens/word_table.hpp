@@ -68,7 +68,9 @@ public:
     // At most five eighths full, so that most entries sit in their own line.
     bool full() const { return 8 * (used_ + 1) > 5 * line_count_ * per_line; }
     std::size_t bytes() const { return line_count_ * sizeof(Line); }
-    void grow() { resize(2 * line_count_); }
+    // A small one that is full will mostly have to grow again, and moving all costs as much as
+    // many words.
+    void grow() { resize((bytes() < std::size_t{4} << 20 ? 4 : 2) * line_count_); }
 
     // Near its home, or in place of another, counted in `lost`: someone may know how to make
     // hashes meet. Where it is now.

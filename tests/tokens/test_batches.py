@@ -89,6 +89,14 @@ one = encoding.encode_flat(texts, num_threads=1, **rules)
 for threads in (2, 4, 50, None):
     many = encoding.encode_flat(texts, num_threads=threads, **rules)
     assert (one.tokens == many.tokens).all() and (one.offsets == many.offsets).all()
+# Without specials to look for, texts become UTF-8 on the threads.
+plain = {"disallowed_special": ()}
+one_plain = encoding.encode_flat(texts, num_threads=1, **plain)
+for threads in (2, 4):
+    copies = [text[:1] + text[1:] for text in texts]
+    many = encoding.encode_flat(copies, num_threads=threads, **plain)
+    assert (one_plain.tokens == many.tokens).all()
+    assert (one_plain.offsets == many.offsets).all()
 whole = "".join(texts)
 alone = encoding.encode_flat([whole], num_threads=1, **rules).tokens
 assert (encoding.encode_flat([whole], **rules).tokens == alone).all()
