@@ -29,6 +29,8 @@ namespace {
 constexpr std::size_t worth_many_threads = std::size_t{1} << 20;
 // Texts whose tokens become lists at once.
 constexpr std::size_t group_bytes = std::size_t{1} << 20;
+// Memory for lists that is asked for in large pages at once.
+constexpr std::size_t most_expected = std::size_t{24} << 20;
 constexpr std::size_t most_threads = std::numeric_limits<std::size_t>::max();
 
 std::vector<std::pair<std::string, Rank>> strings_from(const nb::dict& specials) {
@@ -323,6 +325,8 @@ private:
         const Encoder::Lease space(encoder_);
         TokenBuffer tokens;
         std::vector<std::int64_t> counts;
+        std::size_t left = 0, expected = 0;
+        for (const Stretch& each : rest) left += each.stop - each.at;
         while (!rest.empty()) {
             std::size_t last = 0, bytes = 0;
             while (last < rest.size() &&
@@ -335,6 +339,13 @@ private:
             tokens.set_size(0);
             unlocked([&] { encoder_.encode_in_order(*space, group, counts, tokens); },
                      [&](std::size_t document) { return texts[document]; });
+            const std::size_t room = tokens.size() * sizeof(PyObject*);
+            if (expected < room) {
+                expected = std::min(most_expected, room * (left / std::max<std::size_t>(bytes, 1)));
+                if (expected > room) expect_allocations(expected);
+            }
+            expected -= std::min(expected, room);
+            left -= bytes;
             const Rank* at = tokens.data();
             for (std::size_t i = 0; i < last;) {
                 const std::size_t document = group[i].document;

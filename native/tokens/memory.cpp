@@ -27,14 +27,41 @@ void prefer_large_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
-void* zeroed(std::size_t bytes) {
+// What is freed at the end of the heap is what the next ones get. Where so much comes from outside
+// of the heap at first, having freed it tells the allocator to take it from there the next time.
+void expect_allocations(std::size_t bytes) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        void* memory = std::malloc(bytes);
+        if (!memory) return;
+        prefer_large_pages(memory, bytes);
+        std::free(memory);
+    }
+}
+
+namespace {
+
+void* aligned(std::size_t bytes) {
     const std::size_t alignment = bytes >= large_page ? large_page : 64;
     const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, whole);
     if (!memory) throw std::bad_alloc();
     prefer_large_pages(memory, whole);
+    return memory;
+}
+
+}  // namespace
+
+void* zeroed(std::size_t bytes) {
+    void* memory = aligned(bytes);
     std::memset(memory, 0, bytes);
     return memory;
+}
+
+void* resized(void* memory, std::size_t used, std::size_t bytes) {
+    void* larger = aligned(bytes);
+    if (used) std::memcpy(larger, memory, used);
+    std::free(memory);
+    return larger;
 }
 
 // Half a large page or more is worth a whole one.

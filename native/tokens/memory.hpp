@@ -44,7 +44,14 @@ private:
 // Asks the system for large pages where memory is large enough; no more than a wish.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
-// Plain values that grow in place where the system can do it, and can be handed to someone else.
+// The same for what others are about to allocate in small parts, `bytes` in all, with std::malloc.
+void expect_allocations(std::size_t bytes);
+
+// Memory of std::malloc with room for more: `used` bytes are kept. Where it is large it lies in
+// large pages from its first byte to its last. Throws std::bad_alloc, and then changes nothing.
+void* resized(void* memory, std::size_t used, std::size_t bytes);
+
+// Plain values that grow, and can be handed to someone else.
 template <class Value>
 class Buffer {
     static_assert(std::is_trivially_copyable_v<Value>);
@@ -105,10 +112,8 @@ private:
         if (more > most / (2 * growth) - capacity_) throw std::bad_alloc();
         // In few steps: what is not written to costs nothing, and moving costs new pages.
         const std::size_t wanted = std::max(size_ + more, growth * capacity_ + 64);
-        void* grown = std::realloc(data_, wanted * sizeof(Value));
-        if (!grown) throw std::bad_alloc();
-        prefer_large_pages(grown, wanted * sizeof(Value));
-        data_ = static_cast<Value*>(grown);
+        data_ = static_cast<Value*>(
+            resized(data_, size_ * sizeof(Value), wanted * sizeof(Value)));
         capacity_ = wanted;
     }
 
