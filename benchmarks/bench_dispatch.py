@@ -2,10 +2,13 @@
 
 The kernel is replaced by one that returns results made before, so that what is left is
 the way to it: checks of arguments, the settings in force, the look-up of the winner.
-`torch.ops` is the way through torch's own dispatcher, which only tracers take. A layer of
-codes has no such kernel: there the C++ core's, on a tiny layer, is timed alone and taken off.
-With a gradient wanted top-k ends with a `gather` of torch's, which writes down what the
-gradient needs; it is part of the kernel then, and torch's own top-k stands beside it.
+`torch.ops` is the way through torch's own dispatcher, which compiled functions and tracers
+take; beside it stand operators of the same arguments that do nothing, one as bare as torch
+has them and one with a formula for gradients. A layer of codes has no such kernel: there the
+C++ core's, on a tiny layer, is timed alone and taken off. With a gradient wanted top-k ends
+with a `gather` of torch's, which writes down what the gradient needs; it is part of the kernel
+then, and torch's own top-k stands beside it. The last rows have torch's own `linear` as the
+kernel of ours: what is left is what a call costs over torch's where torch has won.
 """
 
 from contextlib import ExitStack
@@ -25,9 +28,9 @@ from hotgrid.kernels.convolve import (
     _front as convolve_front,
     _registered as convolve_way,
 )
-from hotgrid.kernels.fft import RFFT2, _registered as fft_way
+from hotgrid.kernels.fft import RFFT2, _front as fft_front, _registered as fft_way
 from hotgrid.kernels.gemv import GEMV, _front as gemv_front, _registered as gemv_way
-from hotgrid.kernels.topk import TOPK, _registered as topk_way
+from hotgrid.kernels.topk import TOPK, _front as topk_front, _registered as topk_way
 from hotgrid.kernels.tune import Candidate, Op, Tuned
 
 LIMIT_US = 15.0
@@ -37,6 +40,18 @@ def idle(op: Op, result: Any) -> Tuned:
     """The op with a candidate that has its result already."""
     at_once = Candidate(name="idle", function=lambda *arguments: result)
     return Tuned(op.with_candidates(at_once, Candidate(name="other", function=op.reference)))
+
+
+def empty_operator(name: str, result: Any, gradients: bool) -> Any:
+    """An operator like top-k's that does nothing: what is left is torch's."""
+    known = f"hotgrid_bench::{name}"
+    torch.library.define(
+        known, "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)"
+    )
+    torch.library.impl(known, "default", lambda *arguments: result)
+    if gradients:
+        torch.library.register_autograd(known, lambda ctx, *gradients: (None,) * 5)
+    return getattr(torch.ops.hotgrid_bench, name).default
 
 
 def tiny_layer() -> tuple[CodebookLinear, Any]:
@@ -56,14 +71,16 @@ def main() -> None:
     torch.set_num_threads(1)
     x, matrix, vector = torch.randn(64), torch.randn(8, 64), torch.randn(1, 64)
     made, image = torch.topk(x, 4), torch.randn(1, 8, 8)
-    waves = idle(CONVOLVE, image)
+    waves, spectra = idle(CONVOLVE, image), idle(RFFT2, torch.fft.rfft2(image))
     tuned = idle(TOPK, (made.values, made.indices))
     product = idle(GEMV, vector @ matrix.T)
     places: list[tuple[ModuleType, str, Tuned]] = [
         (topk_way, "tuned_topk", tuned),
+        (topk_front, "tuned_topk", tuned),
         (gemv_way, "tuned_gemv", product),
         (gemv_front, "tuned_gemv", product),
-        (fft_way, "tuned_rfft2", idle(RFFT2, torch.fft.rfft2(image))),
+        (fft_way, "tuned_rfft2", spectra),
+        (fft_front, "tuned_rfft2", spectra),
         (convolve_way, "tuned_convolve", waves),
         (convolve_front, "tuned_convolve", waves),
     ]
@@ -75,6 +92,8 @@ def main() -> None:
         "tuned": tuned,
         "topk": topk,
         "operator": torch.ops.hotgrid.topk.default,
+        "empty": empty_operator("empty", tuple(made), gradients=False),
+        "formula": empty_operator("formula", tuple(made), gradients=True),
         "torch": torch,
         "indices": made.indices,
         "gemv": gemv,
@@ -96,7 +115,7 @@ def main() -> None:
         "Tuned": ("tuned(x, 4, 0, True, True)", nothing),
         "topk": ("topk(x, 4)", nothing),
         "topk, gradient wanted": ("topk(wanted, 4)", gather),
-        "torch.ops.hotgrid.topk, for tracers": ("operator(x, 4, 0, True, True)", nothing),
+        "torch.ops.hotgrid.topk": ("operator(x, 4, 0, True, True)", nothing),
         "gemv": ("gemv(matrix, vector)", nothing),
         "gemv of one vector": ("gemv(matrix, one)", nothing),
         "linear": ("linear(vector, matrix)", nothing),
@@ -105,6 +124,8 @@ def main() -> None:
         "convolve": ("convolve(image, weights)", nothing),
     }
     beside = {
+        "an empty operator": "empty(x, 4, 0, True, True)",
+        "an empty operator with a formula": "formula(x, 4, 0, True, True)",
         "torch.topk with its kernel": "torch.topk(x, 4)",
         "torch.topk with its kernel, gradient wanted": "torch.topk(wanted, 4)",
         "torch.nn.functional.linear with its kernel": (
@@ -118,6 +139,11 @@ def main() -> None:
         for module, name, op in places:
             stack.enter_context(patch.object(module, name, op))
         taken = {name: tuple(map(timed, pair)) for name, pair in ways.items()}
+    ended = {"kernels.choose": ["gemv=linear"], "autotune.cache": "none"}
+    with override(ended):
+        plain = "torch.nn.functional.linear(vector, matrix)"
+        taken["linear, ending in torch's"] = timed("linear(vector, matrix)"), timed(plain)
+        taken["gemv, ending in torch's"] = timed("gemv(matrix, vector)"), timed(plain)
     # Not within: where settings name candidates a layer has to ask for them.
     taken["CodebookLinear"] = timed("layer(vector)"), timed("kernel()")
     rows = [

@@ -6,12 +6,14 @@ through `hotgrid.kernels.gemv`, which picks a candidate by measurement in this v
 is timed in turn with it, and the results are compared. On a GPU several equal matrices take
 turns, since one would partly stay in its cache; calls are queued one behind the other, and
 once more captured in a graph, where nothing is left but the kernels: the share of the copy
-bandwidth is theirs.
+bandwidth is theirs. "Host" is the time of the processor to queue a call: where it is longer
+than the kernel, it and not the GPU decides.
 
-    python benchmarks/bench_gemv.py [--device cuda]
+    PYTHONPATH=src:benchmarks python benchmarks/bench_gemv.py [--device cuda]
 """
 
 import argparse
+import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -38,6 +40,18 @@ def in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     for turn in range(repeats):
         for i in range(len(calls))[:: 1 if turn % 2 else -1]:
             best[i] = min(best[i], once(calls[i]))
+    return best
+
+
+def queued_in(call: Callable[[], object], repeats: int) -> float:
+    """The shortest time until all of it is queued; the GPU may still be at work."""
+    best = float("inf")
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - begin)
+    torch.cuda.synchronize()
     return best
 
 
@@ -75,9 +89,13 @@ def timed(ours: Callable, theirs: Callable, matrices: Sequence[Sequence[Tensor]]
     count = QUEUED // len(matrices)
     runs = [every(theirs, 1, count), every(ours, 0, count)]
     queued = in_turn(runs, 30)
+    host = [queued_in(run, 30) for run in runs]
     alone = in_turn([captured(run) for run in runs], 30)
-    names = ("torch us", "hotgrid us", "captured torch us", "captured hotgrid us")
-    each = [1e6 * t / (count * len(matrices)) for t in (*queued, *alone)]
+    names = (
+        *("torch us", "hotgrid us", "host torch us", "host hotgrid us"),
+        *("captured torch us", "captured hotgrid us"),
+    )
+    each = [1e6 * t / (count * len(matrices)) for t in (*queued, *host, *alone)]
     return dict(zip(names, each, strict=True))
 
 

@@ -31,6 +31,13 @@ double copy_bandwidth(std::int64_t size_bytes, std::int64_t repeats) {
     return hotgrid::cpu::copy_bandwidth(std::size_t(size_bytes), std::size_t(repeats));
 }
 
+// Addresses of GOMP_parallel and omp_get_thread_num.
+void lend_team(std::uintptr_t run, std::uintptr_t number, std::size_t smallest) {
+    if (!run || !number) throw nb::value_error("a team needs both of its functions");
+    hotgrid::cpu::lend({reinterpret_cast<decltype(hotgrid::cpu::Team::run)>(run),
+                        reinterpret_cast<decltype(hotgrid::cpu::Team::number)>(number), smallest});
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -42,6 +49,8 @@ NB_MODULE(_core, module) {
         "isa", [] { return hotgrid::cpu::name(hotgrid::cpu::isa()); },
         "The instruction set the kernels chose at run time.");
     module.def("threads", &hotgrid::cpu::threads, "How many threads the pool uses.");
+    module.def("lend_team", &lend_team, nb::arg("run"), nb::arg("number"), nb::arg("smallest"),
+               "From now on kernels for tensors that read so many bytes run on these threads.");
     module.def("copy_bandwidth", &copy_bandwidth, nb::arg("size_bytes"), nb::arg("repeats"),
                "Bytes read plus written per second by a copy over the whole pool.");
     bind_gemv(module);

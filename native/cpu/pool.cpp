@@ -37,6 +37,12 @@ std::size_t count_threads() {
 // not wait for the pool it is itself part of.
 thread_local bool working = false;
 
+struct Inside {
+    bool before = working;
+    Inside() { working = true; }
+    ~Inside() { working = before; }
+};
+
 using Work = std::function<void(std::size_t, std::size_t)>;
 
 // Jobs often follow each other closely, and going to sleep and being woken takes longer than
@@ -60,29 +66,89 @@ void look(const Done& done) {
     } while (std::chrono::steady_clock::now() < until);
 }
 
+// One call of parallel_for. Every thread has a share of the pieces and begins at its front;
+// who has done that helps others from the end of theirs. When jobs read the same memory again,
+// most of it is then in the cache of the processor that wants it.
+class Job {
+  public:
+    Job(std::size_t count, std::size_t piece, std::size_t threads, const Work& work)
+        : work_(work), count_(count), piece_(piece), shares_(threads) {
+        const std::size_t pieces = (count + piece - 1) / piece;
+        for (std::size_t t = 0; t < threads; ++t) {
+            shares_[t].begin = pieces * t / threads;
+            shares_[t].count = pieces * (t + 1) / threads - shares_[t].begin;
+        }
+    }
+
+    std::size_t threads() const { return shares_.size(); }
+
+    // To be called by threads with a number each; all has been taken when one returns.
+    void run(std::size_t number) {
+        try {
+            std::size_t next = shares_[number].begin;
+            while (shares_[number].promised()) call(next++);
+            for (std::size_t i = 1; i < shares_.size(); ++i) {
+                Share& other = shares_[(number + i) % shares_.size()];
+                while (other.promised()) call(other.last());
+            }
+        } catch (...) {
+            for (Share& share : shares_) share.taken.store(share.count, std::memory_order_relaxed);
+            const std::lock_guard lock(failing_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+    }
+
+    // When nobody is at it any more.
+    void finish() const {
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+  private:
+    struct alignas(64) Share {
+        std::size_t begin = 0, count = 0;
+        // As many have been promised, and of these as many from the end.
+        std::atomic<std::size_t> taken{0}, from_the_end{0};
+
+        bool promised() {
+            // Looked at first: adding takes the line away from others.
+            return taken.load(std::memory_order_relaxed) < count &&
+                   taken.fetch_add(1, std::memory_order_relaxed) < count;
+        }
+        std::size_t last() {
+            return begin + count - 1 - from_the_end.fetch_add(1, std::memory_order_relaxed);
+        }
+    };
+
+    void call(std::size_t piece) {
+        const std::size_t begin = piece * piece_;
+        work_(begin, std::min(begin + piece_, count_));
+    }
+
+    const Work& work_;
+    std::size_t count_, piece_;
+    std::vector<Share> shares_;
+    std::mutex failing_;
+    std::exception_ptr failure_;
+};
+
 class Pool {
   public:
     explicit Pool(std::size_t workers) {
         // Where no more threads may be started, those that run are the pool.
         try {
             for (std::size_t i = 0; i < workers; ++i)
-                workers_.emplace_back([this] { serve(); });
+                workers_.emplace_back([this, i] { serve(i + 1); });
         } catch (const std::system_error&) {
         }
     }
 
-    void run(std::size_t count, std::size_t piece, const Work& work) {
+    void run(Job& job) {
         const std::lock_guard one_job(jobs_);
-        work_ = &work;
-        count_ = count;
-        piece_ = piece;
-        pieces_ = (count + piece - 1) / piece;
-        taken_.store(0, std::memory_order_relaxed);
-        from_the_end_.store(0, std::memory_order_relaxed);
-        failure_ = nullptr;
+        job_ = &job;
+        seats_.store(1, std::memory_order_relaxed);
         inside_.fetch_sub(shut, std::memory_order_release);
-        wake(pieces_ - 1);
-        take_pieces([next = std::size_t{0}]() mutable { return next++; });
+        wake(job.threads() - 1);
+        job.run(0);
         // Nobody is waited for but those who have begun: one that is only waking up finds
         // the door shut.
         inside_.fetch_add(shut, std::memory_order_relaxed);
@@ -92,7 +158,6 @@ class Pool {
             std::unique_lock lock(state_);
             left_.wait(lock, alone);
         }
-        if (failure_) std::rethrow_exception(failure_);
     }
 
   private:
@@ -100,17 +165,17 @@ class Pool {
         std::size_t asleep;
         {
             const std::lock_guard lock(state_);
-            job_.fetch_add(1, std::memory_order_relaxed);
+            jobs_so_far_.fetch_add(1, std::memory_order_relaxed);
             asleep = asleep_;
         }
         if (wanted >= asleep && asleep > 0) return wake_.notify_all();
         for (std::size_t i = 0; i < std::min(wanted, asleep); ++i) wake_.notify_one();
     }
 
-    void serve() {
+    void serve(std::size_t number) {
         working = true;
         std::size_t seen = 0;
-        const auto another = [&] { return job_.load(std::memory_order_relaxed) != seen; };
+        const auto another = [&] { return jobs_so_far_.load(std::memory_order_relaxed) != seen; };
         for (;;) {
             look(another);
             if (!another()) {
@@ -119,11 +184,8 @@ class Pool {
                 wake_.wait(lock, another);
                 --asleep_;
             }
-            seen = job_.load(std::memory_order_relaxed);
-            if (inside_.fetch_add(1, std::memory_order_acquire) < shut)
-                take_pieces([this] {
-                    return pieces_ - 1 - from_the_end_.fetch_add(1, std::memory_order_relaxed);
-                });
+            seen = jobs_so_far_.load(std::memory_order_relaxed);
+            if (inside_.fetch_add(1, std::memory_order_acquire) < shut) take_part(number);
             if (inside_.fetch_sub(1, std::memory_order_release) == shut + 1) {
                 // Under the lock, or the caller could miss it between looking and waiting.
                 const std::lock_guard lock(state_);
@@ -132,43 +194,53 @@ class Pool {
         }
     }
 
-    // The caller begins at the front and workers at the end. When jobs read the same memory
-    // again, much of it is then in the cache of the processor that wants it.
-    template <class Next>
-    void take_pieces(Next&& next) {
-        try {
-            while (taken_.fetch_add(1, std::memory_order_relaxed) < pieces_) {
-                const std::size_t begin = next() * piece_;
-                (*work_)(begin, std::min(begin + piece_, count_));
-            }
-        } catch (...) {
-            taken_.store(pieces_, std::memory_order_relaxed);
-            const std::lock_guard lock(state_);
-            if (!failure_) failure_ = std::current_exception();
-        }
+    // A job for all has a share for each of them; in a smaller one who comes first has a seat.
+    void take_part(std::size_t number) {
+        if (job_->threads() <= workers_.size())
+            number = seats_.fetch_add(1, std::memory_order_relaxed);
+        if (number < job_->threads()) job_->run(number);
     }
 
     static constexpr std::size_t shut = std::size_t{1} << 32;
 
     std::mutex jobs_;  // one job at a time
     // The job; changed only while the door is shut and nobody inside.
-    const Work* work_ = nullptr;
-    std::size_t count_ = 0, piece_ = 1, pieces_ = 0;
-    // As many have been promised, and of these as many to workers; the rest went to the caller.
-    std::atomic<std::size_t> taken_{0}, from_the_end_{0};
+    Job* job_ = nullptr;
+    std::atomic<std::size_t> seats_{1};
     std::atomic<std::size_t> inside_{shut};  // workers at the job, and whether more may come
-    std::atomic<std::size_t> job_{0};        // changed under the lock, looked at without
+    std::atomic<std::size_t> jobs_so_far_{0};  // changed under the lock, looked at without
 
     std::mutex state_;  // guards what follows
     std::condition_variable wake_, left_;
     std::size_t asleep_ = 0;
-    std::exception_ptr failure_;
     std::vector<std::thread> workers_;
 };
 
 // Never destroyed: joining threads while the interpreter goes down can hang,
 // and after a fork the child's copy has no threads to join.
 std::atomic<Pool*> pool{nullptr};
+
+// A team that was lent; nullptr where none was, as in every child.
+std::atomic<decltype(Team::run)> lent_run{nullptr};
+std::atomic<decltype(Team::number)> lent_number{nullptr};
+std::atomic<std::size_t> lent_for{0};
+
+Team lent() {
+    const auto run = lent_run.load(std::memory_order_acquire);
+    return {run, lent_number.load(std::memory_order_relaxed),
+            lent_for.load(std::memory_order_relaxed)};
+}
+
+void start_anew_in_children() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        pthread_atfork(nullptr, nullptr, [] {
+            pool.store(nullptr, std::memory_order_release);
+            lent_run.store(nullptr, std::memory_order_release);
+            working = false;
+        });
+    });
+}
 
 Pool& running() {
     Pool* found = pool.load(std::memory_order_acquire);
@@ -177,17 +249,28 @@ Pool& running() {
     const std::lock_guard lock(starting);
     found = pool.load(std::memory_order_acquire);
     if (!found) {
-        static std::once_flag once;
-        std::call_once(once, [] {
-            pthread_atfork(nullptr, nullptr, [] {
-                pool.store(nullptr, std::memory_order_release);
-                working = false;
-            });
-        });
+        start_anew_in_children();
         found = new Pool(threads() - 1);
         pool.store(found, std::memory_order_release);
     }
     return *found;
+}
+
+// No exception may leave what a team calls; a job keeps it. There may be fewer threads than
+// were asked for.
+void run_on(const Team& team, std::size_t threads, Job& job) {
+    struct Call {
+        const Team& team;
+        Job& job;
+    } call{team, job};
+    team.run(
+        [](void* given) {
+            const Call& call = *static_cast<Call*>(given);
+            const auto number = std::size_t(call.team.number());
+            const Inside inside;
+            if (number < call.job.threads()) call.job.run(number);
+        },
+        &call, unsigned(threads), 0);
 }
 
 }  // namespace
@@ -197,21 +280,42 @@ std::size_t threads() {
     return number;
 }
 
-void parallel_for(std::size_t count, std::size_t grain, const Work& work) {
-    if (count == 0) return;
+void lend(const Team& team) {
+    start_anew_in_children();
+    if (team.run) lent_number.store(team.number, std::memory_order_relaxed);
+    lent_for.store(team.smallest, std::memory_order_relaxed);
+    lent_run.store(team.run, std::memory_order_release);
+}
+
+static void run(std::size_t count, std::size_t grain, const Work& work, std::size_t most,
+                const Team& team) {
     const std::size_t smallest = std::max<std::size_t>(1, grain);
-    if (working || threads() == 1 || count <= smallest) {
-        work(0, count);
+    if (working || most <= 1 || count <= smallest) {
+        if (count > 0) work(0, count);
         return;
     }
     // A few pieces a thread, so that one slow processor does not hold up the rest.
-    const std::size_t pieces = 4 * threads();
-    const std::size_t piece = std::max(smallest, (count + pieces - 1) / pieces);
-    struct Inside {
-        Inside() { working = true; }
-        ~Inside() { working = false; }
-    } inside;
-    running().run(count, piece, work);
+    const std::size_t piece = std::max(smallest, (count + 4 * most - 1) / (4 * most));
+    Job job(count, piece, std::min(most, (count + piece - 1) / piece), work);
+    if (team.run) {
+        run_on(team, most, job);
+    } else {
+        const Inside inside;
+        running().run(job);
+    }
+    job.finish();
+}
+
+void parallel_for(std::size_t count, std::size_t grain, const Work& work) {
+    run(count, grain, work, threads(), {});
+}
+
+void parallel_for(std::size_t count, std::size_t grain, const Limits& limits, const Work& work) {
+    Team team = lent();
+    // A team is started with as many threads as its owner uses, or it would end those that are
+    // too many and start them again and again.
+    if (limits.threads > threads() || limits.bytes < team.smallest) team = {};
+    run(count, grain, work, std::min(limits.threads, threads()), team);
 }
 
 }  // namespace hotgrid::cpu

@@ -60,7 +60,8 @@ void sum_columns(const Matrix& w, const float* x, std::size_t count, float* y,
     const std::size_t all = w.rows * count;
     const std::size_t parts = parts_of(w.cols, w.rows * size_of(w.type), threads);
     std::vector<float> sums((parts - 1) * all);
-    cpu::parallel_for(parts, 1, [&](std::size_t begin, std::size_t end) {
+    const cpu::Limits limits{threads, w.rows * w.cols * size_of(w.type)};
+    cpu::parallel_for(parts, 1, limits, [&](std::size_t begin, std::size_t end) {
         for (std::size_t p = begin; p < end; ++p) {
             const std::size_t first = w.cols * p / parts, last = w.cols * (p + 1) / parts;
             float* to = p == 0 ? y : sums.data() + (p - 1) * all;
@@ -68,8 +69,10 @@ void sum_columns(const Matrix& w, const float* x, std::size_t count, float* y,
                         first);
         }
     });
-    for (std::size_t p = 1; p < parts; ++p)
-        for (std::size_t i = 0; i < all; ++i) y[i] += sums[(p - 1) * all + i];
+    in_ranges(all, 64, parts * sizeof(float), threads, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t p = 1; p < parts; ++p)
+            for (std::size_t i = begin; i < end; ++i) y[i] += sums[(p - 1) * all + i];
+    });
     if (w.type != Number::i8) return;
     for (std::size_t v = 0; v < count; ++v)
         for (std::size_t r = 0; r < w.rows; ++r) y[v * w.rows + r] *= w.scale[r];

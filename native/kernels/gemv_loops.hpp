@@ -85,11 +85,14 @@ struct Loops {
     using Floats = typename Machine::Floats;
     static constexpr std::size_t lanes = sizeof(Floats) / 4;
 
-    // Rows against vectors, both contiguous: `unroll` sums each, to hide the latency.
+    // Rows against vectors, both contiguous: `unroll` sums each, to hide the latency. A row that
+    // is read alone has the most, for the fewer instructions there are for a line, the more
+    // lines a processor waits for at once.
     template <int rows, int count, class T>
     static HOTGRID_INLINE void dot_some(const T* w, std::size_t stride, const float* x,
                                         const FloatRange& range, float* y) {
-        constexpr int unroll = rows * count >= 8 ? 1 : rows * count >= 4 ? 2 : 4;
+        constexpr int each = rows * count;
+        constexpr int unroll = each >= 8 ? 1 : each >= 4 ? 2 : each > 1 || sizeof(T) < 4 ? 4 : 8;
         Floats sum[rows][count][unroll] = {};
         const std::size_t cols = range.cols;
         std::size_t c = 0;
@@ -102,11 +105,14 @@ struct Loops {
             }
         };
         constexpr std::size_t line = 64 / sizeof(T);
+        constexpr std::size_t lines = unroll * lanes > line ? unroll * lanes : line;
         if (far_away(range.out, stride, w))
-            for (; c + line <= cols; c += line) {
-                ask_ahead<rows>(w, stride, c, cols);
+            for (; c + lines <= cols; c += lines) {
+#pragma GCC unroll 8
+                for (std::size_t i = 0; i < lines; i += line)
+                    ask_ahead<rows>(w, stride, c + i, cols);
 #pragma GCC unroll 16
-                for (std::size_t i = 0; i < line / lanes; ++i) add(c + i * lanes, int(i % unroll));
+                for (std::size_t i = 0; i < lines / lanes; ++i) add(c + i * lanes, int(i % unroll));
             }
         for (; c + unroll * lanes <= cols; c += unroll * lanes)
             for (int u = 0; u < unroll; ++u) add(c + u * lanes, u);
@@ -193,15 +199,18 @@ struct Loops {
         // A place in each row, which moves along: offsets of all would not stay in registers.
         const std::int8_t *row[rows], *coarse = high, *fine = low;
         for (int r = 0; r < rows; ++r) row[r] = w + r * stride;
-        Ints sum_high[rows][count] = {}, sum_low[rows][count] = {};
+        // A row that is read alone by long vectors has several sums, to hide the latency.
+        constexpr std::size_t sets = rows * count == 1 && width >= 32 ? 4 : 1;
+        Ints sum_high[rows][count][sets] = {}, sum_low[rows][count][sets] = {};
         std::size_t c = 0;
-        const auto add = [&](std::size_t at) HOTGRID_INLINED {
+        const auto add = [&](std::size_t at, std::size_t set) HOTGRID_INLINED {
             for (int r = 0; r < rows; ++r) {
                 const auto weights = Machine::weights(row[r] + at);
                 for (int k = 0; k < count; ++k) {
                     const std::size_t from = k * x.padded + at;
-                    sum_high[r][k] = Machine::dot(sum_high[r][k], weights, coarse + from);
-                    sum_low[r][k] = Machine::dot(sum_low[r][k], weights, fine + from);
+                    Ints &coarse_sum = sum_high[r][k][set], &fine_sum = sum_low[r][k][set];
+                    coarse_sum = Machine::dot(coarse_sum, weights, coarse + from);
+                    fine_sum = Machine::dot(fine_sum, weights, fine + from);
                 }
             }
         };
@@ -210,20 +219,26 @@ struct Loops {
             coarse += by, fine += by, c += by;
         };
         const bool far = far_away(out, stride, w);
-        for (; c + 64 <= cols; move(64)) {
-            if (far) ask_ahead<rows>(w, stride, c, cols);
-            for (std::size_t i = 0; i < 64; i += width) add(i);
+        constexpr std::size_t lines = sets * width > 64 ? sets * width : 64;
+        for (; c + lines <= cols; move(lines)) {
+            if (far)
+#pragma GCC unroll 4
+                for (std::size_t i = 0; i < lines; i += 64) ask_ahead<rows>(w, stride, c + i, cols);
+#pragma GCC unroll 4
+            for (std::size_t i = 0; i < lines; i += width) add(i, i / width % sets);
         }
-        for (; c + width <= cols; move(width)) add(0);
+        for (; c + width <= cols; move(width)) add(0, 0);
         // In 64 bits: the lanes hold 32 each, and 64 times their sum may not. In a loop of its
         // own, which is unrolled, or the sums would lie in memory all along.
-        std::int64_t whole[rows][count];
+        std::int64_t whole[rows][count] = {};
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
             for (int k = 0; k < count; ++k)
-                whole[r][k] =
-                    64 * total<Machine>(sum_high[r][k]) + total<Machine>(sum_low[r][k]);
+#pragma GCC unroll 4
+                for (std::size_t set = 0; set < sets; ++set)
+                    whole[r][k] += 64 * total<Machine>(sum_high[r][k][set]) +
+                                   total<Machine>(sum_low[r][k][set]);
         for (int r = 0; r < rows; ++r)
             for (int k = 0; k < count; ++k) {
                 std::int64_t sum = whole[r][k];

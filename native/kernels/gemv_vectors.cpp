@@ -19,12 +19,28 @@ std::uint16_t as_bf16(float value) {
 
 // The bits of |x|, greatest: they are ordered as the numbers are, NaN above all.
 std::uint32_t greatest(const float* x, std::size_t n) {
-    std::uint32_t most = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    constexpr std::size_t wide = 16;  // several vectors, for each waits for itself
+    std::uint32_t most[wide] = {};
+    const auto look = [&](std::size_t i, std::size_t lane) {
         const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]) & 0x7FFFFFFF;
-        most = bits > most ? bits : most;
+        most[lane] = bits > most[lane] ? bits : most[lane];
+    };
+    const std::size_t whole = n / wide * wide;
+    for (std::size_t i = 0; i < whole; i += wide)
+        for (std::size_t lane = 0; lane < wide; ++lane) look(i + lane, lane);
+    for (std::size_t i = whole; i < n; ++i) look(i, i - whole);
+    return *std::max_element(most, most + wide);
+}
+
+// Numbers of at most 14 bits as 64 * high + low. What is added makes the processor round: the
+// lowest bits of the sum are the integer.
+void split(const float* x, std::size_t n, float factor, std::int8_t* high, std::int8_t* low) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto q = std::bit_cast<std::int32_t>(x[i] * factor + 12582912.0F);  // 1.5 * 2^23
+        const std::int32_t coarse = (q + 32) >> 6;
+        high[i] = std::int8_t(coarse);
+        low[i] = std::int8_t(q - 64 * coarse);
     }
-    return most;
 }
 
 }  // namespace
@@ -57,15 +73,8 @@ RoundedVectors::RoundedVectors(const float* x, std::size_t cols, std::size_t cou
         const float largest = std::bit_cast<float>(most);
         if (largest < 1e-34F) continue;
         scale_[v] = largest / 8128.0F;
-        const float inverse = 8128.0F / largest;
-        std::int8_t *high = high_.data() + v * padded_, *low = low_.data() + v * padded_;
-        for (std::size_t i = 0; i < cols; ++i) {
-            const float value = x[v * cols + i] * inverse;
-            const auto q = std::int32_t(value + (value < 0 ? -0.5F : 0.5F));
-            const std::int32_t coarse = (q + 32) >> 6;
-            high[i] = std::int8_t(coarse);
-            low[i] = std::int8_t(q - 64 * coarse);
-        }
+        split(x + v * cols, cols, 8128.0F / largest, high_.data() + v * padded_,
+              low_.data() + v * padded_);
         if (with_sums || kernels().needs_totals) sum(v);
     }
 }
@@ -101,26 +110,23 @@ void Output::finish() {
 std::size_t parts_of(std::size_t count, std::size_t bytes, std::size_t threads) {
     const std::size_t most = std::min(threads, cpu::threads());
     if (most <= 1) return 1;
-    // A few for each thread, where all may be used: one that is slow holds up no other.
-    const std::size_t wanted = most == cpu::threads() ? 4 * most : most;
+    // A few for each thread, where all may be used and are not many: one that is slow holds up
+    // no other, but every part has sums that must be added.
+    constexpr std::size_t several = 16;
+    const std::size_t wanted =
+        most == cpu::threads() ? std::min(4 * most, std::max(most, several)) : most;
     return std::max<std::size_t>(1, std::min({wanted, count, count * bytes / worth_a_thread}));
 }
 
 void in_ranges(std::size_t count, std::size_t unit, std::size_t bytes, std::size_t threads,
                const std::function<void(std::size_t, std::size_t)>& work) {
     const std::size_t units = (count + unit - 1) / unit;
-    const std::size_t most = std::min(threads, cpu::threads());
     const std::size_t grain = worth_a_thread / std::max<std::size_t>(1, bytes * unit) + 1;
-    const auto range = [&](std::size_t begin, std::size_t end) {
-        work(begin * unit, std::min(end * unit, count));
-    };
-    if (most <= 1 || units < 2 * grain) return range(0, units);
-    if (most == cpu::threads()) return cpu::parallel_for(units, grain, range);
-    // As many pieces as there may be threads: no more than that many can be at work.
-    const std::size_t pieces = std::min(most, units / grain);
-    cpu::parallel_for(pieces, 1, [&](std::size_t begin, std::size_t end) {
-        range(units * begin / pieces, units * end / pieces);
-    });
+    // Two pieces that are not worth a thread each are one.
+    cpu::parallel_for(units, units < 2 * grain ? units : grain, {threads, count * bytes},
+                      [&](std::size_t begin, std::size_t end) {
+                          work(begin * unit, std::min(end * unit, count));
+                      });
 }
 
 }  // namespace hotgrid::kernels

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <stdexcept>
 
@@ -65,17 +64,18 @@ std::size_t rows_of_a_piece(const TopK& job) {
 
 // Bytes of columns in a piece, or up to twice as many.
 static std::size_t block_of(const TopK& job) {
-    if (job.k > 1) {
-        // So narrow that a copy of columns that are not too long stays in the second cache.
-        constexpr std::size_t narrow = 256;
-        return job.n * narrow > copied_bytes ? block_bytes
-                                             : std::clamp(wished_bytes / job.n, narrow, block_bytes);
-    }
-    if (job.n <= few_rows) return long_block_bytes;
     // Shorter where there would not be some pieces for every thread.
     constexpr std::size_t some = 32;
-    const std::size_t all = job.outer * job.inner * bytes(job.type);
-    return std::clamp(all / some, best_block_bytes, long_block_bytes);
+    const std::size_t share = job.outer * job.inner * bytes(job.type) / some;
+    if (job.k == 1)
+        return job.n <= few_rows ? long_block_bytes
+                                 : std::clamp(share, best_block_bytes, long_block_bytes);
+    if (tags_few_rows && job.type == Type::f32 && job.n <= few_tagged_rows && job.k <= most_tagged)
+        return std::clamp(share, block_bytes, few_block_bytes);
+    // So narrow that a copy of columns that are not too long stays in the second cache.
+    constexpr std::size_t narrow = 256;
+    return job.n * narrow > copied_bytes ? block_bytes
+                                         : std::clamp(wished_bytes / job.n, narrow, block_bytes);
 }
 
 std::size_t pieces(const TopK& job) {
@@ -105,6 +105,21 @@ struct Baseline : Common<16> {
     static HOTGRID_INLINE V tagged(V number, Index bits, Index lowest) {
         const auto as_bytes = [](auto v) { return reinterpret_cast<uint8x16_t>(v); };
         return V(vbslq_u8(as_bytes(lowest), as_bytes(bits), as_bytes(number)));
+    }
+    // The lowest bytes of four vectors, one vector after the other.
+    static HOTGRID_INLINE void keep_bytes(F32 a, F32 b, F32 c, F32 d, std::uint8_t* to) {
+        const auto halves = [](F32 first, F32 second) {
+            return vreinterpretq_u8_u16(vuzp1q_u16(vreinterpretq_u16_f32(first),
+                                                   vreinterpretq_u16_f32(second)));
+        };
+        vst1q_u8(to, vuzp1q_u8(halves(a, b), halves(c, d)));
+    }
+    // Lowest bytes out of sixteen such vectors; the other bytes are anything.
+    template <class Index>
+    static HOTGRID_INLINE Index looked_up(const std::uint8_t* bytes, Index at) {
+        const uint8x16x4_t table{{vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32),
+                                  vld1q_u8(bytes + 48)}};
+        return Index(vqtbl4q_u8(table, reinterpret_cast<uint8x16_t>(at)));
     }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {
@@ -155,17 +170,9 @@ void topk(const TopK& job, std::size_t threads) {
     const std::size_t all = pieces(job);
     const std::size_t elements = job.outer * job.n * job.inner;
     // A thread is worth waking for some ten thousand elements.
-    const std::size_t workers =
-        std::min({std::max<std::size_t>(1, threads), cpu::threads(), all, 1 + elements / 16384});
-    const std::size_t share = std::max<std::size_t>(1, all / (8 * workers));
-    std::atomic<std::size_t> next{0};
-    cpu::parallel_for(workers, 1, [&](std::size_t, std::size_t) {
-        for (;;) {
-            const std::size_t begin = next.fetch_add(share, std::memory_order_relaxed);
-            if (begin >= all) return;
-            run(job, begin, std::min(all, begin + share));
-        }
-    });
+    const std::size_t grain = (all * 16384 + elements - 1) / elements;
+    cpu::parallel_for(all, grain, {threads, elements * bytes(job.type)},
+                      [&](std::size_t begin, std::size_t end) { run(job, begin, end); });
 }
 
 }  // namespace hotgrid::kernels

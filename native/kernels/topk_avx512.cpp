@@ -35,6 +35,15 @@ struct Avx512 : Common<64> {
         else if constexpr (std::is_same_v<V, F64>) return V(_mm512_min_pd(__m512d(a), __m512d(b)));
         else return Common<64>::lesser(a, b);
     }
+    static constexpr bool streams = true;
+    template <class T, class V>
+    static HOTGRID_INLINE void stream(T* at, V made) {
+        __m512i parts[sizeof made / bytes];
+        std::memcpy(parts, &made, sizeof made);
+        for (std::size_t i = 0; i < sizeof made / bytes; ++i)
+            _mm512_stream_si512(reinterpret_cast<__m512i*>(at) + i, parts[i]);
+    }
+    static HOTGRID_INLINE void streamed() { _mm_sfence(); }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {
         return _mm512_test_epi64_mask(__m512i(mask), __m512i(mask)) != 0;

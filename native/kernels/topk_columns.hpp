@@ -3,6 +3,7 @@
 
 #include "kernels/topk_chunks.hpp"
 #include "kernels/topk_direct.hpp"
+#include "kernels/topk_few.hpp"
 #include "kernels/topk_tagged.hpp"
 
 namespace hotgrid::kernels {
@@ -14,6 +15,7 @@ struct Columns {
     const T* from;
     std::size_t step, n, count, k;
     Place<T> to;
+    bool streamed;  // results are more than caches hold, and lines of them whole
 };
 
 // How many lines of a row are asked for before they are read.
@@ -139,7 +141,11 @@ bool columns_directly(const Columns<typename P::Raw>& block, Room& room) {
     switch (block.k) {
         case 1: {
             const auto few = [&]<int rows>(std::integral_constant<int, rows>) {
-                return best_of_few<P, rows>(block.from, block.step, block.count, block.to);
+                if constexpr (P::Arch::streams)
+                    if (block.streamed)
+                        return best_of_few<P, rows, true>(block.from, block.step, block.count,
+                                                          block.to);
+                return best_of_few<P, rows, false>(block.from, block.step, block.count, block.to);
             };
             static_assert(few_rows == 4);
             if (block.n == 1) return few(std::integral_constant<int, 1>{});
@@ -172,9 +178,25 @@ bool columns_tagged(const Columns<typename P::Raw>& block, Room& room) {
     return false;
 }
 
-// At least a line of columns. False where there is NaN and P does not know it.
+// The same for so few rows that bytes of all are looked up, and a long block of columns.
 template <class P>
-bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
+bool few_tagged(const Columns<typename P::Raw>& block, Room& room) {
+    if constexpr (tags_few_rows && std::is_same_v<typename P::E, float>) {
+        const auto by = [&]<int K>(std::integral_constant<int, K>) {
+            if (block.n <= K) return false;
+            FewTagged<P, K> few(block.from, block.step, block.n, block.count, block.to, room);
+            return few.run(block.k);
+        };
+        if (block.k == 1 || block.k > most_tagged || block.n > few_tagged_rows) return false;
+        if (block.k <= 3) return by(std::integral_constant<int, 3>{});
+        if (block.k <= 5) return by(std::integral_constant<int, 5>{});
+        return by(std::integral_constant<int, most_tagged>{});
+    }
+    return false;
+}
+
+template <class P>
+bool short_block_by(const Columns<typename P::Raw>& block, Room& room) {
     if (columns_tagged<P>(block, room)) return true;
     if (directly<typename P::Raw>(block.n, block.k)) return columns_directly<P>(block, room);
     if (const std::size_t chunk = chunk_of(block.n, block.k, 16))
@@ -182,6 +204,28 @@ bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
     for (std::size_t c = 0; c < block.count; ++c)
         whole<P>(room, block.n, block.k, {block.from + c, block.step},
                  {block.to.values + c, block.to.indices + c, block.to.step});
+    return true;
+}
+
+// At least a line of columns. False where there is NaN and P does not know it.
+template <class P>
+bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
+    if (few_tagged<P>(block, room)) return true;
+    constexpr std::size_t wide = line<typename P::Raw>;
+    constexpr std::size_t most = 2 * block_bytes / sizeof(typename P::Raw);
+    if (block.k == 1 || block.count <= most) return short_block_by<P>(block, room);
+    // A block made for few rows that are better read otherwise after all.
+    const std::size_t parts = (block.count + most - 1) / most, lines = block.count / wide;
+    for (std::size_t p = 0; p < parts; ++p) {
+        const std::size_t first = p * lines / parts * wide;
+        const std::size_t last = p + 1 == parts ? block.count : (p + 1) * lines / parts * wide;
+        const Place<typename P::Raw> to{block.to.values + first, block.to.indices + first,
+                                        block.to.step};
+        if (!short_block_by<P>({block.from + first, block.step, block.n, last - first, block.k, to,
+                                block.streamed},
+                               room))
+            return false;
+    }
     return true;
 }
 

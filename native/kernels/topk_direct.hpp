@@ -124,7 +124,7 @@ HOTGRID_INLINE void each_vector(std::size_t columns, const Work& work) {
 
 // The best of so few rows that all are read side by side: what is read and written are a few
 // long runs, as fast as memory is. False where there is NaN.
-template <class P, int rows>
+template <class P, int rows, bool streamed>
 bool best_of_few(const typename P::Raw* from, std::size_t step, std::size_t columns,
                  const Place<typename P::Raw>& to) {
     using V = typename P::V;
@@ -150,12 +150,18 @@ bool best_of_few(const typename P::Raw* from, std::size_t step, std::size_t colu
             bits = better ? loaded<typename P::Raw, Index>(x_at) : bits;
             at = better ? Index{} + typename Form<typename P::Raw>::Bits(r) : at;
         }
-        store(values + c, bits);
         const Wide wide = __builtin_convertvector(at, Wide);
-        std::memcpy(indices + c, &wide, sizeof wide);
+        if constexpr (streamed) {
+            P::Arch::stream(values + c, bits);
+            P::Arch::stream(indices + c, wide);
+        } else {
+            store(values + c, bits);
+            std::memcpy(indices + c, &wide, sizeof wide);
+        }
     };
     for (; c + P::lanes <= columns; c += P::lanes) vector(c);
     if (c < columns) vector(columns - P::lanes);
+    if constexpr (streamed) P::Arch::streamed();
     return !P::Arch::any(nan);
 }
 

@@ -21,6 +21,8 @@ struct Common {
     static constexpr std::size_t bytes = Bytes;
     // Whether the greater of a number and NaN is NaN.
     static constexpr bool keeps_nan = false;
+    // Whether there are stores that pass by the caches; `streamed` ends them.
+    static constexpr bool streams = false;
 
     template <class V>
     static HOTGRID_INLINE V greater(V a, V b) {

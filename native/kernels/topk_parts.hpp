@@ -86,8 +86,29 @@ constexpr std::size_t line = line_bytes / sizeof(T);
 constexpr std::size_t block_bytes = 1024, best_block_bytes = 4096, long_block_bytes = 65536;
 constexpr std::size_t few_rows = 4;
 
+// Columns of so few rows have long blocks as well where processors look up bytes in tables of
+// four vectors: what is kept of them is a few numbers and a byte of each.
+#if defined(__aarch64__)
+constexpr bool tags_few_rows = true;
+#else
+constexpr bool tags_few_rows = false;
+#endif
+constexpr std::size_t few_tagged_rows = 16, most_tagged = 10, few_block_bytes = 32768;
+
 // What a copy of a block's columns may take of the second cache, and what it should take.
 constexpr std::size_t copied_bytes = std::size_t{640} << 10, wished_bytes = std::size_t{400} << 10;
+
+// Whether results are more than caches hold and begin at lines, so that they may pass by the
+// caches: otherwise a processor reads each line of them before it writes to it.
+inline bool worth_streaming(const TopK& job) {
+    constexpr std::size_t many = std::size_t{64} << 20;
+    const auto at_a_line = [](const void* at) {
+        return reinterpret_cast<std::uintptr_t>(at) % line_bytes == 0;
+    };
+    const std::size_t size = bytes(job.type);
+    return job.outer * job.k * job.inner * (size + sizeof(std::int64_t)) > many &&
+           job.inner * size % line_bytes == 0 && at_a_line(job.values) && at_a_line(job.indices);
+}
 
 // Rows of one piece where the axis is the last: whole lines of lanes.
 std::size_t rows_of_a_piece(const TopK& job);

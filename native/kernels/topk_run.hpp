@@ -24,6 +24,7 @@ template <class A, class T>
 void run_columns(const TopK& job, std::size_t begin, std::size_t end) {
     const std::size_t blocks = pieces(job) / job.outer;
     const std::size_t lines = job.inner / line<T>;
+    const bool streamed = worth_streaming(job);
     Room room;
     for (std::size_t piece = begin; piece < end; ++piece) {
         const std::size_t o = piece / blocks, b = piece % blocks;
@@ -35,7 +36,8 @@ void run_columns(const TopK& job, std::size_t begin, std::size_t end) {
                                job.n,
                                last - first,
                                job.k,
-                               {static_cast<T*>(job.values) + to, job.indices + to, job.inner}};
+                               {static_cast<T*>(job.values) + to, job.indices + to, job.inner},
+                               streamed};
         read_as<A, T>(job.greatest,
                       [&]<class P>(P*) { return columns_by<P>(block, room); });
     }

@@ -11,7 +11,7 @@
 namespace hotgrid::kernels {
 namespace {
 
-constexpr std::size_t longest_tagged = 256, most_tagged = 10;
+constexpr std::size_t longest_tagged = 256;
 
 // Pairs to be put in order, the greater first, one after the other.
 template <int kept>

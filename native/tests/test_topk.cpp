@@ -330,3 +330,29 @@ TEST(topk_of_columns_that_are_copied_and_too_long_for_it) {
                 }
         }
 }
+
+// Columns of few rows, in blocks that are long and end anywhere, with equals, numbers that
+// differ in their last bits, zeros of both signs, infinities and NaN here and there.
+TEST(topk_of_few_rows_and_many_columns) {
+    constexpr std::size_t columns = 40003;
+    for (const std::size_t n : {4UL, 5UL, 6UL, 11UL, 13UL, 16UL, 17UL}) {
+        std::vector<float> all = normal(n * columns, unsigned(n));
+        const auto checked = [&] {
+            const Bytes from = floats(all);
+            for (const std::size_t k : {2UL, 3UL, 4UL, 5UL, 10UL})
+                for (const bool greatest : {true, false})
+                    if (k <= n) check(f32, Case(1, n, columns, k, greatest), from);
+        };
+        checked();
+        for (std::size_t c = 0; c < columns; c += 501) {
+            all[c] = all[columns + c];
+            all[2 * columns + c + 1] = std::nextafter(all[3 * columns + c + 1], 9.0F);
+            for (std::size_t r = 0; r < n; ++r) all[r * columns + c + 2] = r % 2 ? -0.0F : 0.0F;
+        }
+        checked();
+        all[3 * columns + 7777] = NAN;
+        all[columns - 1] = INFINITY;
+        all[2 * columns + 12345] = -INFINITY;
+        checked();
+    }
+}

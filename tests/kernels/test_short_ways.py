@@ -11,7 +11,7 @@ from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import CodebookLinear, compress, convolve, gemv, linear
 from hotgrid.kernels.gemv import tuned_gemv
-from hotgrid.kernels.tune import _dispatch
+from hotgrid.kernels.tune import _dispatch, _shortcuts
 
 from .gemv_cases import normal
 
@@ -21,7 +21,7 @@ def test_a_second_call_takes_the_short_way_with_other_numbers():
     for x in (normal(40), normal(1, 40), normal(3, 40)):
         for turn in range(3):
             torch.testing.assert_close(gemv(weight + turn, x), x @ (weight + turn).T)
-        assert tuned_gemv.shortcut("gemv", weight, x, None) is not None
+        assert tuned_gemv.shortcut("gemv", weight, x) is not None
 
 
 @pytest.mark.parametrize("bias", [None, normal(18), normal(18).double()])
@@ -29,7 +29,8 @@ def test_a_second_call_takes_the_short_way_with_other_numbers():
 def test_linear_is_the_same_on_the_short_way(bias: Any, shape: tuple[int, ...]):
     x, weight = normal(*shape), normal(18, 40)
     first = linear(x, weight, bias)
-    assert tuned_gemv.shortcut("linear", x, weight, bias) is not None
+    given = ("linear", weight, x) if bias is None else ("biased", weight, x, bias)
+    assert tuned_gemv.shortcut(*given) is not None
     torch.testing.assert_close(linear(x, weight, bias), first)
     torch.testing.assert_close(linear(2 * x, weight), 2 * x @ weight.T)
 
@@ -60,19 +61,22 @@ def test_gradients_and_settings_leave_the_short_way():
     gemv(weight, wanted).sum().backward()
     assert wanted.grad is not None
     torch.testing.assert_close(wanted.grad, weight.sum(0, keepdim=True))
-    assert tuned_gemv.shortcut("gemv", weight, wanted, None) is None
+    assert tuned_gemv.shortcut("gemv", weight, wanted) is None
     with override({"kernels.choose": ["gemv=converted"]}):
-        assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+        assert tuned_gemv.shortcut("gemv", weight, x) is None
     with torch.autocast("cpu", torch.bfloat16):
-        assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+        assert tuned_gemv.shortcut("gemv", weight, x) is None
 
 
 def test_what_is_recorded_leaves_the_short_way(monkeypatch: pytest.MonkeyPatch):
-    weight, x = normal(18, 40), normal(1, 40)
+    weight, x = normal(18, 41), normal(1, 41)
+    monkeypatch.setattr(_shortcuts, "_on_gpu", lambda tensors: True)
+    for module in (_shortcuts, _dispatch):
+        monkeypatch.setattr(module, "is_current_stream_capturing", lambda: recorded)
+    recorded = False
     gemv(weight, x)
-    assert tuned_gemv.shortcut("gemv", weight, x, None) is not None
-    monkeypatch.setattr(_dispatch, "_recorded", lambda arguments: True)
-    assert tuned_gemv.shortcut("gemv", weight, x, None) is None
+    for recorded in (False, True, False, True):
+        assert (tuned_gemv.shortcut("gemv", weight, x) is None) == recorded
 
 
 def test_convolve_tells_boundaries_apart_on_the_short_way():

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
+from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import CodebookLinear, capture, compress, gemv, linear, topk
 
@@ -37,7 +38,9 @@ def test_signs_that_are_still_to_be_turned():
 def test_a_layer_of_codes_and_signs_to_be_turned(form):
     layer = compress(torch.nn.Linear(64, 32), form=form, force=True)
     x = torch.randn(2, 64)
-    assert torch.equal(layer(turned(x)), layer(x))
+    # One candidate for both ways: others round differently.
+    with override({"kernels.choose": ["codebook=core"]}):
+        assert torch.equal(layer(turned(x)), layer(x))
 
 
 def test_a_captured_function_and_signs_to_be_turned():

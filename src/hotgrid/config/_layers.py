@@ -24,6 +24,7 @@ _NO_SETTINGS = frozenset(
         "HOTGRID_NATIVE",
         "HOTGRID_THREADS",
         "HOTGRID_ISA",
+        "HOTGRID_POOL",
         "HOTGRID_VOCAB_DIR",
     }
 )

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
+from hotgrid.kernels._team import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 _BF16, _F32 = torch.bfloat16, torch.float32
@@ -78,7 +79,7 @@ def _multiply(form: str, x: Tensor, *rest: Any) -> None:
 
 
 def _int8(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
-    (rows, cols, count), gemv = sizes, _native.core().gemv
+    (rows, cols, count), gemv = sizes, core().gemv
     w, by = codes.data_ptr(), scale.data_ptr()
     return lambda x, y: gemv(
         w, 2, by, x, half, y, rows, cols, cols, False, count, _threads()
@@ -86,7 +87,7 @@ def _int8(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: 
 
 
 def _int4(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
-    (rows, cols, count), gemv = sizes, _native.core().gemv_int4
+    (rows, cols, count), gemv = sizes, core().gemv_int4
     w, by = codes.data_ptr(), scale.data_ptr()
     return lambda x, y: gemv(w, by, x, half, y, rows, cols, count, _threads())
 
@@ -94,7 +95,7 @@ def _int4(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: 
 def _rows(
     sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, table: Tensor, _: None
 ) -> _Run:
-    (rows, cols, count), gemv = sizes, _native.core().gemv_rows
+    (rows, cols, count), gemv = sizes, core().gemv_rows
     w, by, ids, known = table.data_ptr(), scale.data_ptr(), codes.data_ptr(), table.shape[0]
     return lambda x, y: gemv(
         w, by, ids, x, half, y, rows, cols, known, count, _threads()
@@ -108,12 +109,12 @@ def _pq(
     turned = 0 if signs is None else signs.data_ptr()
     w, names, by = codes.data_ptr(), table.data_ptr(), scale.data_ptr()
     if table.ndim == 1:
-        gemv = _native.core().gemv_levels
+        gemv = core().gemv_levels
         return lambda x, y: gemv(
             w, names, by, turned, x, half, y, rows, cols, count, _threads()
         )  # fmt: skip
     books, width, _ = table.shape
-    gemv = _native.core().gemv_subvectors
+    gemv = core().gemv_subvectors
     return lambda x, y: gemv(
         w, names, by, turned, x, half, y, rows, cols, width, books, count, _threads()
     )  # fmt: skip

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
+
+from hotgrid.kernels.tune import operator_of
 
 from ._coded import Coded
 from ._op import tuned_codebook
-
-_NAME = "hotgrid::codebook"
 
 # int8, int4 and ids have a code for each row; sub-vectors only a scale.
 _ROWS_IN_CODES = ("int8", "int4", "rows")
@@ -61,13 +60,13 @@ def _vectorised(
     return flat.reshape(*several.shape[:-1], -1), 0
 
 
-torch.library.define(
-    _NAME,
+operator: Any = operator_of(
+    "codebook",
     "(str form, Tensor x, Tensor codes, Tensor scale, Tensor? table, Tensor? signs) -> Tensor",
+    multiplied,
+    fake=fake,
+    differentiate=_differentiate,
+    remember=_remember,
+    vectorised=_vectorised,
 )
-torch.library.impl(_NAME, "default", multiplied)
-torch.library.register_fake(_NAME, fake)
-torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
-torch.library.register_vmap(_NAME, _vectorised)
-operator: Any = torch.ops.hotgrid.codebook.default
 """`torch.ops.hotgrid.codebook`; its `x` is `[count, cols]`."""

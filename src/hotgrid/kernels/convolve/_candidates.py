@@ -3,5 +3,6 @@
 from ._bands import BANDS
 from ._direct import SHIFTS, WINDOWS
 from ._fourier import FOURIER
+from ._tables import TABLES
 
-CANDIDATES = (FOURIER, BANDS, SHIFTS, WINDOWS)
+CANDIDATES = (FOURIER, TABLES, BANDS, SHIFTS, WINDOWS)

@@ -57,7 +57,12 @@ def by_shifts(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) 
 
 def weights_of(call: Call) -> int:
     """Return how many weights the kernel of a call has."""
-    return prod(map(int, str(call.settings["kernel"]).split("x")))
+    return prod(sizes_of(call))
+
+
+def sizes_of(call: Call) -> tuple[int, ...]:
+    """Return how large the kernel of a call is in each dim."""
+    return tuple(map(int, str(call.settings["kernel"]).split("x")))
 
 
 WINDOWS = Candidate(

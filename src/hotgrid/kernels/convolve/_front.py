@@ -15,6 +15,7 @@ from ._extended import HALVES, folded
 from ._fourier import by_spectra
 from ._op import tuned_convolve
 from ._registered import correlated, operator
+from ._short import short_convolution
 
 # Inside of transforms nothing can be timed; from here on spectra have won everywhere.
 _MANY = 256
@@ -89,13 +90,10 @@ def convolve(
         found = operator(grids, kernel, before, periodic)
     else:
         found = correlated(grids, kernel, before, periodic)
-        if grids is x and kernel is given:
-            tuned_convolve.keep_shortcut(
-                boundary,
-                (x, kernel),
-                (x, kernel, before, periodic),
-                lambda function: lambda x, kernel: function(x, kernel, before, periodic),
-            )
+        if kernel is given:
+            made = lambda function: short_convolution(function, x, rank, before, periodic)
+            arguments = (grids, kernel, before, periodic)
+            tuned_convolve.keep_shortcut(boundary, (x, kernel), arguments, made)
     return found if x.ndim == rank + 1 else found.reshape(x.shape)
 
 

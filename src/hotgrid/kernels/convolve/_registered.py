@@ -8,12 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.kernels.tune import autocast_type
+from hotgrid.kernels.tune import autocast_type, operator_of
 
 from ._extended import extended, rest, seen_at, widened
 from ._op import tuned_convolve
 
-_NAME = "hotgrid::convolve"
 # As many weights get their derivative by a sum over all cells each; more, by a transform.
 _FEW = 32
 
@@ -95,12 +94,13 @@ def _vectorised(
     return torch.stack(each), 0
 
 
-torch.library.define(
-    _NAME, "(Tensor x, Tensor kernel, SymInt[] before, bool periodic) -> Tensor"
+operator: Any = operator_of(
+    "convolve",
+    "(Tensor x, Tensor kernel, SymInt[] before, bool periodic) -> Tensor",
+    correlated,
+    fake=fake,
+    differentiate=_differentiate,
+    remember=_remember,
+    vectorised=_vectorised,
 )
-torch.library.impl(_NAME, "default", correlated)
-torch.library.register_fake(_NAME, fake)
-torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
-torch.library.register_vmap(_NAME, _vectorised)
-operator: Any = torch.ops.hotgrid.convolve.default
 """`torch.ops.hotgrid.convolve`; its `x` is `[count, *space]`."""

@@ -15,8 +15,10 @@ from hotgrid.tensors import expect_dim
 Lengths = SupportsIndex | Sequence[SupportsIndex]
 """One whole number, or one for each dim."""
 
+LAST_TWO = (-2, -1)
+"""The dims of images where nothing else is said."""
+
 _NORMS = ("backward", "ortho", "forward")
-_LAST_TWO = (-2, -1)
 
 
 def check_numbers(x: Any, *, real: bool = False) -> None:
@@ -72,7 +74,7 @@ def checked_lengths(
             own.
         count: How many dims there must be, if that is known.
     """
-    if s is None and dim == _LAST_TWO and not halved and x.ndim >= 2:
+    if s is None and dim == LAST_TWO and not halved and x.ndim >= 2:
         # Nearly every call comes along here.
         height, width = x.shape[-2:]
         if height > 0 and width > 0:

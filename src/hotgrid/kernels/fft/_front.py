@@ -8,8 +8,10 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import differentiated, traced, transformed
 
-from ._arguments import Lengths, check_numbers, checked_lengths, checked_norm
+from ._arguments import LAST_TWO, Lengths, check_numbers, checked_lengths, checked_norm
+from ._op import tuned_irfft2, tuned_rfft2
 from ._registered import inverse_operator, operator, restored_images, transformed_images
+from ._short import short_inverse, short_transform
 
 _REAL = (torch.float32, torch.float64)
 _COMPLEX = (torch.complex64, torch.complex128)
@@ -18,7 +20,7 @@ _COMPLEX = (torch.complex64, torch.complex128)
 def rfft2(
     x: Tensor,
     s: Lengths | None = None,
-    dim: Lengths = (-2, -1),
+    dim: Lengths = LAST_TWO,
     norm: str | None = None,
 ) -> Tensor:
     """Return the half spectra of real images, computed the way that is fastest here.
@@ -48,21 +50,28 @@ def rfft2(
         tensor([[8., 0., 0.],
                 [0., 0., 0.]])
     """
+    usual = s is None and dim is LAST_TWO
+    short = tuned_rfft2.shortcut(norm, x) if usual else None
+    if short is not None:
+        return short(x)
     check_numbers(x, real=True)
     lengths, dims = checked_lengths(x, s, dim, count=2)
-    norm = checked_norm(norm)
+    given, norm = norm, checked_norm(norm)
     if x.dtype not in _REAL or transformed():
         return torch.fft.rfft2(x, lengths, dims, norm)
     planes = _planes(x, lengths, dims)
     straight = not (traced(planes) or differentiated(planes))
     found = (transformed_images if straight else operator)(planes, norm)
+    if usual and straight:
+        made = lambda function: short_transform(function, x, norm)
+        tuned_rfft2.keep_shortcut(given, (x,), (planes, norm), made)
     return _placed(found, x, dims)
 
 
 def irfft2(
     x: Tensor,
     s: Lengths | None = None,
-    dim: Lengths = (-2, -1),
+    dim: Lengths = LAST_TWO,
     norm: str | None = None,
 ) -> Tensor:
     """Return the real images of half spectra, computed the way that is fastest here.
@@ -89,16 +98,28 @@ def irfft2(
                 [0., 1., 0.],
                 [0., 0., 1.]])
     """
+    usual = dim is LAST_TWO and (s is None or _two_numbers(s))
+    short = tuned_irfft2.shortcut((s, norm), x) if usual else None
+    if short is not None:
+        return short(x)
     check_numbers(x)
     lengths, dims = checked_lengths(x, s, dim, halved=True, count=2)
-    norm = checked_norm(norm)
+    given, norm = (s, norm), checked_norm(norm)
     if x.dtype not in _COMPLEX or transformed():
         return torch.fft.irfft2(x, lengths, dims, norm)
     height, width = lengths
     planes = _planes(x, (height, width // 2 + 1), dims)
     straight = not (traced(planes) or differentiated(planes))
     found = (restored_images if straight else inverse_operator)(planes, width, norm)
+    if usual and straight and planes.shape[-2:] == x.shape[-2:]:
+        made = lambda function: short_inverse(function, x, width, norm)
+        tuned_irfft2.keep_shortcut(given, (x,), (planes, width, norm), made)
     return _placed(found, x, dims)
+
+
+def _two_numbers(s: Lengths) -> bool:
+    """Whether these are two ints: equal numbers of other types may be wrong."""
+    return isinstance(s, tuple) and len(s) == 2 and type(s[0]) is type(s[1]) is int
 
 
 def _planes(x: Tensor, lengths: tuple[int, ...], dims: tuple[int, ...]) -> Tensor:

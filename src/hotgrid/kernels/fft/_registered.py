@@ -9,11 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.kernels.tune import autocast_type
+from hotgrid.kernels.tune import autocast_type, operator_of
 
 from ._op import tuned_irfft2, tuned_rfft2
 
-_FORWARD, _INVERSE = "hotgrid::rfft2", "hotgrid::irfft2"
 _TRANSPOSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -90,20 +89,24 @@ def _vectorised_inverse(
     return found.unflatten(0, spectra.shape[:2]), 0
 
 
-torch.library.define(_FORWARD, "(Tensor x, str norm) -> Tensor")
-torch.library.impl(_FORWARD, "default", transformed_images)
-torch.library.register_fake(_FORWARD, fake)
-torch.library.register_autograd(_FORWARD, _differentiate, setup_context=_remember)
-torch.library.register_vmap(_FORWARD, _vectorised)
-operator: Any = torch.ops.hotgrid.rfft2.default
+operator: Any = operator_of(
+    "rfft2",
+    "(Tensor x, str norm) -> Tensor",
+    transformed_images,
+    fake=fake,
+    differentiate=_differentiate,
+    remember=_remember,
+    vectorised=_vectorised,
+)
 """`torch.ops.hotgrid.rfft2`, of `[count, height, width]`."""
 
-torch.library.define(_INVERSE, "(Tensor x, SymInt width, str norm) -> Tensor")
-torch.library.impl(_INVERSE, "default", restored_images)
-torch.library.register_fake(_INVERSE, fake_inverse)
-torch.library.register_autograd(
-    _INVERSE, _differentiate_inverse, setup_context=_remember_inverse
+inverse_operator: Any = operator_of(
+    "irfft2",
+    "(Tensor x, SymInt width, str norm) -> Tensor",
+    restored_images,
+    fake=fake_inverse,
+    differentiate=_differentiate_inverse,
+    remember=_remember_inverse,
+    vectorised=_vectorised_inverse,
 )
-torch.library.register_vmap(_INVERSE, _vectorised_inverse)
-inverse_operator: Any = torch.ops.hotgrid.irfft2.default
 """`torch.ops.hotgrid.irfft2`, of `[count, height, width // 2 + 1]`."""

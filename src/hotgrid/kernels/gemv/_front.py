@@ -1,7 +1,5 @@
 """`gemv` and `linear`: what callers use."""
 
-from collections.abc import Callable
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,8 +9,9 @@ from hotgrid.kernels.tune import autocast_type, differentiated, traced, transfor
 
 from ._arguments import check_bias, check_product
 from ._op import tuned_gemv
-from ._registered import multiplied, operator
-from ._tensor import LINEAR, VECTOR, converted_product
+from ._registered import keep_short, multiplied, operator, quick_product
+from ._short import short_layer
+from ._tensor import converted_product
 
 FEW = 8
 """As many vectors as `linear` still takes for a few; more are a matrix product."""
@@ -49,9 +48,10 @@ def gemv(
         >>> gemv(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([1.0, -1.0]))
         tensor([-1., -1., -1.])
     """
-    short = tuned_gemv.shortcut("gemv", weight, x, scale) if out is None else None
-    if short is not None:
-        return short(weight, x, scale)
+    if out is None:
+        y = quick_product(weight, x, scale)
+        if y is not None:
+            return y
     check_product(weight, x, scale)
     if out is not None:
         inputs = {"weight": weight, "x": x} | ({} if scale is None else {"scale": scale})
@@ -61,17 +61,13 @@ def gemv(
     if lower is not None:
         with torch.autocast(x.device.type, enabled=False):
             return gemv(_lowered(weight, lower), x.to(lower), scale)
-    given = (weight, x, scale)
-    if x.ndim == 2:
-        y = _product(weight, x, scale)
-        tuned_gemv.keep_shortcut("gemv", given, given)
-        return y
-    if x.ndim == 1:
-        y = _product(weight, x[None], scale)[0]
-        tuned_gemv.keep_shortcut("gemv", given, (weight, x[None], scale), _of_one_vector)
-        return y
-    several = x.reshape(x.shape[:-1].numel(), x.shape[-1])
-    return _product(weight, several, scale).reshape(*x.shape[:-1], weight.shape[0])
+    if x.ndim > 2:
+        several = x.reshape(x.shape[:-1].numel(), x.shape[-1])
+        return _product(weight, several, scale).reshape(*x.shape[:-1], weight.shape[0])
+    vectors = x if x.ndim == 2 else x[None]
+    y = _product(weight, vectors, scale)
+    keep_short(weight, x, vectors, scale)
+    return y if x.ndim == 2 else y[0]
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -96,9 +92,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(x, weight, torch.tensor([0.5, 0.0]))
         tensor([[1.5000, 1.0000]])
     """
-    short = tuned_gemv.shortcut("linear", x, weight, bias)
-    if short is not None:
-        return short(x, weight, bias)
+    if bias is None:
+        short = tuned_gemv.shortcut("linear", weight, x)
+        if short is not None:
+            return short(x, weight)
+    else:
+        short = tuned_gemv.shortcut("biased", weight, x, bias)
+        if short is not None:
+            return short(x, weight, bias)
     if isinstance(weight, Tensor) and weight.dtype == torch.int8:
         raise ArgumentError("`weight` is int8, which has scales: use `gemv(weight, x, scale)`")
     check_product(weight, x, None)
@@ -114,40 +115,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return F.linear(x, same, None if bias is None else bias.to(x.dtype))
     vectors = x.reshape(count, cols)
     y = _product(weight, vectors, None).reshape(*x.shape[:-1], rows)
-    given, made = (x, weight, bias), _of_layer(bias is None or bias.dtype == x.dtype)
-    tuned_gemv.keep_shortcut("linear", given, (weight, vectors, None), made)
+    made = lambda function: short_layer(function, weight, x, bias)
+    front, given = ("linear", (weight, x)) if bias is None else ("biased", (weight, x, bias))
+    tuned_gemv.keep_shortcut(front, given, (weight, vectors, None), made)
     return y if bias is None else y + bias.to(y.dtype)
-
-
-_Product = Callable[..., Tensor]
-
-
-def _of_one_vector(function: _Product) -> _Product:
-    """Make a function of a candidate's that takes a vector instead of several."""
-    if function is VECTOR.function:
-        return lambda weight, x, _: torch.mv(weight, x)
-    return lambda weight, x, scale: function(weight, x[None], scale)[0]
-
-
-def _of_layer(same_type: bool) -> Callable[[_Product], _Product]:
-    """Return what makes a function of `(x, weight, bias)` out of a candidate's."""
-
-    def made(function: _Product) -> _Product:
-        return F.linear if same_type and function is LINEAR.function else run_of(function)
-
-    def run_of(function: _Product) -> _Product:
-        def run(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-            if x.ndim == 2:
-                y = function(weight, x, None)
-            else:
-                shape = x.shape
-                y = function(weight, x.reshape(-1, shape[-1]), None)
-                y = y.reshape(*shape[:-1], weight.shape[0])
-            return y if bias is None else y + bias.to(y.dtype)
-
-        return run
-
-    return made
 
 
 def _lowered(weight: Tensor, dtype: torch.dtype) -> Tensor:

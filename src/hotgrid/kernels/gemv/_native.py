@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
+from hotgrid.kernels._team import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 _TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}
@@ -33,7 +34,7 @@ def _core_gemv(
 def _multiply(
     numbers: tuple[int, ...], weight: Tensor, factors: Tensor | None, x: Tensor, y: Tensor
 ) -> None:
-    _native.core().gemv(
+    core().gemv(
         weight.data_ptr(),
         _TYPES[weight.dtype],
         0 if factors is None else factors.data_ptr(),

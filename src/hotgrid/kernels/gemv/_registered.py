@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels.tune import operator_of
 
 from ._arguments import check_product
 from ._op import tuned_gemv
-
-_NAME = "hotgrid::gemv"
+from ._short import short_product
 
 
 def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -25,7 +24,39 @@ def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     check_product(weight, x, scale)
     if x.ndim != 2:
         raise ArgumentError(f"`x` must be `[count, cols]`, got shape {tuple(x.shape)}")
-    return multiplied(weight, x, scale)
+    y = multiplied(weight, x, scale)
+    keep_short(weight, x, x, scale)
+    return y
+
+
+def keep_short(weight: Tensor, x: Tensor, vectors: Tensor, scale: Tensor | None) -> None:
+    """Let calls like one that was computed take the short way.
+
+    Args:
+        weight: `[rows, cols]`.
+        x: `[cols]` or `[count, cols]`, what the caller gave.
+        vectors: `[count, cols]`, what was made of it.
+        scale: `[rows]` or None.
+    """
+    front, given = "gemv", (weight, x)
+    if scale is not None:
+        front, given = "scaled", (weight, x, scale)
+    arguments, alone = (weight, vectors, scale), x.ndim == 1
+    made = lambda function: short_product(function, *arguments, alone=alone)
+    tuned_gemv.keep_shortcut(front, given, arguments, made)
+
+
+def quick_product(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
+    """Compute it like an earlier call, or return None if there was none or more is wanted."""
+    if scale is None:
+        short = tuned_gemv.shortcut("gemv", weight, x)
+        return None if short is None else short(weight, x)
+    short = tuned_gemv.shortcut("scaled", weight, x, scale)
+    return None if short is None else short(weight, x, scale)
+
+
+def _quick(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
+    return quick_product(weight, x, scale) if x.ndim == 2 else None
 
 
 def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -74,10 +105,14 @@ def _front(tensor: Tensor, dim: int | None) -> Tensor:
     return tensor if dim is None else tensor.movedim(dim, 0)
 
 
-torch.library.define(_NAME, "(Tensor weight, Tensor x, Tensor? scale) -> Tensor")
-torch.library.impl(_NAME, "default", _called)
-torch.library.register_fake(_NAME, fake)
-torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
-torch.library.register_vmap(_NAME, _vectorised)
-operator: Any = torch.ops.hotgrid.gemv.default
+operator: Any = operator_of(
+    "gemv",
+    "(Tensor weight, Tensor x, Tensor? scale) -> Tensor",
+    _called,
+    fake=fake,
+    differentiate=_differentiate,
+    remember=_remember,
+    vectorised=_vectorised,
+    quick=_quick,
+)
 """`torch.ops.hotgrid.gemv`; its `x` is `[count, cols]`."""

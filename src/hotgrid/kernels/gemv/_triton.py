@@ -1,5 +1,7 @@
 """Gemv on a GPU, for matrices whose rows lie in one piece."""
 
+from collections.abc import Callable
+
 from torch import Tensor
 
 from hotgrid.kernels.tune import TRITON, Call, Candidate, Faults
@@ -25,6 +27,21 @@ def _product(weight: Tensor, x: Tensor, scale: Tensor | None, faults: Faults | N
 
 def _walking(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     return _product(weight, x, scale, None)
+
+
+def walking_like(
+    weight: Tensor, x: Tensor, scale: Tensor | None, *, alone: bool
+) -> Callable[..., Tensor] | None:
+    """Return what multiplies tensors of the very same types, shapes, strides and device.
+
+    It is a function of a matrix, of vectors or, where they come `alone`, of one vector, and
+    of scales where there are some. None where the kernel has not yet run on such tensors, and
+    where more is to be done than to run it.
+    """
+    from ._triton_gemv import product_like
+
+    lie_well = x.is_contiguous() and (scale is None or scale.is_contiguous())
+    return product_like(weight, x, scale, alone=alone) if lie_well else None
 
 
 def _walking_checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:

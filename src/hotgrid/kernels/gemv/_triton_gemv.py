@@ -6,8 +6,9 @@ matrix with fewer is cut along its columns, and the parts are added in order, so
 result is the same on every run.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import ALIGNED, Launcher, current_device
 
 _BUSY_PROGRAMS = 2048
 _SHORTEST_PART = 1024
@@ -86,24 +87,72 @@ def matrix_times_vectors(
         faults: Where accesses outside of a buffer are noted: of the matrix, `x`, the sums
             and the scales, in this order.
     """
+    plan = _planned(*weight.shape, x.shape[0], weight.element_size())
+    y = _sums(plan, weight, x)
+    _LAUNCHER(*_launch(plan, weight, x, scales, y, faults))
+    return y if plan.parts == 1 else y.sum(0).to(x.dtype)
+
+
+def product_like(
+    weight: Tensor, x: Tensor, scales: Tensor | None, *, alone: bool
+) -> Callable[..., Tensor] | None:
+    """Return a function that does the same with such tensors, and has everything at hand.
+
+    Arguments:
+        weight: As in `matrix_times_vectors`; so are the others.
+        x: In later calls it is `[columns]` if `alone`, and then so is the result: `[rows]`.
+        scales: None if there will be none.
+        alone: Whether a single vector comes without its dimension.
+    """
     rows, columns = weight.shape
-    vectors = x.shape[0]
-    plan = _planned(rows, columns, vectors, weight.element_size())
+    plan = _planned(rows, columns, x.shape[0], weight.element_size())
+    y = _sums(plan, weight, x)
+    launch = _LAUNCHER.of_addresses(*_launch(plan, weight, x, scales, y, None))
+    if launch is None or plan.parts > 1:
+        return None
+    shape, strides = ((rows,), (1,)) if alone else ((len(x), rows), (rows, 1))
+    kind, device, empty = x.dtype, x.device, torch.empty_strided
+    number = device.index
+
+    def run(weight: Tensor, x: Tensor, scales: Tensor | None = None) -> Tensor:
+        y = empty(shape, strides, dtype=kind, device=device)
+        w, v, sums = weight.data_ptr(), x.data_ptr(), y.data_ptr()
+        given = sums if scales is None else scales.data_ptr()
+        if (w | v | sums | given) % ALIGNED or current_device() != number:
+            found = matrix_times_vectors(weight, x[None] if alone else x, scales)
+            return found[0] if alone else found
+        launch(w, v, given, sums, sums)
+        return y
+
+    return run
+
+
+def _sums(plan: "_Plan", weight: Tensor, x: Tensor) -> Tensor:
     if plan.parts == 1:
-        y = x.new_empty(vectors, rows)
-    else:
-        wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
-        y = x.new_empty((plan.parts, vectors, rows), dtype=wide)
+        return x.new_empty(x.shape[0], weight.shape[0])
+    wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    return x.new_empty((plan.parts, x.shape[0], weight.shape[0]), dtype=wide)
+
+
+def _launch(
+    plan: "_Plan",
+    weight: Tensor,
+    x: Tensor,
+    scales: Tensor | None,
+    y: Tensor,
+    faults: Faults | None,
+) -> tuple[Any, ...]:
+    """What the launcher takes."""
+    rows, columns = weight.shape
     given = y if scales is None else scales
     noted = y if faults is None else faults.record
-    _LAUNCHER(
+    return (
         (rows, plan.parts, 1),
         (weight, x, given, y, noted),
         (rows, columns, weight.stride(0), plan.span),
-        (vectors, plan.block, plan.even, scales is not None, faults is not None),
+        (x.shape[0], plan.block, plan.even, scales is not None, faults is not None),
         plan.warps,
     )
-    return y if plan.parts == 1 else y.sum(0).to(x.dtype)
 
 
 class _Plan(NamedTuple):

@@ -7,7 +7,9 @@ from torch import Tensor
 from hotgrid.kernels.tune import differentiated, traced, written
 
 from ._arguments import checked_arguments
+from ._op import tuned_topk
 from ._registered import operator, selected
+from ._short import short_selection
 
 
 def topk(
@@ -50,17 +52,25 @@ def topk(
         >>> values.tolist(), indices.tolist()
         ([[7, 7], [9, 5]], [[1, 2], [2, 0]])
     """
+    given = None
+    # Equal numbers of other types, such as True, are other arguments.
+    if type(k) is type(dim) is int and type(largest) is type(sorted) is bool:
+        given = (k, dim, largest, sorted)
+        short = tuned_topk.shortcut(given, x) if out is None else None
+        if short is not None:
+            return short(x)
     x, k, dim, largest, sorted = checked_arguments(x, k, dim, largest, sorted)
     if out is not None:
         values, indices = topk(x, k, dim, largest, sorted)
         written({"out[0]": values, "out[1]": indices}, out, {"x": x})
         return out
+    arguments, wanted = (k, dim, largest, sorted), differentiated(x)
     compute = operator if traced(x) else selected
-    if differentiated(x):
-        # torch knows every derivative of gather, and its autograd costs less than ours.
-        indices = compute(x.detach(), k, dim, largest, sorted)[1]
-        return x.gather(dim, indices), indices
-    return compute(x, k, dim, largest, sorted)
+    found = compute(x.detach() if wanted else x, *arguments)
+    if given is not None:
+        made = short_selection(arguments, wanted=wanted)
+        tuned_topk.keep_shortcut(given, (x,), (x, *arguments), made, gradients=wanted)
+    return (x.gather(dim, found[1]), found[1]) if wanted else found
 
 
 def argtopk(

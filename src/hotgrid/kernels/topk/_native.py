@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
+from hotgrid.kernels._team import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 # The numbers of `Type` in native/kernels/topk.hpp; a bool is a byte.
@@ -49,7 +50,7 @@ def _core_topk(
 
 
 def _take(numbers: tuple[int, ...], x: Tensor, values: Tensor, indices: Tensor) -> None:
-    _native.core().topk(
+    core().topk(
         x.data_ptr(),
         values.data_ptr(),
         indices.data_ptr(),

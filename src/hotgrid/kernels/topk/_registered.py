@@ -5,10 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.kernels.tune import operator_of
+
 from ._arguments import checked_arguments
 from ._op import tuned_topk
-
-_NAME = "hotgrid::topk"
+from ._short import short_selection
 
 
 def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -20,7 +21,18 @@ def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[
 
 def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
     # Who calls the operator by its name has not come along the checks of `topk`.
-    return selected(*checked_arguments(x, k, dim, largest, sorted))
+    arguments = checked_arguments(x, k, dim, largest, sorted)
+    found = selected(*arguments)
+    made = short_selection(arguments[1:], wanted=False)
+    tuned_topk.keep_shortcut((k, dim, largest, sorted), (x,), arguments, made)
+    return found
+
+
+def _quick(
+    x: Tensor, k: int, dim: int, largest: bool, sorted: bool
+) -> tuple[Tensor, Tensor] | None:
+    short = tuned_topk.shortcut((k, dim, largest, sorted), x)
+    return None if short is None else short(x)
 
 
 def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -50,12 +62,14 @@ def _vectorised(
     return operator(lines, k, dim + 1 if dim >= 0 else dim, *flags), (0, 0)
 
 
-torch.library.define(
-    _NAME, "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)"
+operator: Any = operator_of(
+    "topk",
+    "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)",
+    _called,
+    fake=fake,
+    differentiate=_differentiate,
+    remember=_remember,
+    vectorised=_vectorised,
+    quick=_quick,
 )
-torch.library.impl(_NAME, "default", _called)
-torch.library.register_fake(_NAME, fake)
-torch.library.register_autograd(_NAME, _differentiate, setup_context=_remember)
-torch.library.register_vmap(_NAME, _vectorised)
-operator: Any = torch.ops.hotgrid.topk.default
 """`torch.ops.hotgrid.topk`."""

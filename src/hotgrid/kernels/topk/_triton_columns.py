@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_keys import empty_like, key_of
 
@@ -99,6 +100,9 @@ def _columns(
             guarded_store(places, at, place, own, size, faults, 3, CHECK)
 
 
+_LAUNCHER = Launcher(_columns)
+
+
 def best_of_columns(
     x: Tensor, k: int, largest: bool, *, faults: Faults | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -118,11 +122,13 @@ def best_of_columns(
     noted = indices if faults is None else faults.record
 
     def go(rows: int, pieces: int, first: bool, last: bool) -> None:
-        _columns[(triton.cdiv(columns, at_once), pieces)](
-            x, keys, places, values, indices, noted, columns, n, inner, rows, pieces,
-            k, largest, first, last, at_once, ahead, faults is not None,
-            num_warps=at_once // 32,
-        )  # fmt: skip
+        _LAUNCHER(
+            (triton.cdiv(columns, at_once), pieces, 1),
+            (x, keys, places, values, indices, noted),
+            (columns, n, inner, rows, pieces),
+            (k, largest, first, last, at_once, ahead, faults is not None),
+            at_once // 32,
+        )
 
     go(n, pieces, True, pieces == 1)
     if pieces > 1:

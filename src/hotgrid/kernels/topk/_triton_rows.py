@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_keys import empty_like, key_of
 
@@ -130,6 +131,9 @@ def _rows(
     guarded_store(indices, to, found.to(tl.int64), own, written, faults, 2, CHECK)
 
 
+_LAUNCHER = Launcher(_rows)
+
+
 def best_of_rows(
     x: Tensor, k: int, largest: bool, *, faults: Faults | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -144,9 +148,13 @@ def best_of_rows(
         rows * (_COLLECTED + 1) if k > 1 else 1, dtype=torch.int32, device=x.device
     )
     noted = indices if faults is None else faults.record
-    _rows[(rows,)](
-        x, values, indices, collected, noted, rows, n,
-        k, largest, max(32, min(part, triton.next_power_of_2(n))), _COLLECTED,
-        triton.next_power_of_2(k), faults is not None, num_warps=4 if few else 1,
-    )  # fmt: skip
+    block = max(32, min(part, triton.next_power_of_2(n)))
+    width = triton.next_power_of_2(k)
+    _LAUNCHER(
+        (rows, 1, 1),
+        (x, values, indices, collected, noted),
+        (rows, n),
+        (k, largest, block, _COLLECTED, width, faults is not None),
+        4 if few else 1,
+    )
     return values, indices

@@ -21,6 +21,7 @@ from ._candidate import (
 from ._dispatch import Tuned as Tuned
 from ._explain import Explanation as Explanation, explain as explain, sampled as sampled
 from ._op import Op as Op
+from ._operator import operator_of as operator_of
 from ._out import written as written
 from ._peak import matmul_peak as matmul_peak
 from ._plain import plain as plain

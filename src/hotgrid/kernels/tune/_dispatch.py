@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor
+from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
 from torch.cuda import is_current_stream_capturing
 
 from hotgrid.config import Config, current
@@ -17,8 +19,9 @@ from ._cache import TuningCache
 from ._call import Call
 from ._candidate import Candidate, fitting
 from ._op import Op
-from ._plain import plain, signature_of
+from ._plain import any_mode, plain, signature_of, undisturbed
 from ._ranking import Ranking
+from ._shortcuts import Shortcuts
 from ._stamp import stamp
 from ._trial import ONE_AT_A_TIME, compete
 from ._validation import variant
@@ -36,7 +39,7 @@ class _Regime:
         kernels: How to check, and what is named by hand.
         chosen: The function for each exact call.
         rankings: By key and stamp.
-        shortcuts: Functions of calls as fronts get them, by front and signature.
+        shortcuts: Functions of calls as fronts get them.
     """
 
     config: Config
@@ -44,7 +47,7 @@ class _Regime:
     kernels: Kernels
     chosen: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
     rankings: dict[tuple[str, str], Ranking] = field(default_factory=dict)
-    shortcuts: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
+    shortcuts: Shortcuts = field(default_factory=Shortcuts)
 
 
 class Tuned:
@@ -84,36 +87,40 @@ class Tuned:
             function = self._chosen(regime, signature, arguments)
         return function(*arguments)
 
-    def shortcut(self, front: str, *tensors: Tensor | None) -> Callable[..., Any] | None:
+    def shortcut(self, front: Hashable, *tensors: Tensor) -> Callable[..., Any] | None:
         """Return what computes a call like an earlier one, which need not be checked again.
 
         Args:
-            front: The name of the function that is called, or another word that tells it
-                and its settings apart.
-            tensors: All the tensors that it was given.
+            front: The name of the function that is called, or whatever else tells it and
+                its settings apart.
+            tensors: All the tensors that it was given; the first one best tells calls apart.
 
         Returns:
             What `keep_shortcut` was given; None where that was never called for such
-            tensors under these settings, and where somebody traces, differentiates or
-            records the call.
+            tensors under these settings, with a gradient as much wanted as now, and where
+            somebody traces or records the call.
         """
-        if not plain(*tensors):
+        # All in one place: each further call of a function can be felt.
+        if is_dynamo_compiling() or any_mode() or forward_ad._current_level >= 0:
             return None
         regime = self._regime
         if regime is None or regime.config is not current():
             return None
         try:
-            function = regime.shortcuts.get((front, signature_of(tensors)))
-        except (RuntimeError, TypeError):  # a sparse or nested tensor; a name that is none
-            return None
-        return None if function is None or _recorded(tensors) else function
+            for fits, function, on_gpu in regime.shortcuts.near[front, id(tensors[0])]:
+                if fits(*tensors):
+                    return None if on_gpu and is_current_stream_capturing() else function
+        except (KeyError, TypeError):  # not yet; a word that cannot be one
+            pass
+        return regime.shortcuts.find(front, tensors)
 
     def keep_shortcut(
         self,
-        front: str,
-        tensors: Sequence[Tensor | None],
+        front: Hashable,
+        tensors: tuple[Tensor, ...],
         arguments: Sequence[Any],
         made: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function,
+        gradients: bool = False,
     ) -> None:
         """Let calls like one that has just been computed take the short way.
 
@@ -123,15 +130,15 @@ class Tuned:
             front: As for `shortcut`.
             tensors: As for `shortcut`.
             arguments: What it made of them, as candidates get them.
-            made: Makes a function of `tensors` out of the function of a candidate.
+            made: Makes what `shortcut` returns out of the function of a candidate.
+            gradients: Whether what it makes has gradients; if not, calls of which one is
+                wanted are left alone.
         """
-        function = self.function_of(*arguments) if plain(*tensors) else None
-        regime = self._regime
-        if function is None or regime is None:
+        if not (undisturbed if gradients else plain)(*tensors):
             return
-        if len(regime.shortcuts) >= _MOST_REMEMBERED:
-            regime.shortcuts.clear()
-        regime.shortcuts[front, signature_of(tensors)] = made(function)
+        function, regime = self.function_of(*arguments), self._regime
+        if function is not None and regime is not None:
+            regime.shortcuts.keep(front, tensors, made(function))
 
     def function_of(self, *arguments: Any) -> Callable[..., Any] | None:
         """Return what computed an earlier call like this one under the settings in force."""

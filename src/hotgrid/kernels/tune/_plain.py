@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
-from torch.compiler import is_compiling
+from torch.compiler import is_dynamo_compiling
 from torch.nn import Parameter
 
 # As in `_tracing`, but asked all at once: every call comes along here.
-_modes: Any = torch._C._len_torch_dispatch_stack
+any_mode: Any = torch._C._len_torch_dispatch_stack
+"""How many dispatch modes there are."""
 _transforms: Any = torch._C._functorch.peek_interpreter_stack  # pyright: ignore[reportAttributeAccessIssue]
-_recording: Any = torch._C._get_tracing_state
+_recording: Any = torch._C._is_tracing
 _autocast: Any = torch._C._is_any_autocast_enabled
 
 
@@ -21,18 +22,31 @@ def plain(*tensors: Tensor | None) -> bool:
 
     What is no dense tensor may be taken for one; it has no signature.
     """
-    if is_compiling() or _modes() or _transforms() is not None or _recording() is not None:
+    return undisturbed(*tensors) and not wanted(tensors)
+
+
+def undisturbed(*tensors: Tensor | None) -> bool:
+    """Return the same, where a gradient may be wanted all the same."""
+    if is_dynamo_compiling() or any_mode() or forward_ad._current_level >= 0:
         return False
-    if _autocast() or forward_ad._current_level >= 0:
+    if _transforms() is not None or _recording() or _autocast():
         return False
     for x in tensors:
         kind = type(x)
         if kind is Tensor or kind is Parameter:
-            if x.is_neg() or (x.requires_grad and torch.is_grad_enabled()):  # pyright: ignore[reportOptionalMemberAccess]
+            if x.is_neg():  # pyright: ignore[reportOptionalMemberAccess]
                 return False
         elif x is not None:
             return False
     return True
+
+
+def wanted(tensors: Sequence[Tensor | None]) -> bool:
+    """Return whether the gradient of one of them may be asked for."""
+    for x in tensors:
+        if x is not None and x.requires_grad:
+            return torch.is_grad_enabled()
+    return False
 
 
 def signature_of(arguments: Sequence[Any]) -> Hashable:

@@ -2,7 +2,8 @@
 
 Triton binds names, types and options anew on every call, which takes longer than a small
 kernel. What it compiles depends on types, constants, numbers, and whether addresses are
-multiples of 16. By these the compiled kernel is found again here.
+multiples of 16. By these the compiled kernel is found again here, and it is given addresses,
+since for each tensor its launcher would ask the driver whether the GPU can see it.
 """
 
 from collections.abc import Callable, Hashable
@@ -11,8 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_ALIGNED = 16
+ALIGNED = 16
+"""Triton compiles a kernel of its own where an address is no multiple of it."""
+
 _MOST_REMEMBERED = 4096  # launches; Triton finds a kernel again, only slower
+
+current_device: Callable[[], int] = getattr(
+    torch._C, "_cuda_getDevice", torch.cuda.current_device
+)
+"""The number of the GPU in use, where there has been one; the public name looks that up."""
 
 
 class Launcher:
@@ -37,26 +45,78 @@ class Launcher:
     ) -> None:
         """Run it on the device of its first tensor."""
         device = tensors[0].device
-        if device.type == "cuda" and device.index != torch.cuda.current_device():
+        if device.type == "cuda" and device.index != current_device():
             # Triton launches on the current device, whatever its arguments say.
             with torch.cuda.device(device):
                 self(grid, tensors, numbers, constants, num_warps)
             return
+        addresses = [x.data_ptr() for x in tensors]
         bits = 0
-        for x in tensors:
-            bits |= x.data_ptr()
+        for each in addresses:
+            bits |= each
         aligned: Hashable = True  # all of them, mostly
-        if bits % _ALIGNED:
-            aligned = tuple([x.data_ptr() % _ALIGNED == 0 for x in tensors])
+        if bits % ALIGNED:
+            aligned = tuple([each % ALIGNED == 0 for each in addresses])
         types = tuple([x.dtype for x in tensors])
         key = (grid, types, aligned, numbers, constants, num_warps, device)
         launch = self._known.get(key)
         if launch is not None:
-            launch(*tensors, *numbers, *constants)
+            launch(*addresses)
             return
         made = self._function[grid](*tensors, *numbers, *constants, num_warps=num_warps)
         # The interpreter, which tests use, compiles nothing.
         if hasattr(made, "packed_metadata"):
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-            self._known[key] = made[grid]
+            self._known[key] = _again(made, grid, (*numbers, *constants), device.index)
+
+    def of_addresses(
+        self,
+        grid: tuple[int, int, int],
+        tensors: tuple[Tensor, ...],
+        numbers: tuple[int, ...],
+        constants: tuple[int | bool, ...],
+        num_warps: int = 4,
+    ) -> Callable[..., None] | None:
+        """Return a launch that was made before, as a function of the tensors' addresses.
+
+        They must all be multiples of `ALIGNED`, on the device of `tensors`, which must be
+        the current one. None where there was no such launch.
+        """
+        types, device = tuple([x.dtype for x in tensors]), tensors[0].device
+        return self._known.get((grid, types, True, numbers, constants, num_warps, device))
+
+
+def _again(
+    made: Any, grid: tuple[int, int, int], others: tuple[int | bool, ...], device: int
+) -> Callable[..., None]:
+    """A compiled kernel as a function of addresses, on the current stream of a device."""
+    plainly = made[grid]
+    try:
+        from triton import knobs  # pyright: ignore[reportMissingImports]
+
+        # What Triton itself does with it, without what only profilers need.
+        run, handle, packed = made.run, made.function, made.packed_metadata
+        stream_of: Any = torch._C._cuda_getCurrentRawStream
+        runtime: Any = knobs.runtime
+        _watched(runtime)
+    except (AttributeError, ImportError):
+        return lambda *addresses: plainly(*addresses, *others)
+    along, down, deep = grid
+
+    def launch(*addresses: int) -> None:
+        if _watched(runtime):
+            plainly(*addresses, *others)
+            return
+        stream = stream_of(device)
+        run(
+            along, down, deep, stream, handle, packed, None, None, None, *addresses, *others
+        )  # fmt: skip
+
+    return launch
+
+
+def _watched(runtime: Any) -> bool:
+    """Whether somebody wants to hear of launches."""
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
