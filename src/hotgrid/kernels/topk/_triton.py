@@ -1,6 +1,9 @@
 """Top-k on a GPU in one pass over the numbers, for small k."""
 
+from collections.abc import Callable
+from functools import cache
 from math import prod
+from typing import Any
 
 from torch import Tensor
 
@@ -23,17 +26,22 @@ def _applies(call: Call) -> bool:
 def _best(
     x: Tensor, k: int, dim: int, largest: bool, faults: Faults | None
 ) -> tuple[Tensor, Tensor]:
-    shape = (*x.shape[:dim], k, *x.shape[dim + 1 :])
-    n, inner = x.shape[dim], prod(x.shape[dim + 1 :])
+    sizes = x.shape
+    behind = sizes[dim + 1 :]
+    shape, n, inner = (*sizes[:dim], k, *behind), sizes[dim], prod(behind)
+    by_rows, by_columns = _kernels()
     if inner == 1:
-        from ._triton_rows import best_of_rows
+        return by_rows(x, k, (x.numel() // n, n), shape, largest, faults)
+    return by_columns(x, k, (x.numel() // (n * inner), n, inner), shape, largest, faults)
 
-        values, indices = best_of_rows(x.view(-1, n), k, largest, faults=faults)
-    else:
-        from ._triton_columns import best_of_columns
 
-        values, indices = best_of_columns(x.view(-1, n, inner), k, largest, faults=faults)
-    return values.view(shape), indices.view(shape)
+@cache
+def _kernels() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Both, imported only now: Triton is not everywhere."""
+    from ._triton_columns import best_of_columns
+    from ._triton_rows import best_of_rows
+
+    return best_of_rows, best_of_columns
 
 
 def _streaming(

@@ -104,21 +104,30 @@ _LAUNCHER = Launcher(_columns)
 
 
 def best_of_columns(
-    x: Tensor, k: int, largest: bool, *, faults: Faults | None = None
+    x: Tensor,
+    k: int,
+    sizes: tuple[int, int, int],
+    shape: tuple[int, ...],
+    largest: bool,
+    faults: Faults | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Values and indices `[outer, k, inner]` of the k best of `[outer, n, inner]`."""
-    outer, n, inner = x.shape
+    """Values and indices, `[outer, k, inner]` in a shape, of the k best of `[outer, n, inner]`.
+
+    On a slow host views of that form would take as long as the kernel.
+    """
+    outer, n, inner = sizes
     columns = outer * inner
     # Chosen by trials on an H200.
     many = columns >= _MANY_COLUMNS
     at_once, ahead = (128 if many else 256), (8 if many or k > 7 else 16)
     pieces = max(1, min(_BUSY // columns, n // max(4 * k, 16)))
-    values = x.new_empty((outer, k, inner))
+    values = x.new_empty(shape)
     indices = torch.empty_like(values, dtype=torch.int64)
-    kind = torch.int64 if x.dtype in (torch.float64, torch.int32) else torch.int32
-    between = pieces * k * columns if pieces > 1 else 1
-    keys = torch.empty(between, dtype=kind, device=x.device)
-    places = torch.empty(between, dtype=torch.int32, device=x.device)
+    keys = places = indices  # where one pass does it all nothing goes there
+    if pieces > 1:
+        kind = torch.int64 if x.dtype in (torch.float64, torch.int32) else torch.int32
+        keys = x.new_empty(pieces * k * columns, dtype=kind)
+        places = torch.empty_like(keys, dtype=torch.int32)
     noted = indices if faults is None else faults.record
 
     def go(rows: int, pieces: int, first: bool, last: bool) -> None:

@@ -135,18 +135,23 @@ _LAUNCHER = Launcher(_rows)
 
 
 def best_of_rows(
-    x: Tensor, k: int, largest: bool, *, faults: Faults | None = None
+    x: Tensor,
+    k: int,
+    sizes: tuple[int, int],
+    shape: tuple[int, ...],
+    largest: bool,
+    faults: Faults | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Values and indices `[rows, k]` of the k best of `[rows, n]`."""
-    rows, n = x.shape
-    values = x.new_empty((rows, k))
+    """Values and indices, `[rows, k]` in a shape, of the k best of `[rows, n]`."""
+    rows, n = sizes
+    values = x.new_empty(shape)
     indices = torch.empty_like(values, dtype=torch.int64)
     # Chosen by trials on an H200.
     few = rows < _MANY_ROWS and n > 4096
     part = 2048 if few else 256 if k > 1 else 1024
-    collected = torch.empty(
-        rows * (_COLLECTED + 1) if k > 1 else 1, dtype=torch.int32, device=x.device
-    )
+    collected = indices  # of one there is nothing to collect
+    if k > 1:
+        collected = x.new_empty(rows * (_COLLECTED + 1), dtype=torch.int32)
     noted = indices if faults is None else faults.record
     block = max(32, min(part, triton.next_power_of_2(n)))
     width = triton.next_power_of_2(k)
