@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import argtopk, convolve, gemv, irfft2, linear, rfft2, topk
+from hotgrid.kernels import argtopk, compress, convolve, gemv, irfft2, linear, rfft2, topk
+from hotgrid.kernels.codebook import _bound
 from hotgrid.kernels.convolve import CONVOLVE
 from hotgrid.kernels.gemv import tuned_gemv
 from hotgrid.kernels.topk import tuned_topk
@@ -28,7 +29,7 @@ WEIGHT, X = normal(18, 40), normal(1, 40)
 def checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """With torch's own check of tensors, and as if it had none."""
     if not request.param:
-        monkeypatch.setattr(_shortcuts, "_check_of", lambda tensors: None)
+        monkeypatch.setattr(_shortcuts, "check_of", lambda tensors: None)
     tuned_gemv.forget()
     tuned_topk.forget()
     return request.param
@@ -264,3 +265,38 @@ def test_transforms_on_the_short_way(name: str, shape: tuple[int, ...], norm: st
             rfft2(x, norm="backwards")
         with pytest.raises(ArgumentError):
             irfft2(rfft2(x), (6.0, 8))  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("torchs", [True, False], ids=["torchs", "none"])
+def test_a_layer_of_codes_takes_its_short_way_only_for_calls_like_the_first(
+    torchs: bool, monkeypatch: pytest.MonkeyPatch
+):
+    if not torchs:
+        monkeypatch.setattr(_bound, "check_of", lambda tensors: None)
+    layer = compress(torch.nn.Linear(64, 32), form="int8")
+    x = torch.randn(2, 64)
+    weight, bias = layer.weight, layer.bias
+    right = lambda x: torch.nn.functional.linear(x, weight, bias)
+    layer(x)
+    runs = []
+    bound = layer._bound
+    assert bound is not None
+    product = bound.run
+    bound.run = lambda x: (runs.append(1), product(x))[1]
+    with torch.no_grad():
+        assert torch.allclose(layer(x), right(x), rtol=0.02, atol=0.02)
+        assert len(runs) == 1
+        for other in (x.T.contiguous().T, torch.randn(3, 64), x.double(), x[0], x._neg_view()):
+            assert torch.allclose(
+                layer(other), right(other.float()).to(other.dtype), rtol=0.02, atol=0.02
+            )
+            layer._bound = bound
+        with torch.autocast("cpu", torch.bfloat16):
+            assert layer(x).dtype == torch.bfloat16
+        layer._bound = bound
+    watched = x.clone().requires_grad_()
+    layer(watched).sum().backward()
+    assert watched.grad is not None
+    layer._bound = bound
+    assert torch.vmap(layer)(x).shape == (2, 32)
+    assert len(runs) == 1

@@ -5,8 +5,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from hotgrid.config import current
+from hotgrid.kernels.tune import plain
+from hotgrid.kernels.tune._plain import any_mode
+from hotgrid.kernels.tune._shortcuts import check_of
 
 PARTS = ("codes", "scale", "table", "signs")
 """The names of a layer's buffers, in the order in which products take them."""
@@ -21,13 +25,16 @@ class Bound:
         run: Takes `x` and multiplies it.
     """
 
-    __slots__ = ("_config", "_device", "_dtype", "_on_gpu", "_parts", "_shape", "run")
+    __slots__ = (
+        "_alike", "_config", "_device", "_dtype", "_on_gpu", "_parts", "_shape", "run"
+    )  # fmt: skip
 
     def __init__(
         self, x: Tensor, parts: Sequence[Tensor | None], run: Callable[[Tensor], Tensor]
     ) -> None:
         self._config = current()
         self._shape, self._dtype, self._device = x.shape, x.dtype, x.device
+        self._alike = check_of((x,)) or self._looks_alike
         self._on_gpu = x.is_cuda
         self._parts = [
             (name, part, part.data_ptr())
@@ -37,12 +44,22 @@ class Bound:
         self.run = run
 
     def fits(self, x: Tensor, buffers: Mapping[str, Any]) -> bool:
-        """Return whether `run` computes a call, with the buffers as they are now."""
-        if x.dtype is not self._dtype or x.device != self._device or x.shape != self._shape:
+        """Return whether `run` computes a call, with the buffers as they are now.
+
+        Not to be asked while a compiler traces.
+        """
+        # What torch's check does not notice; the rest of what makes a call plain it does.
+        if any_mode() or forward_ad._current_level >= 0 or not self._alike(x):
             return False
         if self._on_gpu and torch.cuda.is_current_stream_capturing():
             return False
         for name, part, address in self._parts:
             if buffers[name] is not part or part.data_ptr() != address:
                 return False
-        return x.is_contiguous() and current() is self._config
+        return current() is self._config
+
+    def _looks_alike(self, x: Tensor) -> bool:
+        """The same where torch has no such check."""
+        if not plain(x) or x.dtype is not self._dtype or x.device != self._device:
+            return False
+        return x.shape == self._shape and x.is_contiguous()

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.compiler import is_dynamo_compiling
 
 from hotgrid import _native
 from hotgrid.config import current
@@ -99,7 +100,7 @@ class CodebookLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x @ weight.T + bias`, of shape `[..., out_features]`."""
-        if plain(x):
+        if not is_dynamo_compiling():
             bound = self._bound
             if bound is not None and bound.fits(x, self._buffers):
                 y, bias = bound.run(x), self._parameters["bias"]

@@ -61,7 +61,7 @@ class Shortcuts:
     def _keep_near(
         self, front: Hashable, tensors: Sequence[Tensor], function: Function, on_gpu: bool
     ) -> None:
-        fits = _check_of(tensors)
+        fits = check_of(tensors)
         if fits is None:
             return
         if len(self.near) >= _MOST_REMEMBERED:
@@ -72,7 +72,7 @@ class Shortcuts:
         kinds.append((fits, function, on_gpu))
 
 
-def _check_of(tensors: Sequence[Tensor]) -> Callable[..., bool] | None:
+def check_of(tensors: Sequence[Tensor]) -> Callable[..., bool] | None:
     """Whether tensors are like these, the modes of the thread included; None without torch's.
 
     One tensor twice never passes, which is slow and not wrong.
