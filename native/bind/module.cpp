@@ -6,6 +6,7 @@
 #include "bind/gemv.hpp"
 #include "bind/matcher.hpp"
 #include "bind/stencil.hpp"
+#include "bind/token_specials.hpp"
 #include "bind/token_trainer.hpp"
 #include "bind/tokens.hpp"
 #include "bind/topk.hpp"
@@ -56,6 +57,7 @@ NB_MODULE(_core, module) {
     bind_gemv(module);
     bind_matcher(module);
     bind_stencil(module);
+    bind_token_specials(module);
     bind_tokens(module);
     bind_topk(module);
     bind_token_trainer(module);

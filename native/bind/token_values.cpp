@@ -242,6 +242,10 @@ void Integers::look_up(std::span<const Rank> tokens, PyObject** found) {
 }
 #endif
 
+void import_numpy() {
+    if (!nb::steal(PyImport_ImportModule("numpy")).is_valid()) throw nb::python_error();
+}
+
 nb::object token_array(TokenBuffer tokens, bool writable) {
     tokens.shrink();
     const std::size_t size = tokens.size();

@@ -68,4 +68,7 @@ private:
     std::vector<PyObject*> made_;
 };
 
+// Before an array is made: nanobind would do it, and turn an interruption into a TypeError.
+void import_numpy();
+
 nanobind::object token_array(hotgrid::tokens::TokenBuffer tokens, bool writable);

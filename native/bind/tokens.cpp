@@ -16,6 +16,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "bind/token_specials.hpp"
 #include "bind/token_values.hpp"
 #include "cpu/pool.hpp"
 #include "tokens/rank_file.hpp"
@@ -32,13 +33,6 @@ constexpr std::size_t group_bytes = std::size_t{1} << 20;
 // Memory for lists that is asked for in large pages at once.
 constexpr std::size_t most_expected = std::size_t{24} << 20;
 constexpr std::size_t most_threads = std::numeric_limits<std::size_t>::max();
-
-std::vector<std::pair<std::string, Rank>> strings_from(const nb::dict& specials) {
-    std::vector<std::pair<std::string, Rank>> made;
-    for (const auto& [string, rank] : specials)
-        made.emplace_back(utf8_of(string), nb::cast<Rank>(rank));
-    return made;
-}
 
 // Runs work without the interpreter's lock; a byte without a token becomes an ArgumentError, a
 // text without UTF-8 the interpreter's own error. `text_of` gives the text of a document.
@@ -95,6 +89,7 @@ public:
     }
 
     nb::object encode_array(nb::handle text, const Specials* allowed) {
+        import_numpy();
         return token_array(encode_text(text, allowed), false);
     }
 
@@ -104,6 +99,8 @@ public:
         need_lexer();
         nb::object lists = nb::steal(PyList_New(Py_ssize_t(held.size())));
         if (!lists.is_valid()) throw nb::python_error();
+        // Until all are there nobody may find it: other threads run meanwhile.
+        PyObject_GC_UnTrack(lists.ptr());
         if (std::min(threads, hotgrid::cpu::threads()) <= 1) {
             fill_in_groups(lists, held, stretches.all());
         } else {
@@ -115,10 +112,12 @@ public:
         }
         for (std::size_t i = 0; i < held.size(); ++i)
             PyObject_GC_Track(PyList_GET_ITEM(lists.ptr(), Py_ssize_t(i)));
+        PyObject_GC_Track(lists.ptr());
         return lists;
     }
 
     nb::tuple encode_flat(nb::handle texts, const Specials* allowed, std::size_t threads) {
+        import_numpy();
         std::vector<std::int64_t> counts;
         const Texts held(texts);
         TokenBuffer tokens = encode_texts(held, Stretches(held, allowed), threads, counts);
@@ -156,6 +155,7 @@ public:
     // Tokens as far as a place where the text can be cut whatever follows, and how many bytes
     // they cover. `text` is UTF-8.
     nb::tuple encode_prefix(const nb::bytes& text, const Specials* allowed, std::size_t keep) {
+        import_numpy();
         const std::string_view view(text.c_str(), text.size());
         const Byte* bytes = reinterpret_cast<const Byte*>(view.data());
         std::vector<Stretch> stretches;
@@ -186,6 +186,7 @@ public:
 
     // Texts that are pieces already, for patterns without a lexer.
     nb::object encode_pieces(nb::handle pieces, bool as_array) {
+        if (as_array) import_numpy();
         const Texts texts(pieces);
         std::vector<std::string_view> views(texts.size());
         for (std::size_t i = 0; i < views.size(); ++i) views[i] = utf8_of(texts[i]);
@@ -419,39 +420,6 @@ std::unique_ptr<BytePairs> from_merges(const nb::dict& ranks,
                                        specials, pattern);
 }
 
-std::optional<nb::str> first_in(const Specials& specials, nb::handle text) {
-    const std::string_view view = utf8_of(text);
-    Specials::Found found{};
-    if (!specials.find(reinterpret_cast<const Byte*>(view.data()), 0, view.size(), found))
-        return std::nullopt;
-    return nb::str(view.data() + found.at, found.size);
-}
-
-std::optional<nb::str> first_in_any(const Specials& specials, nb::handle texts) {
-    const Texts held(texts);
-    for (std::size_t i = 0; i < held.size(); ++i) {
-        Specials::Found found{};
-        const std::string_view view = utf8_of(held[i]);
-        if (specials.find(reinterpret_cast<const Byte*>(view.data()), 0, view.size(), found))
-            return nb::str(view.data() + found.at, found.size);
-    }
-    return std::nullopt;
-}
-
-// Ordinary text, each stretch with the special behind it, or None.
-nb::list segments(const Specials& specials, nb::handle text) {
-    const std::string_view view = utf8_of(text);
-    nb::list made;
-    std::vector<Stretch> stretches;
-    add_stretches(view, 0, &specials, stretches);
-    for (const Stretch& each : stretches) {
-        nb::object special = nb::none();
-        if (each.special != no_symbol) special = nb::int_(each.special);
-        made.append(nb::make_tuple(nb::str(view.data() + each.at, each.stop - each.at), special));
-    }
-    return made;
-}
-
 }  // namespace
 
 void bind_tokens(nb::module_& module) {
@@ -461,15 +429,9 @@ void bind_tokens(nb::module_& module) {
         [] { return nb::bytes(reinterpret_cast<const char*>(classes().data()), classes().size()); },
         "The class of every code point: 1 letter, 2 number, 4 space, 8 newline, 16 heading, "
         "32 trailing.");
-    nb::class_<Specials>(module, "Specials", "Strings to be found in texts.")
-        .def("__init__", [](Specials* made, const nb::dict& strings) {
-            new (made) Specials(strings_from(strings));
-        })
-        .def_prop_ro("longest", &Specials::longest)
-        .def("first_in", &first_in, nb::arg("text"))
-        .def("first_in_any", &first_in_any, nb::arg("texts"))
-        .def("segments", &segments, nb::arg("text"));
-    const auto allowed = nb::arg("allowed").none();
+    // Whatever is not a text, None too, gets an error of our own.
+    const auto text = nb::arg("text").none(), texts = nb::arg("texts").none();
+    const auto tokens = nb::arg("tokens").none(), allowed = nb::arg("allowed").none();
     nb::class_<BytePairs>(module, "BytePairs", "A vocabulary, and what encodes and decodes by it.")
         .def_static("from_rank_file", &from_rank_file, nb::arg("file"), nb::arg("specials"),
                     nb::arg("pattern").none())
@@ -482,18 +444,18 @@ void bind_tokens(nb::module_& module) {
         .def("ranks", &BytePairs::ranks)
         .def("rank_of", &BytePairs::rank_of, nb::arg("token"))
         .def("token_bytes", &BytePairs::token_bytes, nb::arg("token"))
-        .def("encode", &BytePairs::encode, nb::arg("text"), allowed)
-        .def("encode_array", &BytePairs::encode_array, nb::arg("text"), allowed)
-        .def("encode_batch", &BytePairs::encode_batch, nb::arg("texts"), allowed,
-             nb::arg("threads"))
-        .def("encode_flat", &BytePairs::encode_flat, nb::arg("texts"), allowed, nb::arg("threads"))
+        .def("encode", &BytePairs::encode, text, allowed)
+        .def("encode_array", &BytePairs::encode_array, text, allowed)
+        .def("encode_batch", &BytePairs::encode_batch, texts, allowed, nb::arg("threads"))
+        .def("encode_flat", &BytePairs::encode_flat, texts, allowed, nb::arg("threads"))
         .def("encode_prefix", &BytePairs::encode_prefix, nb::arg("text"), allowed, nb::arg("keep"))
         .def("encode_piece", &BytePairs::encode_piece, nb::arg("piece"),
              nb::arg("merged") = false)
-        .def("encode_pieces", &BytePairs::encode_pieces, nb::arg("pieces"), nb::arg("as_array"))
-        .def("count", &BytePairs::count, nb::arg("text"), allowed, nb::arg("limit"))
-        .def("split", &BytePairs::split, nb::arg("text"))
-        .def("decode", &BytePairs::decode, nb::arg("tokens"))
-        .def("decode_each", &BytePairs::decode_each, nb::arg("tokens"))
-        .def("offsets", &BytePairs::offsets, nb::arg("tokens"), nb::arg("in_bytes"));
+        .def("encode_pieces", &BytePairs::encode_pieces, nb::arg("pieces").none(),
+             nb::arg("as_array"))
+        .def("count", &BytePairs::count, text, allowed, nb::arg("limit"))
+        .def("split", &BytePairs::split, text)
+        .def("decode", &BytePairs::decode, tokens)
+        .def("decode_each", &BytePairs::decode_each, tokens)
+        .def("offsets", &BytePairs::offsets, tokens, nb::arg("in_bytes"));
 }

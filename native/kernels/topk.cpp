@@ -1,12 +1,11 @@
 #include "kernels/topk.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
 
 #include "cpu/features.hpp"
+#include "cpu/memory.hpp"
 #include "cpu/pool.hpp"
 #include "kernels/topk_run.hpp"
 
@@ -70,7 +69,7 @@ static std::size_t block_of(const TopK& job) {
     if (job.k == 1)
         return job.n <= few_rows ? long_block_bytes
                                  : std::clamp(share, best_block_bytes, long_block_bytes);
-    if (tags_few_rows && job.type == Type::f32 && job.n <= few_tagged_rows && job.k <= most_tagged)
+    if (job.type == Type::f32 && job.n <= few_tagged_rows && job.k <= most_tagged)
         return std::clamp(share, block_bytes, few_block_bytes);
     // So narrow that a copy of columns that are not too long stays in the second cache.
     constexpr std::size_t narrow = 256;
@@ -106,20 +105,18 @@ struct Baseline : Common<16> {
         const auto as_bytes = [](auto v) { return reinterpret_cast<uint8x16_t>(v); };
         return V(vbslq_u8(as_bytes(lowest), as_bytes(bits), as_bytes(number)));
     }
-    // The lowest bytes of four vectors, one vector after the other.
-    static HOTGRID_INLINE void keep_bytes(F32 a, F32 b, F32 c, F32 d, std::uint8_t* to) {
-        const auto halves = [](F32 first, F32 second) {
-            return vreinterpretq_u8_u16(vuzp1q_u16(vreinterpretq_u16_f32(first),
-                                                   vreinterpretq_u16_f32(second)));
-        };
-        vst1q_u8(to, vuzp1q_u8(halves(a, b), halves(c, d)));
+    static constexpr std::size_t lines_ahead = 32;
+    static constexpr int few_at_once = 4;
+    template <int shift, class Index>
+    static HOTGRID_INLINE Index inserted(Index word, Index x) {
+        return Index(vsliq_n_s32(int32x4_t(word), int32x4_t(x), shift));
     }
-    // Lowest bytes out of sixteen such vectors; the other bytes are anything.
-    template <class Index>
-    static HOTGRID_INLINE Index looked_up(const std::uint8_t* bytes, Index at) {
-        const uint8x16x4_t table{{vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32),
-                                  vld1q_u8(bytes + 48)}};
-        return Index(vqtbl4q_u8(table, reinterpret_cast<uint8x16_t>(at)));
+    static constexpr int few_flipped = 7;
+    template <class V, class Index>
+    static HOTGRID_INLINE V restored(V number, Index early, Index late) {
+        const Index tag = Index(number), word = (tag & 8) != 0 ? late : early;
+        const auto shifted = vshlq_s32(int32x4_t(word), int32x4_t((tag << 2) & 28));
+        return V(vsriq_n_u32(vreinterpretq_u32_f32(number), vreinterpretq_u32_s32(shifted), 28));
     }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {
@@ -147,15 +144,6 @@ Run chosen() {
     }
 }
 
-// Fresh memory comes in pages of 4 KiB, each of which stops the thread that first writes to
-// it. Asking for large ones is a hint that the system may leave unheard.
-void ask_for_large_pages(void* start, std::size_t size) {
-    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
-    const auto from = reinterpret_cast<std::uintptr_t>(start);
-    const std::uintptr_t first = (from + page - 1) / page * page, last = (from + size) / page * page;
-    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
-
 }  // namespace
 
 void topk(const TopK& job, std::size_t threads) {
@@ -165,8 +153,8 @@ void topk(const TopK& job, std::size_t threads) {
         throw std::invalid_argument("an axis of 2^32 elements or more is too long");
     const std::size_t results = job.outer * job.k * job.inner;
     if (results == 0) return;
-    ask_for_large_pages(job.values, results * bytes(job.type));
-    ask_for_large_pages(job.indices, results * sizeof(std::int64_t));
+    cpu::prefer_large_pages(job.values, results * bytes(job.type));
+    cpu::prefer_large_pages(job.indices, results * sizeof(std::int64_t));
     const std::size_t all = pieces(job);
     const std::size_t elements = job.outer * job.n * job.inner;
     // A thread is worth waking for some ten thousand elements.

@@ -43,6 +43,10 @@ struct Avx2 : Common<32> {
             _mm256_stream_si256(reinterpret_cast<__m256i*>(at) + i, parts[i]);
     }
     static HOTGRID_INLINE void streamed() { _mm_sfence(); }
+    static constexpr int few_at_once = 8;
+    static HOTGRID_INLINE auto unordered(F32 a, F32 b) {
+        return VectorOf<std::int32_t, 32>::type(_mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+    }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {
         return !_mm256_testz_si256(__m256i(mask), __m256i(mask));

@@ -178,14 +178,14 @@ bool columns_tagged(const Columns<typename P::Raw>& block, Room& room) {
     return false;
 }
 
-// The same for so few rows that bytes of all are looked up, and a long block of columns.
+// The same for so few rows that a little of all is kept, and a long block of columns.
 template <class P>
 bool few_tagged(const Columns<typename P::Raw>& block, Room& room) {
-    if constexpr (tags_few_rows && std::is_same_v<typename P::E, float>) {
+    if constexpr (P::Arch::few_at_once > 0 && std::is_same_v<typename P::E, float>) {
         const auto by = [&]<int K>(std::integral_constant<int, K>) {
             if (block.n <= K) return false;
             FewTagged<P, K> few(block.from, block.step, block.n, block.count, block.to, room);
-            return few.run(block.k);
+            return few.run(block.k, block.streamed);
         };
         if (block.k == 1 || block.k > most_tagged || block.n > few_tagged_rows) return false;
         if (block.k <= 3) return by(std::integral_constant<int, 3>{});

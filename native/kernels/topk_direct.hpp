@@ -205,49 +205,67 @@ struct BestOfColumns {
         const Place<Raw> place = to;
         Watch<P> seen = watch;
         Index zero{};
-        const auto vector = [&](std::size_t c) __attribute__((always_inline)) {
-            V top[1];
-            Index top_at[1] = {Index{}};
-            if constexpr (first) {
-                top[0] = P::load(here + c);
-                seen.read(top[0]);
-            } else {
-                top[0] = loaded<E, V>(kept + c);
-                top_at[0] = loaded<Int, Index>(kept_at + c);
+        // A line of each row at once, for the rows may lie so that the first cache has only
+        // four places for all of them.
+        constexpr std::size_t wide = line<Raw>, side = wide / P::lanes;
+        const auto columns_of_a_line = [&](std::size_t c) __attribute__((always_inline)) {
+            V top[side][1];
+            Index top_at[side][1];
+#pragma GCC unroll 4
+            for (std::size_t v = 0; v < side; ++v) {
+                const std::size_t from_column = c + v * P::lanes;
+                if constexpr (first) {
+                    top[v][0] = P::load(here + from_column);
+                    top_at[v][0] = Index{};
+                    seen.read(top[v][0]);
+                } else {
+                    top[v][0] = loaded<E, V>(kept + from_column);
+                    top_at[v][0] = loaded<Int, Index>(kept_at + from_column);
+                }
             }
 #pragma GCC unroll 4
             for (int r = first; r < rows; ++r) {
-                const V x = P::load(here + std::size_t(r) * pace + c);
-                seen.read(x);
-                enter<P>(top, top_at, 1, x, Index{} + Int(row + std::size_t(r)));
-            }
-            if constexpr (last) {
-                seen.kept(top[0]);
-                const Wide wide_at = __builtin_convertvector(top_at[0], Wide);
-                std::memcpy(place.indices + c, &wide_at, sizeof wide_at);
-                if constexpr (P::as_stored) {
-                    zero |= top[0] == V{};
-                    store(place.values + c, top[0]);
+                const Raw* const x_at = here + std::size_t(r) * pace + c;
+#pragma GCC unroll 4
+                for (std::size_t v = 0; v < side; ++v) {
+                    const V x = P::load(x_at + v * P::lanes);
+                    seen.read(x);
+                    enter<P>(top[v], top_at[v], 1, x, Index{} + Int(row + std::size_t(r)));
                 }
-            } else {
-                store(kept + c, top[0]);
-                store(kept_at + c, top_at[0]);
             }
+#pragma GCC unroll 4
+            for (std::size_t v = 0; v < side; ++v) {
+                const std::size_t to_column = c + v * P::lanes;
+                if constexpr (!last) {
+                    store(kept + to_column, top[v][0]);
+                    store(kept_at + to_column, top_at[v][0]);
+                    continue;
+                }
+                seen.kept(top[v][0]);
+                if constexpr (P::as_stored) {
+                    zero |= top[v][0] == V{};
+                    store(place.values + to_column, top[v][0]);
+                }
+            }
+            if constexpr (last)
+#pragma GCC unroll 4
+                for (std::size_t v = 0; v < side; ++v) {
+                    const Wide wide_at = __builtin_convertvector(top_at[v][0], Wide);
+                    std::memcpy(place.indices + c + v * P::lanes, &wide_at, sizeof wide_at);
+                }
         };
         // The end of these rows is followed by the beginning of the next ones.
         const Raw* const next = row + 2 * rows <= n ? here + rows * pace : here;
-        constexpr std::size_t wide = line<Raw>, ahead = 8 * wide;
+        const std::size_t ahead = std::min(P::Arch::lines_ahead * wide, count);
         std::size_t c = 0;
         for (; c + wide <= count; c += wide) {
             const Raw* soon = c + ahead < count ? here + c + ahead : next + (c + ahead - count);
 #pragma GCC unroll 4
             for (int r = 0; r < rows; ++r, soon += pace) __builtin_prefetch(soon, 0, 3);
-#pragma GCC unroll 4
-            for (std::size_t v = 0; v < wide; v += P::lanes) vector(c + v);
+            columns_of_a_line(c);
         }
         // A column that is read again is not better than itself.
-        if (c < count)
-            for (std::size_t v = 0; v < wide; v += P::lanes) vector(count - wide + v);
+        if (c < count) columns_of_a_line(count - wide);
         watch = seen;
         zeros = zero;
     }

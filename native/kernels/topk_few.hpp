@@ -1,7 +1,7 @@
-// Few results of columns of at most sixteen rows, where a processor can look bytes up.
+// Few results of columns of at most sixteen rows.
 //
-// As in topk_tagged.hpp numbers carry where they stood in their lowest bits. The bytes that
-// these bits were taken from are kept, so few that a vector of them is looked up at once: no
+// As in topk_tagged.hpp numbers carry their row in their lowest bits. What these bits said is
+// kept, in a word for eight rows: of all lanes at once it is shifted back to where it was. So no
 // number is read again, and results are written as vectors, a line at a time.
 #pragma once
 
@@ -18,134 +18,172 @@ struct FewTagged {
     using V = typename P::V;
     using Index = typename P::Index;
     using Int = typename Form<Raw>::Bits;
+    using Unsigned = typename VectorOf<std::make_unsigned_t<Int>, P::Arch::bytes>::type;
+    using Arch = typename P::Arch;
     using Wide = typename VectorOf<std::int64_t, P::lanes * sizeof(std::int64_t)>::type;
     static constexpr int kept = K + 1;  // one more, to see whether it is as good
-    static constexpr std::size_t lanes = P::lanes, table = few_tagged_rows * lanes;
-    // The row and the lane: where in a table the byte is.
-    static constexpr Int tag = Int(table - 1);
+    static constexpr int bits = 4, rows_of_a_word = 8;
+    static constexpr Int tag = (1 << bits) - 1;
+    static_assert(few_tagged_rows == 1 << bits && few_tagged_rows == 2 * rows_of_a_word);
+    static constexpr std::size_t lanes = P::lanes, of_a_vector = (kept + 2) * lanes;
     // What a row that is not there has: not infinite, for infinity cannot carry a row.
     static constexpr E lowest_number = std::numeric_limits<E>::lowest();
 
     const Raw* from;
     std::size_t step, n, columns, vectors;
     Place<Raw> to;
-    E* best;              // [vector][rank][lane]
-    std::uint8_t* bytes;  // [vector][row][lane]
+    E* best;  // [vector][rank, then words][lane]
+    Index seen{};
 
     FewTagged(const Raw* first, std::size_t row, std::size_t rows, std::size_t count,
               const Place<Raw>& place, Room& room)
         : from(first), step(row), n(rows), columns(count), vectors((count + lanes - 1) / lanes),
-          to(place) {
-        Parts parts;
-        const std::size_t best_at = parts.add(vectors * kept * lanes * sizeof(E));
-        const std::size_t bytes_at = parts.add(vectors * table);
-        std::byte* const memory = room.ask(parts.size);
-        best = reinterpret_cast<E*>(memory + best_at);
-        bytes = reinterpret_cast<std::uint8_t*>(memory + bytes_at);
-    }
+          to(place), best(reinterpret_cast<E*>(room.ask(vectors * of_a_vector * sizeof(E)))) {}
 
     // The last vector reaches back into the one before it.
     std::size_t column(std::size_t vector) const {
         return std::min(vector * lanes, columns - lanes);
     }
 
-    // Reads four rows, or as many as there are of them, and asks for what comes a few lines
-    // later on the way.
-    template <int rows, bool first>
-    HOTGRID_INLINE void read(std::size_t row) {
+    // Four rows more, the first of which is `place` in its word.
+    template <int place, bool first>
+    static HOTGRID_INLINE void take(V (&x)[4], Int row, V (&top)[kept], Index& word, Index& nan) {
+        const Index lowest = Index{} + tag;
+        Index lost = Arch::template inserted<bits>(Index(x[0]), Index(x[1]));
+        lost = Arch::template inserted<2 * bits>(lost, Index(x[2]));
+        lost = Arch::template inserted<3 * bits>(lost, Index(x[3]));
+        word = place == 0 ? lost : Arch::template inserted<4 * bits>(word, lost);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; ++r)
+            x[r] = Arch::tagged(x[r], Index{} + Int((row + r) ^ Arch::few_flipped), lowest);
+        if constexpr (!Arch::keeps_nan)
+            nan |= Arch::unordered(x[0], x[1]) | Arch::unordered(x[2], x[3]);
+        if constexpr (first) {
+            put_through<P, Network<0>>(x);
+#pragma GCC unroll 12
+            for (int j = 0; j < kept; ++j) top[j] = j < 4 ? x[j % 4] : V{} + P::least;
+        } else {
+            admit<P>(top, x);
+        }
+    }
+
+    // Reads four or eight rows, the first of which is `place` in its word, and asks for what comes
+    // a few lines later on the way. Of the last four there may be less: so many are `there`.
+    template <int rows, int place, bool first, bool whole>
+    HOTGRID_INLINE void read(std::size_t row, std::size_t there = rows) {
         // Copies of all, for the compiler must think that what is stored may be these.
         const std::size_t pace = step, count = columns, end = vectors;
         const Raw* const here = from + row * pace;
-        const Raw* const next = row + 4 + rows <= n ? here + 4 * pace : here;
-        Index place[4];
-        for (int r = 0; r < 4; ++r)
-            for (std::size_t l = 0; l < lanes; ++l)
-                place[r][l] = Int((row + std::size_t(r)) * lanes + l);
-        const Index lowest = Index{} + tag;
+        const Raw* const next = row + 2 * rows <= n ? here + rows * pace : here;
+        const Int number = Int(row);
+        Index absent[4], nan = seen;
+        std::size_t offset[rows];
+        for (int r = 0; r < rows; ++r) {
+            if (!whole) absent[r % 4] = Index{} - Int(std::size_t(r) >= there);
+            offset[r] = std::min(std::size_t(r), there - 1) * pace;
+        }
         E* at = best;
-        std::uint8_t* low = bytes + row * lanes;
-        for (std::size_t v = 0; v < end; ++v, at += kept * lanes, low += table) {
+        for (std::size_t v = 0; v < end; ++v, at += of_a_vector) {
             const std::size_t c = std::min(v * lanes, count - lanes);
             if (v % (line<Raw> / lanes) == 0) {
                 constexpr std::size_t ahead = 4 * line<Raw>;
                 const Raw* soon = c + ahead < count ? here + c + ahead : next + (c + ahead - count);
-#pragma GCC unroll 4
-                for (int r = 0; r < rows; ++r, soon += pace) __builtin_prefetch(soon, 0, 3);
+#pragma GCC unroll 8
+                for (int r = 0; r < rows; ++r)
+                    __builtin_prefetch(soon + (whole ? std::size_t(r) * pace : offset[r]), 0, 3);
             }
-            V x[4];
-#pragma GCC unroll 4
-            for (int r = 0; r < 4; ++r)
-                x[r] = r < rows ? P::load(here + std::size_t(r) * pace + c) : V{} + lowest_number;
-            P::Arch::keep_bytes(x[0], x[1], x[2], x[3], low);
-#pragma GCC unroll 4
-            for (int r = 0; r < 4; ++r) x[r] = P::Arch::tagged(x[r], place[r], lowest);
-            V top[kept];
-            if constexpr (first) {
-                put_through<P, Network<0>>(x);
-#pragma GCC unroll 12
-                for (int j = 0; j < kept; ++j) top[j] = j < 4 ? x[j % 4] : V{} + P::least;
-            } else {
+            V top[kept], x[4];
+            E* const word_at = at + (kept + row / rows_of_a_word) * lanes;
+            Index word = place == 0 ? Index{} : loaded<E, Index>(word_at);
+            if constexpr (!first) {
 #pragma GCC unroll 12
                 for (int j = 0; j < kept; ++j) top[j] = loaded<E, V>(at + j * lanes);
-                admit<P>(top, x);
+            }
+#pragma GCC unroll 4
+            for (int r = 0; r < 4; ++r) {
+                x[r] = P::load(here + (whole ? std::size_t(r) * pace : offset[r]) + c);
+                if (!whole) x[r] = absent[r] ? V{} + lowest_number : x[r];
+            }
+            take<place, first>(x, number, top, word, nan);
+            if constexpr (rows == 8) {
+#pragma GCC unroll 4
+                for (int r = 0; r < 4; ++r)
+                    x[r] = P::load(here + std::size_t(r + 4) * pace + c);
+                take<4, false>(x, number + 4, top, word, nan);
             }
 #pragma GCC unroll 12
             for (int j = 0; j < kept; ++j) store(at + j * lanes, top[j]);
+            store(word_at, word);
         }
+        seen = nan;
     }
 
     void read_all() {
-        read<4, true>(0);
-        for (std::size_t row = 4; row < n; row += 4) switch (std::min<std::size_t>(4, n - row)) {
-                case 1: read<1, false>(row); break;
-                case 2: read<2, false>(row); break;
-                case 3: read<3, false>(row); break;
-                default: read<4, false>(row);
-            }
+        std::size_t row = 4;
+        if (Arch::few_at_once == 8 && n >= 8) {
+            read<8, 0, true, true>(0);
+            row = 8;
+            if (n == 16) return read<8, 0, false, true>(row);
+        } else {
+            read<4, 0, true, true>(0);
+        }
+        for (; row < n; row += 4) {
+            const bool second = row % rows_of_a_word != 0;
+            if (n - row >= 4)
+                second ? read<4, 4, false, true>(row) : read<4, 0, false, true>(row);
+            else
+                second ? read<4, 4, false, false>(row, n - row)
+                       : read<4, 0, false, false>(row, n - row);
+        }
     }
 
-    // The lanes whose number of rank j may not be told from the next one.
-    static HOTGRID_INLINE Index unclear(const E* at, int j) {
-        const Index lowest = Index{} + tag;
-        const V top = loaded<E, V>(at + j * lanes), next = loaded<E, V>(at + (j + 1) * lanes);
-        const V cut = V(Index(top) & ~lowest);
-        const Index equal = (cut == V(Index(next) & ~lowest)) | (cut == V{});
-        return j == 0 ? equal | (top != top) : equal;  // and so would all others be
+    // How far the number of rank j is from the next one and from zero, in bits, or `least` where
+    // that is less. Where it is no more than tags make out, the order is unclear.
+    static HOTGRID_INLINE Unsigned nearest(const E* at, int j, Unsigned least) {
+        const Unsigned top = loaded<E, Unsigned>(at + j * lanes);
+        const Unsigned next = loaded<E, Unsigned>(at + (j + 1) * lanes);
+        return Arch::lesser(Arch::lesser(least, top ^ next), top + top);
     }
+    static HOTGRID_INLINE Index unclear(Unsigned least) { return Index(least <= 2 * tag + 1); }
 
     // The results of some vectors of columns, rank by rank; how many lanes were done anew.
     // Nothing but results is stored on the way, or memory would not take them as whole lines.
-    template <int some>
-    HOTGRID_INLINE std::size_t write(std::size_t v, std::size_t k) {
+    template <int some, bool streamed>
+    HOTGRID_INLINE std::size_t write(std::size_t v, std::size_t k, Index& nan) {
         // Copies of all, for the compiler must think that what is stored may be these.
         const std::size_t c = column(v), rank = to.step;
-        const E* const at = best + v * kept * lanes;
-        const std::uint8_t* const low = bytes + v * table;
+        const E* const at = best + v * of_a_vector;
         const Index lowest = Index{} + tag;
+        const auto put = [](auto* to, auto made) __attribute__((always_inline)) {
+            if constexpr (streamed)
+                Arch::stream(to, made);
+            else
+                std::memcpy(to, &made, sizeof made);
+        };
         Raw* values = to.values + c;
         std::int64_t* indices = to.indices + c;
-        Index any{};
+        Unsigned least = ~Unsigned{};
 #pragma GCC unroll 12
         for (int j = 0; j < K; ++j, values += rank, indices += rank) {
             if (std::size_t(j) >= k) break;
-            Index place[some];
+            Index row[some];
 #pragma GCC unroll 4
             for (std::size_t u = 0; u < some; ++u) {
-                any |= unclear(at + u * kept * lanes, j);
-                const V top = loaded<E, V>(at + (u * kept + std::size_t(j)) * lanes);
-                place[u] = Index(top) & lowest;
-                const Index exact = P::Arch::looked_up(low + u * table, place[u]);
-                const V found = P::Arch::tagged(top, exact, lowest);
-                store(values + u * lanes, P::wants_greatest ? found : -found);
+                const E* const mine = at + u * of_a_vector;
+                least = nearest(mine, j, least);
+                const V top = loaded<E, V>(mine + std::size_t(j) * lanes);
+                const V found = Arch::restored(top, loaded<E, Index>(mine + kept * lanes),
+                                               loaded<E, Index>(mine + (kept + 1) * lanes));
+                if (Arch::keeps_nan && j == 0) nan |= top != top;
+                row[u] = (Index(top) & lowest) ^ Arch::few_flipped;
+                put(values + u * lanes, P::wants_greatest ? found : -found);
             }
 #pragma GCC unroll 4
-            for (std::size_t u = 0; u < some; ++u) {
-                const Wide wide =
-                    __builtin_convertvector(place[u] >> std::countr_zero(lanes), Wide);
-                std::memcpy(indices + u * lanes, &wide, sizeof wide);
-            }
+            for (std::size_t u = 0; u < some; ++u)
+                put(indices + u * lanes, __builtin_convertvector(row[u], Wide));
         }
-        if (!P::Arch::any(any)) return 0;
+        if (!Arch::any(unclear(least))) return 0;
+        if constexpr (streamed) Arch::streamed();
         std::size_t anew = 0;
         for (std::size_t u = 0; u < some; ++u) anew += write_exactly(v + u, k);
         return anew;
@@ -153,8 +191,9 @@ struct FewTagged {
 
     // The unclear lanes of a vector.
     __attribute__((noinline)) std::size_t write_exactly(std::size_t v, std::size_t k) {
-        Index any{};
-        for (int j = 0; j < K; ++j) any |= unclear(best + v * kept * lanes, j);
+        Unsigned least = ~Unsigned{};
+        for (int j = 0; j < K; ++j) least = nearest(best + v * of_a_vector, j, least);
+        const Index any = unclear(least);
         std::size_t anew = 0;
         for (std::size_t l = 0; l < lanes; ++l)
             if (any[l]) ++anew, exactly(column(v) + l, k);
@@ -172,25 +211,25 @@ struct FewTagged {
         }
     }
 
-    bool nan() const {
-        Index seen{};
-        for (std::size_t v = 0; v < vectors; ++v) {
-            const V top = loaded<E, V>(best + v * kept * lanes);
-            seen |= top != top;
-        }
-        return P::Arch::any(seen);
+    template <bool streamed>
+    bool write_all(std::size_t k) {
+        constexpr int some = line<Raw> / lanes;
+        std::size_t v = 0, anew = 0;
+        Index nan{};
+        for (; (v + some) * lanes <= columns && anew <= columns / 8; v += some)
+            anew += write<some, streamed>(v, k, nan);
+        for (; v < vectors && anew <= columns / 8; ++v) anew += write<1, streamed>(v, k, nan);
+        if constexpr (streamed) Arch::streamed();
+        return anew <= columns / 8 && !Arch::any(nan);
     }
 
     // False where another way is better.
-    bool run(std::size_t k) {
+    bool run(std::size_t k, bool streamed) {
         read_all();
-        constexpr int some = line<Raw> / lanes;
-        std::size_t v = 0, anew = 0;
-        for (; (v + some) * lanes <= columns && anew <= columns / 8; v += some)
-            anew += write<some>(v, k);
-        for (; v < vectors && anew <= columns / 8; ++v) anew += write<1>(v, k);
-        // What is not a number was done anew as if it were one.
-        return anew == 0 || (anew <= columns / 8 && !nan());
+        if (Arch::any(seen)) return false;
+        if constexpr (Arch::streams)
+            if (streamed) return write_all<true>(k);
+        return write_all<false>(k);
     }
 };
 

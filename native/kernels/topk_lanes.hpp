@@ -23,6 +23,12 @@ struct Common {
     static constexpr bool keeps_nan = false;
     // Whether there are stores that pass by the caches; `streamed` ends them.
     static constexpr bool streams = false;
+    // How far ahead of what is read a line of a long row is asked for.
+    static constexpr std::size_t lines_ahead = 8;
+    // How many rows at once topk_few.hpp reads; 0 where lanes cannot be shifted by themselves.
+    static constexpr int few_at_once = 0;
+    // What is added to their number, by exclusive or.
+    static constexpr int few_flipped = 0;
 
     template <class V>
     static HOTGRID_INLINE V greater(V a, V b) {
@@ -36,6 +42,23 @@ struct Common {
     template <class V, class Index>
     static HOTGRID_INLINE V tagged(V number, Index bits, Index lowest) {
         return V((Index(number) & ~lowest) | bits);
+    }
+    // Bits of `word` below `shift`, those of `x` from there on.
+    template <int shift, class Index>
+    static HOTGRID_INLINE Index inserted(Index word, Index x) {
+        return (word & ((1 << shift) - 1)) | (x << shift);
+    }
+    // A number with the lowest bits that `inserted` took from it: which is said by those that it
+    // has instead.
+    template <class V, class Index>
+    static HOTGRID_INLINE V restored(V number, Index early, Index late) {
+        const Index tag = Index(number), word = (tag & 8) != 0 ? late : early;
+        return V((tag & ~15) | (word >> ((tag & 7) << 2) & 15));
+    }
+    // Lanes in which either is NaN.
+    template <class V>
+    static HOTGRID_INLINE auto unordered(V a, V b) {
+        return (a != a) | (b != b);
     }
     template <class M>
     static HOTGRID_INLINE bool any(M mask) {

@@ -86,13 +86,7 @@ constexpr std::size_t line = line_bytes / sizeof(T);
 constexpr std::size_t block_bytes = 1024, best_block_bytes = 4096, long_block_bytes = 65536;
 constexpr std::size_t few_rows = 4;
 
-// Columns of so few rows have long blocks as well where processors look up bytes in tables of
-// four vectors: what is kept of them is a few numbers and a byte of each.
-#if defined(__aarch64__)
-constexpr bool tags_few_rows = true;
-#else
-constexpr bool tags_few_rows = false;
-#endif
+// Columns of so few rows have long blocks as well: what is kept of them is a few numbers.
 constexpr std::size_t few_tagged_rows = 16, most_tagged = 10, few_block_bytes = 32768;
 
 // What a copy of a block's columns may take of the second cache, and what it should take.

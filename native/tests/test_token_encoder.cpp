@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -319,4 +322,23 @@ TEST(long_pieces_made_to_meet_are_not_lost) {
         const auto found = cache.find_long(samples::bytes(pieces[i]), pieces[i].size(), 42);
         CHECK(found.size() == 1 && found[0] == token);
     }
+}
+
+TEST(zeros_are_zeros_of_any_size_and_again) {
+    const std::size_t large = std::size_t{2} << 20;
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, large - 64, large, large + 1,
+                                    3 * large + 512})
+        for (int time = 0; time < 3; ++time) {
+            const Zeros<Byte> made = zeros<Byte>(bytes);
+            CHECK(reinterpret_cast<std::uintptr_t>(made.get()) % 64 == 0);
+            CHECK(std::all_of(made.get(), made.get() + bytes, [](Byte each) { return !each; }));
+            std::memset(made.get(), 0xFF, bytes);
+        }
+    bool refused = false;
+    try {
+        zeros<std::uint64_t>(~std::size_t{0} / 4);
+    } catch (const std::bad_alloc&) {
+        refused = true;
+    }
+    CHECK(refused);
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -59,10 +60,18 @@ struct Case {
 
 using Bytes = std::vector<unsigned char>;
 
-std::uint64_t element(const Bytes& all, std::size_t at, std::size_t size) {
+std::uint64_t element(const unsigned char* all, std::size_t at, std::size_t size) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, all.data() + at * size, size);
+    std::memcpy(&bits, all + at * size, size);
     return bits;
+}
+
+constexpr std::size_t line = 64;
+
+template <class T>
+T* at_a_line(T* room) {
+    const auto at = reinterpret_cast<std::uintptr_t>(room);
+    return reinterpret_cast<T*>((at + line - 1) / line * line);
 }
 
 // NaN above all else; equals by their index.
@@ -75,11 +84,14 @@ bool before(double a, double b, bool greatest) {
 void check(const Kind& kind, const Case& c, const Bytes& from, std::size_t threads = 2) {
     const std::size_t size = bytes(kind.type), results = c.outer * c.k * c.inner;
     constexpr std::int64_t untouched = -77;
-    // One more of each, which must stay as it is.
-    Bytes values((results + 1) * size, 0xA5);
-    std::vector<std::int64_t> indices(results + 1, untouched);
-    topk({from.data(), values.data(), indices.data(), kind.type, c.outer, c.n, c.inner, c.k,
-          c.outer_step, c.step, c.greatest},
+    // One more of each, which must stay as it is. They begin at lines of the cache, where very
+    // many are written past it.
+    Bytes room((results + 1) * size + line, 0xA5);
+    std::vector<std::int64_t> index_room(results + 1 + line / 8, untouched);
+    unsigned char* const values = at_a_line(room.data());
+    std::int64_t* const indices = at_a_line(index_room.data());
+    topk({from.data(), values, indices, kind.type, c.outer, c.n, c.inner, c.k, c.outer_step,
+          c.step, c.greatest},
          threads);
     std::vector<std::size_t> order(c.n);
     std::vector<double> column(c.n);
@@ -88,7 +100,7 @@ void check(const Kind& kind, const Case& c, const Bytes& from, std::size_t threa
             const auto at = [&](std::size_t r) { return o * c.outer_step + r * c.step + i; };
             for (std::size_t r = 0; r < c.n; ++r) {
                 order[r] = r;
-                column[r] = kind.number(element(from, at(r), size));
+                column[r] = kind.number(element(from.data(), at(r), size));
             }
             std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
                 return before(column[a], column[b], c.greatest);
@@ -97,7 +109,7 @@ void check(const Kind& kind, const Case& c, const Bytes& from, std::size_t threa
                 const std::size_t to = (o * c.k + rank) * c.inner + i;
                 CHECK(indices[to] == std::int64_t(order[rank]));
                 // Bit for bit: NaN with its payload, -0 with its sign.
-                CHECK(element(values, to, size) == element(from, at(order[rank]), size));
+                CHECK(element(values, to, size) == element(from.data(), at(order[rank]), size));
             }
         }
     CHECK(indices[results] == untouched);
@@ -355,4 +367,50 @@ TEST(topk_of_few_rows_and_many_columns) {
         all[2 * columns + 12345] = -INFINITY;
         checked();
     }
+}
+
+// Whatever a float can be, among others or alone; NaN with nothing but its last bit as well.
+TEST(topk_of_few_rows_of_every_number_of_rows) {
+    using Limits = std::numeric_limits<float>;
+    std::uint32_t barely = 0x7F800001;
+    float barely_nan;
+    std::memcpy(&barely_nan, &barely, sizeof barely_nan);
+    const float special[] = {0.0F,           -0.0F,          Limits::denorm_min(),
+                             1e-40F,         -1e-40F,        -Limits::denorm_min(),
+                             Limits::min(),  Limits::max(),  -Limits::max(),
+                             Limits::max(),  1.0F,           std::nextafter(1.0F, 2.0F),
+                             INFINITY,       -INFINITY,      NAN,
+                             -NAN,           barely_nan};
+    std::mt19937 random(23);
+    // How many of these there may be, and how many numbers are others for each of them.
+    const std::size_t mixes[][2] = {{0, 1}, {12, 0}, {12, 40}, {14, 40}, {17, 0}, {17, 40}};
+    for (std::size_t n = 2; n <= 16; ++n)
+        for (const std::size_t inner : {16UL, 17UL, 31UL, 64UL, 97UL})
+            for (const auto& [kinds, others] : mixes) {
+                std::vector<float> all = normal(n * inner, unsigned(n * inner));
+                if (kinds > 0)
+                    for (float& each : all)
+                        if (random() % (others + 1) == 0) each = special[random() % kinds];
+                const Bytes from = floats(all);
+                for (std::size_t k = 1; k <= n; ++k)
+                    for (const bool greatest : {true, false})
+                        check(f32, Case(1, n, inner, k, greatest), from);
+            }
+}
+
+TEST(topk_of_few_rows_around_blocks) {
+    for (const std::size_t columns : {8191UL, 8208UL})
+        for (const std::size_t n : {7UL, 16UL}) {
+            // Blocks are as long as they get where there are many tensors.
+            const Bytes from = floats(normal(33 * n * columns, unsigned(n)));
+            check(f32, Case(33, n, columns, 3), from);
+        }
+}
+
+TEST(topk_of_so_many_results_that_they_pass_by_the_caches) {
+    constexpr std::size_t n = 12, columns = 140000 * 4;
+    std::vector<float> all = normal(n * columns, 3);
+    for (std::size_t c = 0; c < columns; c += 1001) all[c] = all[5 * columns + c];
+    for (const bool greatest : {true, false})
+        check(f32, Case(1, n, columns, 10, greatest), floats(all));
 }

@@ -21,13 +21,6 @@ struct Vector {
 template <class Unit, std::size_t count>
 using Units = typename Vector<Unit, count>::type;
 
-template <std::size_t count, class Unit>
-Units<Unit, count> load(const Unit* at) {
-    Units<Unit, count> units;
-    std::memcpy(&units, at, sizeof units);
-    return units;
-}
-
 template <class Unit>
 bool is_ascii(const Unit* units) {
     constexpr std::uint64_t largest = Unit(~Unit{0});
@@ -63,7 +56,8 @@ Byte* put(const std::uint32_t* bytes, std::uint64_t sizes, Byte* out) {
 // none would be foreseen.
 Byte* put_block(const std::uint16_t* at, Byte* out) {
     using Halves = Units<std::uint16_t, block>;
-    const Halves points = load<block>(at);
+    Halves points;
+    std::memcpy(&points, at, sizeof points);
     if (any(Halves((points & 0xF800) == 0xD800))) return nullptr;
     const Halves last = (points & 0x3F) | 0x80, over_one = Halves(points > 0x7F);
     const Halves over_two = Halves(points > 0x7FF);
@@ -87,7 +81,8 @@ Byte* put_block(const std::uint8_t* at, Byte* out) {
 
 Byte* put_lanes(const std::uint32_t* at, Byte* out) {
     using Points = Units<std::uint32_t, 4>;
-    const Points points = load<4>(at);
+    Points points;
+    std::memcpy(&points, at, sizeof points);
     if (any(Points((points & ~std::uint32_t{0x7FF}) == 0xD800))) return nullptr;
     const Points last = (points & 0x3F) | 0x80, middle = (points >> 6 & 0x3F) | 0x80;
     const Points over_one = Points(points > 0x7F), over_two = Points(points > 0x7FF);
@@ -114,7 +109,9 @@ template <class Unit>
 Byte* converted(const Unit* at, std::size_t count, Byte* out) {
     for (; count >= block; at += block, count -= block) {
         if (is_ascii(at)) {
-            const auto bytes = __builtin_convertvector(load<block>(at), Units<Byte, block>);
+            Units<Unit, block> units;
+            std::memcpy(&units, at, sizeof units);
+            const auto bytes = __builtin_convertvector(units, Units<Byte, block>);
             std::memcpy(out, &bytes, sizeof bytes);
             out += block;
         } else if (!(out = put_block(at, out))) {

@@ -211,6 +211,7 @@ std::size_t Encoder::learn(Workspace& space, const Byte* text, std::size_t first
                            std::size_t pieces, const Byte* end) const {
     Missing missing[Workspace::together];
     std::size_t count = 0, i = first;
+    std::uint64_t marks = 0;
     const auto same = [&](std::size_t one, std::size_t other) {
         return space.keys[one].high == space.keys[other].high &&
                (space.keys[one].high == Workspace::is_wide
@@ -226,9 +227,15 @@ std::size_t Encoder::learn(Workspace& space, const Byte* text, std::size_t first
         else
             space.entries[i] = space.find<WordCache::Entry>(i);
         if (space.entries[i]) continue;
-        bool twice = false;
-        for (std::size_t m = 0; m < count; ++m) twice |= same(missing[m].index, i);
-        if (twice) continue;
+        // One of 64 bits for each: where it is not set, none of the others is the same.
+        const std::uint64_t mark =
+            std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(space.homes[i]) / 64 % 64);
+        if (marks & mark) {
+            bool twice = false;
+            for (std::size_t m = 0; m < count; ++m) twice |= same(missing[m].index, i);
+            if (twice) continue;
+        }
+        marks |= mark;
         if (count == Workspace::together) break;
         missing[count++] = {.index = i};
         if (high > Workspace::is_wide) vocabulary_->expect(space.keys[i].hash());

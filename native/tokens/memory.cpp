@@ -6,26 +6,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace hotgrid::tokens {
-namespace {
 
-constexpr std::size_t large_page = std::size_t{2} << 20;
-
-}  // namespace
-
-void prefer_large_pages(void* memory, std::size_t bytes) {
-#if defined(MADV_HUGEPAGE)
-    // Only whole ones: what lies around them may be someone else's.
-    const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uintptr_t first = (start + large_page - 1) / large_page * large_page;
-    const std::uintptr_t last = (start + bytes) / large_page * large_page;
-    if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#else
-    (void)memory, (void)bytes;
-#endif
-}
+using cpu::large_page;
 
 // What is freed at the end of the heap is what the next ones get. Where so much comes from outside
 // of the heap at first, having freed it tells the allocator to take it from there the next time.
@@ -51,7 +37,35 @@ void* aligned(std::size_t bytes) {
 
 }  // namespace
 
-void* zeroed(std::size_t bytes) {
+namespace {
+
+// Whole large pages, as the system hands them out: cleared.
+void* mapped(std::size_t bytes) {
+    const auto map = [](std::size_t size) {
+        void* memory =
+            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc();
+        return static_cast<std::byte*>(memory);
+    };
+    // The system aligns to small pages: the ends that stand out are given back.
+    if (bytes > std::numeric_limits<std::size_t>::max() - large_page) throw std::bad_alloc();
+    std::byte* const first = map(bytes + large_page);
+    const std::size_t over = reinterpret_cast<std::uintptr_t>(first) % large_page;
+    const std::size_t before = over ? large_page - over : 0;
+    if (before) munmap(first, before);
+    if (before < large_page) munmap(first + before + bytes, large_page - before);
+    prefer_large_pages(first + before, bytes);
+    return first + before;
+}
+
+}  // namespace
+
+void* zeroed(std::size_t bytes, Release& release) {
+    if (bytes >= large_page) {
+        release.mapped = (bytes + large_page - 1) / large_page * large_page;
+        return mapped(release.mapped);
+    }
+    release.mapped = 0;
     void* memory = aligned(bytes);
     std::memset(memory, 0, bytes);
     return memory;
@@ -66,9 +80,13 @@ void* resized(void* memory, std::size_t used, std::size_t bytes) {
 
 // Half a large page or more is worth a whole one.
 Block::Block(std::size_t bytes)
-    : memory_(static_cast<char*>(
-          zeroed(bytes < large_page / 2 ? bytes : std::max(bytes, large_page)))) {}
+    : memory_(zeros<char>(bytes < large_page / 2 ? bytes : std::max(bytes, large_page))) {}
 
-void Free::operator()(void* memory) const { std::free(memory); }
+void Release::operator()(void* memory) const {
+    if (mapped)
+        munmap(memory, mapped);
+    else
+        std::free(memory);
+}
 
 }  // namespace hotgrid::tokens

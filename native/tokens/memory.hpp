@@ -12,14 +12,28 @@
 #include <type_traits>
 #include <utility>
 
+#include "cpu/memory.hpp"
+
 namespace hotgrid::tokens {
 
-// Zeros, aligned to cache lines; throws std::bad_alloc. To be given to std::free.
-void* zeroed(std::size_t bytes);
-
-struct Free {
+struct Release {
+    std::size_t mapped = 0;  // how much is to be given back to the system; else to std::free
     void operator()(void* memory) const;
 };
+
+// Zeros, aligned to cache lines; throws std::bad_alloc.
+void* zeroed(std::size_t bytes, Release& release);
+
+template <class Value>
+using Zeros = std::unique_ptr<Value[], Release>;
+
+template <class Value>
+Zeros<Value> zeros(std::size_t count) {
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(Value)) throw std::bad_alloc();
+    Release release;
+    void* memory = zeroed(count * sizeof(Value), release);
+    return Zeros<Value>(static_cast<Value*>(memory), release);
+}
 
 // Several arrays of zeros in one such block, so that few pages hold them all.
 class Block {
@@ -37,12 +51,11 @@ public:
     static std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 private:
-    std::unique_ptr<char[], Free> memory_;
+    Zeros<char> memory_;
     std::size_t taken_ = 0;
 };
 
-// Asks the system for large pages where memory is large enough; no more than a wish.
-void prefer_large_pages(void* memory, std::size_t bytes);
+using cpu::prefer_large_pages;
 
 // The same for what others are about to allocate in small parts, `bytes` in all, with std::malloc.
 void expect_allocations(std::size_t bytes);

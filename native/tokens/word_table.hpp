@@ -90,9 +90,11 @@ private:
     // How many lines from its home an entry may be.
     static constexpr std::size_t reach = 8;
 
+    // Behind a line that does not have it. Lines are filled in order: what is free ends the search.
     template <class KeyType>
     const Entry* find_further(const KeyType& key, const Line* home) const {
-        for (const Line* line = home; line < home + reach; ++line)
+        if (!home->entries[per_line - 1].count) return nullptr;
+        for (const Line* line = home + 1; line < home + reach; ++line)
             for (const Entry& entry : line->entries) {
                 if (entry.key == key) return &entry;
                 if (!entry.count) return nullptr;
@@ -102,8 +104,7 @@ private:
 
     void resize(std::size_t lines) {
         // A few lines more, so that looking further never has to come round.
-        std::unique_ptr<Line[], Free> old(
-            static_cast<Line*>(zeroed((lines + reach) * sizeof(Line))));
+        Zeros<Line> old = zeros<Line>(lines + reach);
         const std::size_t old_lines = lines_ ? line_count_ + reach : 0;
         lines_.swap(old);
         line_count_ = lines;
@@ -115,7 +116,7 @@ private:
                 if (entry.count) place(entry, lost);
     }
 
-    std::unique_ptr<Line[], Free> lines_;
+    Zeros<Line> lines_;
     std::size_t line_count_ = 0, used_ = 0;
     unsigned shift_ = 0;  // from a hash to a line
 };

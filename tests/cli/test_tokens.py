@@ -300,6 +300,36 @@ def test_nothing_in_the_name_of_a_file_steers_a_terminal(
     assert f"`d/{shown}` is already there" in capsys.readouterr().err
 
 
+def test_a_name_is_shown_in_one_way_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    name = os.fsdecode(b"\xff\n\x1b\xe2\x80\xa8")
+    shown = "\ufffd\u240a\u241b\ufffd"
+    (tmp_path / name).write_text("x")
+    (tmp_path / f"{name}.json").write_text("[]")
+    (tmp_path / f"{name}.u32").write_bytes(b"odd")
+    assert hotgrid("count", name) == 0
+    _, row = capsys.readouterr().out.removesuffix("\n").split("\n")
+    assert row.endswith(f" {shown}")
+    assert hotgrid("count", name, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["files"][0]["file"] == "\ufffd\n\x1b\u2028"
+    vocabulary = ["encode", "--text", "a", "--vocab"]
+    for arguments, said in (
+        (["encode", f"no{name}"], f"`no{shown}` cannot be read or written (No such"),
+        (["encode", f"no{name}*"], f"no file matches `no{shown}*`"),
+        (["encode", name, "--out", name], f"`{shown}` is already there"),
+        (["encode", name, "--out", f"no{name}/x"], f"there is no folder `no{shown}` for `x`"),
+        (["decode", f"{name}.u32"], f"`{shown}.u32` has 3 bytes"),
+        ([*vocabulary, f"{name}.json"], f"`{shown}.json` is no tokenizer that can be loaded"),
+        ([*vocabulary, name], f"`{shown}` must be a .tiktoken file"),
+        ([*vocabulary, f"no{name}.json"], f"cannot read `no{shown}.json`"),
+    ):
+        assert run(["tokens", *arguments]) == 1
+        complaint = capsys.readouterr().err
+        assert said in complaint
+        assert complaint.count("\n") == 1
+
+
 def test_what_was_named_and_cannot_be_counted_is_exit_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -1,6 +1,7 @@
 """`hotgrid tokens train` and `bench`: small, but the whole way."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -57,6 +58,31 @@ def test_a_tiktoken_file_says_how_to_use_it(capsys: pytest.CaptureFixture[str]):
     assert run(count) == 0
     right = tokens.train(WORDS, 280, pattern=pattern).count(WORDS)
     assert capsys.readouterr().out.splitlines()[1].split()[2] == f"{right:,}"
+
+
+def test_what_to_copy_into_a_shell_is_the_name_itself(capsys: pytest.CaptureFixture[str]):
+    name = os.fsdecode(b"it's\xff \\\n\x1b[31m\xc3\xa9.json")
+    assert train("corpus", "--out", name) == 0
+    told = capsys.readouterr().out.removesuffix("\n").split("\n")
+    assert told == [
+        "Wrote it's\ufffd \\\u240a\u241b[31mé.json with 280 tokens.",
+        r"Use it with `--vocab $'it\'s\xff \\\x0a\x1b[31mé.json'`.",
+    ]
+    assert train("corpus/a.txt", "--out", "two words.json") == 0
+    assert "`--vocab 'two words.json'`" in capsys.readouterr().out
+    assert train("corpus/a.txt", "--out", name, "--force", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["file"] == "it's\ufffd \\\n\x1b[31mé.json"
+
+
+def test_a_file_that_cannot_be_learnt_from_is_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    name = os.fsdecode(b"\xff\n.txt")
+    (tmp_path / name).write_bytes(b"\xfe")
+    assert train(name, "--out", "mine.json") == 1
+    assert capsys.readouterr().err == (
+        "hotgrid: `\ufffd\u240a.txt` is not UTF-8: byte 0 begins no character\n"
+    )
 
 
 def test_a_tiktoken_file_counts_its_own_tokens(capsys: pytest.CaptureFixture[str]):

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -24,6 +25,16 @@ from .test_equality import both
 
 BYTES = {bytes([value]): value for value in range(256)}
 END = "<|endoftext|>"
+
+
+class Otherwise(str):
+    """A text with an `encode` of its own."""
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        return "zz".encode(encoding, errors)
+
 
 CALLS = {
     "encode None": lambda e: e.encode(None),
@@ -51,6 +62,14 @@ CALLS = {
         0
     ],
     "numpy surrogate": lambda e: e.encode_to_numpy("\ud800"),
+    "numpy surrogate and special": lambda e: e.encode_to_numpy(f"\ud800{END}"),
+    "unstable surrogate and special": lambda e: e.encode_with_unstable(f"\ud800{END}"),
+    "surrogate and special": lambda e: e.encode(f"\ud800{END}"),
+    "batch of a surrogate and a special": lambda e: e.encode_batch(["\ud800", END]),
+    "a text that encodes otherwise": lambda e: e.encode(Otherwise("é中")),
+    "surrogate that encodes otherwise": lambda e: e.encode(Otherwise("é\ud800")),
+    "special that encodes otherwise": lambda e: e.encode(Otherwise(f"é\ud800{END}")),
+    "batch that encodes otherwise": lambda e: e.encode_batch([Otherwise(f"é\ud800{END}")]),
     "numpy None": lambda e: e.encode_to_numpy(None),
     "numpy is read-only": lambda e: e.encode_to_numpy("hi").flags.writeable,
     "numpy of nothing": lambda e: (
@@ -70,6 +89,15 @@ CALLS = {
     "batch of any threads": lambda e: e.encode_batch(["a", "b"], num_threads=None),
     "ordinary of any threads": lambda e: e.encode_ordinary_batch(["a"], num_threads=None),
     "batch of endless threads": lambda e: e.encode_batch(["a"], num_threads=10**30),
+    "batch of 2.0 threads": lambda e: e.encode_batch(["a", "b"], num_threads=2.0),
+    "batch of half a thread": lambda e: e.encode_batch(["a"], num_threads=0.5),
+    "batch of a fraction": lambda e: e.encode_batch(["a"], num_threads=Fraction(5, 2)),
+    "batch of a scalar of threads": lambda e: e.encode_batch(["a"], num_threads=np.int64(2)),
+    "batch of infinite threads": lambda e: e.encode_batch(["a"], num_threads=float("inf")),
+    "batch of -0.5 threads": lambda e: e.encode_batch(["a"], num_threads=-0.5),
+    "batch of threads as a str": lambda e: e.encode_batch(["a"], num_threads="2"),
+    "batch of complex threads": lambda e: e.encode_batch(["a"], num_threads=2j),
+    "decode batch of 2.0 threads": lambda e: e.decode_batch([[1]], num_threads=2.0),
     "batch disallowed surrogate": lambda e: e.encode_batch(
         ["a", "\ud800"], disallowed_special={"\ud800"}
     ),
@@ -154,10 +182,36 @@ def test_answers_and_exceptions_are_those_of_tiktoken(name: str):
     ours, theirs = (outcome(CALLS[name], encoding) for encoding in both("cl100k_base"))
     if isinstance(theirs, Exception):
         assert isinstance(ours, type(theirs)), ours
+        # Which is a ValueError as well, and not what a special token is refused by.
+        assert isinstance(ours, UnicodeError) == isinstance(theirs, UnicodeError)
         if isinstance(theirs, KeyError):
             assert str(ours) == str(theirs)
     else:
         assert ours == theirs
+
+
+@pytest.mark.parametrize("threads", ["2", 2j, [2], np.array([2, 3])])
+def test_threads_that_are_no_number(threads):
+    encoding, _ = both("cl100k_base")
+    for call in (encoding.encode_batch, encoding.encode_flat):
+        with pytest.raises(TypeError, match="`num_threads` must be a number or None, got"):
+            call(["a"], num_threads=threads)
+    with pytest.raises(TypeError, match="`num_threads`"):
+        encoding.decode_batch([[1]], num_threads=threads)
+
+
+def test_threads_that_are_too_few():
+    encoding, _ = both("cl100k_base")
+    for threads in (0, -2.5, float("nan"), False):
+        with pytest.raises(ArgumentError, match="`num_threads` must be at least 1, got"):
+            encoding.encode_batch(["a"], num_threads=threads)
+
+
+def test_no_tokens_are_said_to_be_none():
+    encoding, _ = both("cl100k_base")
+    for call in (encoding.decode, encoding.decode_bytes):
+        with pytest.raises(TypeError, match="expected a sequence of tokens, got NoneType"):
+            call(None)
 
 
 def test_the_two_names_of_a_token_of_harmony():

@@ -1,15 +1,19 @@
 """Encodings that put texts in normal form C first, against that form as Unicode defines it."""
 
+import hashlib
 import pickle
 import unicodedata
+from functools import cache
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from hotgrid.tokens import (
     Encoding,
     _normal_form,
     _streams,
+    _unstable,
+    get_encoding,
     load_huggingface,
     save_huggingface,
     save_tiktoken,
@@ -112,6 +116,94 @@ def test_texts_are_cut_where_nothing_joins():
     for each in starts:
         first = unicodedata.normalize("NFD", each)[0]
         assert unicodedata.combining(first) == 0 and first not in followers
+
+
+# Marks of different classes, which change places; letters, blanks and apostrophes that join
+# what stands before them.
+OPEN = "aeBsr1.<='!中か \n\r\u3000\u00a0\u0315\u0301\u0323\u0327\u0338\u3099\u1112\u1161\u11ab"
+HARD = [
+    "",
+    *OPEN,
+    "\u09be",
+    "\u0315\u0301",
+    "\u0301a",
+    "re",
+    "e\u0301",
+    " \n",
+    "中 a",
+    "\u0338'",
+]
+open_texts = st.text(OPEN, max_size=8)
+
+
+@cache
+def of_pairs(pat_str: str) -> Encoding:
+    """Any two different characters may be a token, so that every moved boundary shows."""
+    letters = [*OPEN, "é", "á", "≮"]
+    pairs = sorted((a + b for a in letters for b in letters if a != b), key=hash_of)
+    ranks = dict(BYTES)
+    for token in (*letters, *pairs):
+        for size in range(2, len(token.encode()) + 1):
+            ranks.setdefault(token.encode()[:size], len(ranks))
+    specials = {"<|end|>": len(ranks)}
+    made = Encoding("x", pat_str=pat_str, mergeable_ranks=ranks, special_tokens=specials)
+    made._normalise()
+    return made
+
+
+def hash_of(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+@pytest.mark.parametrize("pat_str", ["gpt2", "cl100k", "llama3", "qwen2", "o200k", r"\w+|\W+"])
+@given(text=open_texts)
+@example(text="中BB")  # one piece of o200k if a small letter ends it
+@example(text="か'r")
+@example(text="a\n  ")
+@example(text="é<\u0327\u0301")
+def test_stable_tokens_stay_whatever_follows(pat_str: str, text: str):
+    encoding = of_pairs(pat_str)
+    stable, rest = _unstable._settled(encoding, text, None)
+    assert encoding.decode_bytes(stable) + rest == unicodedata.normalize("NFC", text).encode()
+    for following in HARD:
+        assert encoding.encode_ordinary(text + following)[: len(stable)] == stable
+
+
+@pytest.mark.parametrize("pat_str", ["qwen2", r"\w+|\W+"])
+@given(text=open_texts)
+@example(text="a\u0315")
+def test_what_may_follow_begins_with_the_rest(pat_str: str, text: str):
+    encoding = of_pairs(pat_str)
+    stable, completions = encoding.encode_with_unstable(
+        f"é<|end|>{text}", allowed_special="all"
+    )
+    form = f"é<|end|>{unicodedata.normalize('NFC', text)}".encode()
+    start = encoding.decode_bytes(stable)
+    assert form.startswith(start)
+    assert bool(completions) == bool(text)
+    for tokens in completions:
+        assert encoding.decode_bytes(tokens).startswith(form[len(start) :])
+
+
+def test_a_mark_may_pass_another_and_join_the_piece_before():
+    ranks = get_encoding()._mergeable_ranks
+    encoding = Encoding("x", pat_str="qwen2", mergeable_ranks=ranks, special_tokens={})
+    encoding._normalise()
+    stable, _ = encoding.encode_with_unstable("caf a\u0315")
+    assert encoding.decode_bytes(stable) == b"caf"
+    assert encoding.decode(encoding.encode("caf a\u0315\u0301")) == "caf á\u0315"
+    stable, _ = encoding.encode_with_unstable("one two, three fou")
+    assert encoding.decode_bytes(stable) == b"one two, three"
+
+
+@given(text=texts, tail=texts, cut=st.sampled_from([b"\xff", b"\xcc", b"\xe1\x84"]))
+def test_bytes_are_normalised_up_to_the_first_that_is_no_utf8(text: str, tail: str, cut: bytes):
+    normal, plain = pair("qwen2")
+    text, tail = (each.encode("utf-8", "ignore").decode() for each in (text, tail))
+    form = unicodedata.normalize("NFC", text).encode()
+    rest = cut + b"." + tail.encode()
+    assert normal._encode_bytes(text.encode() + rest) == plain._encode_bytes(form + rest)
+    assert normal.decode_bytes(normal._encode_bytes(text.encode() + rest)) == form + rest
 
 
 def test_saved_loaded_and_copied(tmp_path):

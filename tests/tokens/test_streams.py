@@ -87,6 +87,9 @@ def test_what_cannot_be_streamed():
     encoding, _ = both("cl100k_base")
     with pytest.raises(TypeError, match="write \\[text\\]"):
         joined(encoding.encode_stream("a text"))
+    for wrong in (None, b"a text", 5):
+        with pytest.raises(TypeError, match=r"expected a text \(str\), got "):
+            joined(encoding.encode_stream(["a text", wrong]))
     other = Encoding("x", pat_str=r"\w+|\W", mergeable_ranks=BYTES, special_tokens={})
     with pytest.raises(ArgumentError, match="cannot be encoded in parts"):
         joined(other.encode_stream(["a text"]))

@@ -10,7 +10,8 @@ from hotgrid.errors import ArgumentError
 
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, only, sources, token_arrays
-from ._tokens_output import Format, output, read_tokens, refuse_existing, visible, write_tokens
+from ._tokens_names import visible
+from ._tokens_output import Format, output, read_tokens, refuse_existing, write_tokens
 from ._tokens_progress import Progress
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_output import print_table, visible
+from ._tokens_names import visible
+from ._tokens_output import print_table
 from ._tokens_rivals import CONTESTANTS, Job, Subject, measured
 from ._whole_number import WholeNumber
 

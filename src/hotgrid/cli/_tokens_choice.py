@@ -10,6 +10,8 @@ from cyclopts import Parameter
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import DEFAULT_ENCODING
 
+from ._tokens_names import named_visibly, printable, visible
+
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
 
@@ -46,7 +48,8 @@ class Choice:
             return get_encoding(self.encoding or DEFAULT_ENCODING)
         if self.encoding is not None:
             raise ArgumentError("`--encoding` and `--vocab` are two encodings; give one")
-        return self._loaded(self.vocab)
+        with named_visibly(self.vocab):
+            return self._loaded(self.vocab)
 
     def _loaded(self, path: Path) -> "Encoding":
         from hotgrid.tokens import load_huggingface, load_tiktoken
@@ -55,19 +58,20 @@ class Choice:
             return load_huggingface(path, name=_name(path))
         if path.suffix != ".tiktoken":
             raise ArgumentError(
-                f"`{path}` must be a .tiktoken file or a tokenizer.json, by its suffix"
+                f"`{visible(path)}` must be a .tiktoken file or a tokenizer.json, by its suffix"
             )
         if self.pattern is None:
             raise ArgumentError(
-                f"`{path}` does not say how texts are cut; add `--pattern` with what it was "
-                f"made for: {', '.join(patterns())}, or a regular expression"
+                f"`{visible(path)}` does not say how texts are cut; add `--pattern` with what "
+                f"it was made for: {', '.join(patterns())}, or a regular expression"
             )
-        return load_tiktoken(path, pat_str=pattern_of(self.pattern))
+        return load_tiktoken(path, pat_str=pattern_of(self.pattern), name=_name(path))
 
 
 def _name(path: Path) -> str:
     """What to call the encoding of a file: `tokenizer.json` says less than its folder."""
-    return path.resolve().parent.name if path.name == "tokenizer.json" else path.stem
+    own = path.resolve().parent.name if path.name == "tokenizer.json" else path.stem
+    return printable(own)
 
 
 def patterns() -> MappingProxyType[str, str]:

@@ -14,7 +14,8 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import Choice
 from ._tokens_input import Errors, Files, Source, sources, token_arrays
-from ._tokens_output import print_table, visible
+from ._tokens_names import printable, visible
+from ._tokens_output import print_table
 from ._tokens_progress import Progress
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Count:
     def plain(self) -> dict[str, Any]:
         """One object of `--json`."""
         return {
-            "file": self.name,
+            "file": printable(self.name),
             "bytes": self.bytes,
             "characters": self.characters,
             "tokens": self.tokens,
@@ -95,7 +96,8 @@ def count(
             "files": [each.plain() for each in counts],
             "total": total.plain() | {"file": None},
             "problems": [
-                {"file": source.name, "message": message} for source, message in problems
+                {"file": printable(source.name), "message": message}
+                for source, message in problems
             ],
         }
         console.out(dumps(answer, indent=2, ensure_ascii=False), highlight=False)

@@ -17,7 +17,7 @@ from cyclopts import CycloptsError, Parameter
 from hotgrid.errors import ArgumentError
 
 from ._tokens_choice import has_lexer
-from ._tokens_output import visible
+from ._tokens_names import named_visibly, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ class Source:
     def open(self, what: str = "a text") -> Iterator[BinaryIO]:
         """The bytes; `what` is asked for on a terminal."""
         if self.path is not None:
-            with self.path.open("rb") as file:
+            with named_visibly(self.path), self.path.open("rb") as file:
                 yield file
             return
         if sys.stdin is None:
@@ -186,12 +186,12 @@ def _found(file: str) -> list[Source]:
         )
         if not found:
             raise ArgumentError(f"the folder `{visible(file)}` has no files")
-        return [Source(_shown(str(each)), each, named=False) for each in found]
+        return [Source(str(each), each, named=False) for each in found]
     if not path.exists() and glob.has_magic(file):
         matches = sorted(filter(os.path.isfile, glob.glob(file, recursive=True)))  # noqa: PTH207  `**` and absolute ones
         if not matches:
             raise ArgumentError(f"no file matches `{visible(file)}`")
-        return [Source(_shown(each), Path(each), named=False) for each in matches]
+        return [Source(each, Path(each), named=False) for each in matches]
     name = file.partition("=")[0]
     if _OPTION.fullmatch(name) and not path.exists():
         # One that is right elsewhere, or stands behind `--`, is like nothing but itself.
@@ -202,12 +202,7 @@ def _found(file: str) -> list[Source]:
             else "`--help` lists the options; there is no file of that name."
         )
         raise CycloptsError(msg=f"Unknown option: {name}. {way_out}")
-    return [Source(_shown(file), path)]
-
-
-def _shown(name: str) -> str:
-    """A name that can be printed: files may be called by any bytes."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return [Source(file, path)]
 
 
 def _hidden(name: str) -> bool:

@@ -13,6 +13,7 @@ from hotgrid.errors import ArgumentError
 
 from ._terminal import Terminal
 from ._tokens_json import read_json
+from ._tokens_names import named_visibly, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,18 +24,6 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "json", "npy", "u32"]
 _PART = 1 << 20
-_CONTROLS = {
-    **{code: chr(0x2400 + code) for code in range(32)},
-    0x7F: "\u2421",
-    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
-    # Marks that turn the direction of what follows would mix up what stands around.
-    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
-}
-
-
-def visible(text: object) -> str:
-    """A text, or the name of a file, in which nothing steers a terminal or a browser."""
-    return str(text).translate(_CONTROLS)
 
 
 def refuse_existing(path: Path | None, *, force: bool) -> None:
@@ -74,12 +63,13 @@ def output(path: Path | None) -> Iterator[BinaryIO]:
         return
     path = path.resolve()
     aside = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        with aside.open("wb") as file:
-            yield file
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with named_visibly(path):
+        try:
+            with aside.open("wb") as file:
+                yield file
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
 
 
 def write_tokens(out: BinaryIO, texts: "Iterable[Arrays]", form: Format) -> int:

@@ -1,6 +1,5 @@
 """`hotgrid tokens train`: a vocabulary out of texts."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from json import dumps
 from pathlib import Path
@@ -13,7 +12,8 @@ from hotgrid.errors import ArgumentError
 from ._terminal import Terminal
 from ._tokens_choice import pattern_of
 from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_output import refuse_existing, visible
+from ._tokens_names import named_visibly, printable, quoted, visible
+from ._tokens_output import refuse_existing
 from ._whole_number import WholeNumber, read_whole_number
 
 if TYPE_CHECKING:
@@ -60,17 +60,18 @@ def train(
     refuse_existing(out, force=force)
     regex = pattern_of(pattern)
     found = sources(files)
-    encoding = tokens.train(
-        _texts(found, errors),
-        vocab_size,
-        pattern=regex,
-        special_tokens=special,
-        min_frequency=1 if min_frequency is None else min_frequency,
-        max_token_length=max_token_length,
-        name=out.stem,
-    )
-    save = tokens.save_tiktoken if out.suffix == ".tiktoken" else tokens.save_huggingface
-    save(encoding, out)
+    with named_visibly(out, *(source.path for source in found)):
+        encoding = tokens.train(
+            _texts(found, errors),
+            vocab_size,
+            pattern=regex,
+            special_tokens=special,
+            min_frequency=1 if min_frequency is None else min_frequency,
+            max_token_length=max_token_length,
+            name=out.stem,
+        )
+        save = tokens.save_tiktoken if out.suffix == ".tiktoken" else tokens.save_huggingface
+        save(encoding, out)
     _report(encoding, out, pattern, vocab_size, json=json)
 
 
@@ -99,7 +100,7 @@ def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json:
     lost = specials if out.suffix == ".tiktoken" else {}
     written = encoding.n_vocab - len(lost)
     facts: dict[str, Any] = {
-        "file": str(out),
+        "file": printable(out),
         "tokens": written,
         "special_tokens": dict(specials),
         "pattern": encoding._pat_str,
@@ -117,8 +118,8 @@ def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json:
             f"A .tiktoken file has no place for special tokens: without {names}. "
             "A .json file keeps them."
         )
-    use = f"--vocab {shlex.quote(visible(out))}"
+    use = f"--vocab {quoted(out)}"
     if out.suffix == ".tiktoken":
-        use += f" --pattern {shlex.quote(pattern)}"
+        use += f" --pattern {quoted(pattern)}"
     for line in (*lines, f"Use it with `{use}`."):
         console.print(line, markup=False, soft_wrap=True)

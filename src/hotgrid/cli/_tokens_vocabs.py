@@ -12,7 +12,8 @@ from rich.text import Text
 from hotgrid.tokens import DEFAULT_ENCODING
 
 from ._terminal import Terminal
-from ._tokens_output import print_table, visible
+from ._tokens_names import printable, visible
+from ._tokens_output import print_table
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Known:
             "default": self.name == DEFAULT_ENCODING,
             "here": self.right is True or self.embedded,
             "embedded": self.embedded,
-            "path": str(self.path) if self.path else None,
+            "path": printable(self.path) if self.path else None,
             "bytes": self.bytes,
             "tokens": self.tokens,
             "sha256_right": self.right,

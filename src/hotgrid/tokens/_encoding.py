@@ -89,13 +89,11 @@ class Encoding(Vocabulary):
             ArgumentError: A string that is not allowed occurs.
         """
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
+        check_text(text, disallowed)
         try:
-            check_text(text, disallowed)
             return self._texts.encode(text, allowed)
         except UnicodeEncodeError:
-            text = repaired(text)
-            check_text(text, disallowed)
-            return self._texts.encode(text, allowed)
+            return self._texts.encode(repaired(text), allowed)
 
     def encode_to_numpy(
         self,
@@ -245,13 +243,11 @@ class Encoding(Vocabulary):
             raise ArgumentError(f"`unit` must be 'char' or 'byte', got {unit!r}")
         in_bytes = unit == "byte"
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
+        check_text(text, disallowed)
         try:
-            check_text(text, disallowed)
             return self._with_starts(text, allowed, in_bytes)
         except UnicodeEncodeError:
-            whole = repaired(text)
-            check_text(whole, disallowed)
-            tokens, starts = self._with_starts(whole, allowed, in_bytes)
+            tokens, starts = self._with_starts(repaired(text), allowed, in_bytes)
             if in_bytes or self._normalises:
                 return tokens, starts
             places = repaired_places(text)
@@ -274,6 +270,10 @@ class Encoding(Vocabulary):
         disallowed_special: Disallowed = "all",
     ) -> tuple[list[int], list[list[int]]]:
         """The tokens that stay whatever text follows, and what may stand behind them.
+
+        By tiktoken's rule: the last piece and the blanks around it are open. An encoding that
+        normalises texts (see `load_huggingface`) leaves open all that text behind it can
+        change, and what is said here of the text holds for the normalised one.
 
         Returns:
             The stable tokens, which cover a first part of the text, and sequences of tokens
@@ -363,13 +363,11 @@ class Encoding(Vocabulary):
         if type(limit) is not int or not 0 <= limit <= _NO_LIMIT:
             limit = _limit(limit)
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
+        check_text(text, disallowed)
         try:
-            check_text(text, disallowed)
             counted = self._texts.count(text, allowed, limit)
         except UnicodeEncodeError:
-            text = repaired(text)
-            check_text(text, disallowed)
-            counted = self._texts.count(text, allowed, limit)
+            counted = self._texts.count(repaired(text), allowed, limit)
         return counted if counted <= limit else None
 
     def split(self, text: str) -> list[str]:
@@ -389,13 +387,11 @@ class Encoding(Vocabulary):
         encode: "Callable[[list[str], Any], T]",
     ) -> "T":
         allowed, disallowed = self._specials.resolve(allowed_special, disallowed_special)
+        check_texts(texts, disallowed)
         try:
-            check_texts(texts, disallowed)
             return encode(texts, allowed)
         except UnicodeEncodeError:
-            texts = [repaired(text) for text in texts]
-            check_texts(texts, disallowed)
-            return encode(texts, allowed)
+            return encode([repaired(text) for text in texts], allowed)
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         piece = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes

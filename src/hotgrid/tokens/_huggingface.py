@@ -27,7 +27,9 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     tokens. What a post-processor would add around a text (such as a token for its beginning)
     is not added, and settings for cutting and padding are not looked at. Where the file asks
     for Unicode's normal form C, as Qwen's does, texts are normalised between special tokens,
-    and offsets are those of the normalised text. A file that asks for more, such as another
+    and offsets are those of the normalised text. That form is the one of this Python's version
+    of Unicode (`unicodedata.unidata_version`), which is newer than HuggingFace's: characters
+    assigned since may become other tokens there. A file that asks for more, such as another
     normalizer or several steps of cutting, is refused.
 
     Args:

@@ -62,7 +62,7 @@ class NormalForm:
 
     def _stretches(self, text: str, allowed: Any) -> list[tuple[str, int | None]]:
         # A surrogate next to its other half is one character: first repaired, then normalised.
-        text.encode()
+        str.encode(text)
         found = [(text, None)] if allowed is None else allowed.segments(text)
         return [(normal(stretch), special) for stretch, special in found]
 
@@ -119,6 +119,22 @@ class NormalForm:
     def split(self, text: str) -> list[str]:
         """The pieces that the pattern cuts the normalised text into."""
         return self.texts.split(normal(text))
+
+    def settled(self, text: str) -> tuple[int, int]:
+        """The size of the normalised text, and up to where its pieces stay whatever follows.
+
+        Ahead of the last place where a text can be cut the normal form stays. The pieces do
+        where all that a pattern looks at stays: the next character, two more if that is an
+        apostrophe (`'re`), and a run of blanks or of letters as far as it goes.
+        """
+        cut = _last_start(text, len(text))
+        head = normal(text[:cut])
+        run = len(head)
+        while run and _is_letter(head[run - 1]):
+            run -= 1
+        apostrophe = head.find("'", max(len(head) - 2, 0))
+        seen = (len(head) if apostrophe < 0 else apostrophe) - 1
+        return len(head) + len(normal(text[cut:])), min(run, len(head.rstrip()), seen)
 
     def encode_stream(
         self, parts: Iterable[str], allowed: Any, disallowed: Any
@@ -183,3 +199,9 @@ def _last_start(text: str, highest: int) -> int:
         if _STARTS.match(text, at):
             return at
     return 0
+
+
+def _is_letter(character: str) -> bool:
+    """Whether it is a letter or a mark, or may be one in another version of Unicode."""
+    category = unicodedata.category(character)
+    return category[0] in "LM" or category == "Cn"

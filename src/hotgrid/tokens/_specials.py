@@ -82,14 +82,29 @@ class _SurrogateFinder:
 
 
 def check_text(text: str, disallowed: Any) -> None:
-    """Refuse a text that holds something not allowed."""
-    if disallowed is not None and (found := disallowed.first_in(text)) is not None:
+    """Refuse a text that holds something not allowed; surrogates are no obstacle."""
+    if disallowed is None:
+        return
+    try:
+        found = disallowed.first_in(text)
+    except UnicodeEncodeError:
+        # By its own characters, whatever a subclass makes of `encode`.
+        found = disallowed.first_in(repaired(str.__str__(text)))
+    if found is not None:
         refuse_special(found)
 
 
 def check_texts(texts: list[str], disallowed: Any) -> None:
-    """Refuse texts of which one holds something not allowed."""
-    if disallowed is not None and (found := disallowed.first_in_any(texts)) is not None:
+    """Refuse texts of which one holds something not allowed; surrogates are no obstacle."""
+    if disallowed is None:
+        return
+    try:
+        found = disallowed.first_in_any(texts)
+    except UnicodeEncodeError:
+        for text in texts:
+            check_text(text, disallowed)
+        return
+    if found is not None:
         refuse_special(found)
 
 

@@ -76,7 +76,10 @@ def _parts(source: Iterable[str] | Path | TextIO) -> Iterator[str]:
         except UnicodeDecodeError as problem:
             raise ArgumentError(f"`{source}` is not UTF-8: {problem}") from None
         return
-    yield from source
+    for part in source:
+        if not isinstance(part, str):
+            raise TypeError(f"expected a text (str), got {type(part).__name__}")
+        yield part
 
 
 def _joined(parts: Iterable[str]) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import bisect
 from typing import Any, Protocol
 
+from ._normal_form import NormalForm
+
 _BLANKS = frozenset(b" \n\t")
 # What White_Space means in Unicode; `str.isspace` says yes to four control characters more.
 _CONTROLS = frozenset("\x1c\x1d\x1e\x1f")
@@ -17,8 +19,6 @@ class Tables(Protocol):
 
     def token_byte_values(self) -> list[bytes]: ...
 
-    def encode_ordinary(self, text: str) -> list[int]: ...
-
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]: ...
 
     def _merge_single_piece(self, piece: bytes) -> list[int]: ...
@@ -26,24 +26,45 @@ class Tables(Protocol):
 
 def encode(tables: Tables, text: str, allowed: Any) -> tuple[list[int], list[list[int]]]:
     """Tokens that stay whatever follows, and sequences that may follow them."""
-    stable, open_bytes = _parted(tables, text, allowed)
+    parted = _settled if isinstance(tables._texts, NormalForm) else _parted
+    stable, open_bytes = parted(tables, text, allowed)
     return stable, completions(tables, open_bytes) if open_bytes else []
 
 
 def encode_bytes(tables: Tables, text: bytes, valid: int) -> list[int]:
     """Tokens of bytes of which only the first `valid` are UTF-8.
 
-    Those go their usual way; their last piece and all that follows become one piece.
+    Those go their usual way, also into a normal form, which no byte behind them can change;
+    their last piece and all that follows become one piece.
     """
     stable, open_bytes = _parted(tables, text[:valid].decode(), None)
     return stable + tables._encode_single_piece(open_bytes + text[valid:])
 
 
-def _parted(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
-    """Tokens that stay whatever follows, and the bytes behind them."""
+def _settled(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
+    """Tokens that stay where what follows may also change the normal form, and the rest."""
     tokens = tables._texts.encode(text, allowed)
-    last_stretch = allowed.segments(text)[-1][0] if allowed is not None else text
-    pieces = tables._texts.split(last_stretch)
+    stretch = _last_stretch(text, allowed)
+    size, settled = tables._texts.settled(stretch)
+    pieces = tables._texts.split(stretch)
+    stable = len(tokens)
+    # From the end, so that text which the pattern leaves out makes more open, never less.
+    while pieces and size > settled:
+        piece = pieces.pop()
+        size -= len(piece)
+        stable -= len(tables._encode_single_piece(piece))
+    return tokens[:stable], tables.decode_bytes(tokens[stable:])
+
+
+def _last_stretch(text: str, allowed: Any) -> str:
+    """What stands behind the last special token."""
+    return allowed.segments(text)[-1][0] if allowed is not None else text
+
+
+def _parted(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
+    """Tokens that stay by tiktoken's rule, and the bytes behind them."""
+    tokens = tables._texts.encode(text, allowed)
+    pieces = tables._texts.split(_last_stretch(text, allowed))
     # Behind a special token nothing is open.
     last = len(tables._encode_single_piece(pieces[-1])) if pieces else 0
 
@@ -85,8 +106,11 @@ def _beginning_with(vocabulary: list[bytes], start: bytes) -> list[bytes]:
 
 def _encode(tables: Tables, piece: bytes) -> list[int]:
     """Split again where it is text: what follows may have made a boundary."""
+    texts = tables._texts
+    if isinstance(texts, NormalForm):  # the bytes must stay what they are
+        texts = texts.texts
     try:
-        return tables.encode_ordinary(piece.decode())
+        return texts.encode(piece.decode(), None)
     except UnicodeDecodeError:
         return tables._merge_single_piece(piece)
 

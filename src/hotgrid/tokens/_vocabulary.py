@@ -1,6 +1,7 @@
 """What an encoding is made of, what it knows about its tokens, and how they become text."""
 
 import functools
+import math
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
@@ -165,6 +166,7 @@ class Vocabulary:
         Raises:
             KeyError: One is no token.
             OverflowError: One is negative or needs more than 32 bits.
+            TypeError: They are no sequence, or one is no whole number.
         """
         return self._core.decode(tokens)
 
@@ -295,14 +297,24 @@ class Vocabulary:
 def thread_count(threads: int | None) -> int:
     """How many threads were asked for; None asks for all of the native core.
 
+    Any number above 0 will do, as for tiktoken; a part of a thread is one.
+
     Raises:
-        ArgumentError: That is below 1.
+        ArgumentError: It is not above 0.
+        TypeError: It is no number.
     """
+    if type(threads) is int and 0 < threads < _MANY_THREADS:  # almost always
+        return threads
     if threads is None:
         return _native.core().threads()
-    if threads < 1:
+    try:
+        enough = bool(threads > 0)
+        count = math.ceil(min(threads, _MANY_THREADS)) if enough else 0
+    except (TypeError, ValueError):
+        raise TypeError(f"`num_threads` must be a number or None, got {threads!r}") from None
+    if not enough:
         raise ArgumentError(f"`num_threads` must be at least 1, got {threads}")
-    return threads if threads < _MANY_THREADS else _MANY_THREADS
+    return count
 
 
 def _check_numbers(what: str, numbers: Mapping[Any, int]) -> None:
