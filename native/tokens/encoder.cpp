@@ -152,10 +152,13 @@ void Encoder::learn_parts(Workspace& space, std::size_t lanes) const {
 // Appends the tokens of a lane to `ranks`; false: one of them has no rank.
 bool Encoder::append_lane(Workspace& space, const Lane& lane) const {
     bool all = true;
+    Rank made[Lane::most_units];
+    std::size_t count = 0;
     lane.each_symbol([&](Symbol symbol) {
         all &= vocabulary_->has_rank(symbol);
-        space.ranks.push_back(all ? vocabulary_->rank(symbol) : 0);
+        made[count++] = all ? vocabulary_->rank(symbol) : 0;
     });
+    space.ranks.insert(space.ranks.end(), made, made + count);
     return all;
 }
 

@@ -35,21 +35,14 @@ void* aligned(std::size_t bytes) {
     return memory;
 }
 
-}  // namespace
-
-namespace {
-
-// Whole large pages, as the system hands them out: cleared.
+// From the beginning of a large page on, as the system hands memory out: cleared.
 void* mapped(std::size_t bytes) {
-    const auto map = [](std::size_t size) {
-        void* memory =
-            mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) throw std::bad_alloc();
-        return static_cast<std::byte*>(memory);
-    };
-    // The system aligns to small pages: the ends that stand out are given back.
     if (bytes > std::numeric_limits<std::size_t>::max() - large_page) throw std::bad_alloc();
-    std::byte* const first = map(bytes + large_page);
+    void* const memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    // It begins at some small page: the ends that stand out are given back.
+    std::byte* const first = static_cast<std::byte*>(memory);
     const std::size_t over = reinterpret_cast<std::uintptr_t>(first) % large_page;
     const std::size_t before = over ? large_page - over : 0;
     if (before) munmap(first, before);
