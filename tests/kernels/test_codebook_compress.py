@@ -10,12 +10,14 @@ from torch import nn
 
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.kernels import (
+    OPS,
     CodebookLinear,
     Target,
     compress,
     load_compressed,
     save_compressed,
 )
+from hotgrid.kernels.tune import explain
 
 from .gemv_cases import normal
 
@@ -115,6 +117,18 @@ def test_what_is_too_far_off_is_refused_with_all_that_was_tried():
     with pytest.raises(ArgumentError, match=r"beyond the limit of 0\.001"):
         compress(gaussian(), max_error=0.001)
     assert compress(gaussian(), "2.5bit", "pq", max_error=0.4).error < 0.4
+    error = compress(gaussian(), form="int8").error
+    for limit in (1e-9, error - 1e-5, error - 1e-7):
+        with pytest.raises(ArgumentError, match="has a relative error of ") as refused:
+            compress(gaussian(), form="int8", max_error=limit)
+        told = str(refused.value).partition("has a relative error of ")[2].split()[0]
+        assert limit < float(told) < error + 1e-3 and len(told) < 12
+
+
+@pytest.mark.parametrize("bits", ["nan", "inf", "-1", "0"])
+def test_bits_that_are_none(bits: str):
+    with pytest.raises(ArgumentError, match=r"`bits` is .*; expected a (positive )?number"):
+        explain(OPS["codebook"], (64, 64), {"bits": bits})
 
 
 def test_no_form_is_that_small():

@@ -106,6 +106,15 @@ def test_files_without_checksums_are_read(path: Path):
     assert torch.equal(again(normal(2, 8)), exact(normal(2, 8)))
 
 
+@pytest.mark.parametrize("key", ["hotgrid.codebook", "hotgrid.checksums"])
+def test_brackets_without_end_are_damage(path: Path, key: str):
+    with safetensors.safe_open(path, "pt") as opened:
+        metadata = opened.metadata() | {key: "[" * 100_000}
+    safetensors.torch.save_file(safetensors.torch.load_file(path), path, metadata=metadata)
+    with pytest.raises(DamagedError, match="cannot be read"):
+        load_compressed(model(8, 16, 4), path)
+
+
 @pytest.mark.parametrize(
     ("part", "other", "text"),
     [

@@ -135,6 +135,19 @@ def test_gradients(boundary: Any, space: tuple[int, ...], size: tuple[int, ...])
     assert torch.autograd.gradgradcheck(function, (x, kernel))
 
 
+def test_a_large_kernel_for_each_channel_is_done_at_once():
+    """Every step has a rule for batches: torch would warn otherwise, and that is an error."""
+    x, kernels = normal(3, 20, 20).double(), normal(3, 17, 17).double()
+    each = torch.stack([*map(convolve, x, kernels)])
+    torch.testing.assert_close(torch.vmap(convolve)(x, kernels), each)
+    squares = lambda x, kernel: (convolve(x, kernel) ** 2).sum()
+    wanted = x.clone().requires_grad_(), kernels.clone().requires_grad_()
+    sum(map(squares, *wanted)).backward()  # pyright: ignore[reportAttributeAccessIssue]
+    found = torch.vmap(torch.func.grad(squares, (0, 1)))(x, kernels)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other.grad)
+
+
 def test_a_gradient_goes_through_the_operator_and_only_where_it_is_wanted():
     x, kernel = normal(2, 6, 6).requires_grad_(), normal(3, 3)
     found = convolve(x, kernel)

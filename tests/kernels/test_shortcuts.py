@@ -180,6 +180,29 @@ def test_settings_of_top_k_are_told_apart(checks: bool):
         topk(x, 7)
 
 
+def test_a_way_of_some_settings_is_not_kept_for_others():
+    """Another thread may enter other settings while the way is looked up."""
+    chosen = {"kernels.choose": ["gemv=matmul"]}
+    with override({"kernels.choose": ["gemv=linear"]}) as others:
+        gemv(WEIGHT, normal(2, 40))
+    with override(chosen):
+        gemv(WEIGHT, X)
+        mine = tuned_gemv._regime
+        assert mine is not None
+
+        class Interrupted(dict[Any, Any]):
+            def get(self, *key: Any) -> Any:
+                tuned_gemv._entered(others)
+                return super().get(*key)
+
+        mine.chosen = Interrupted(mine.chosen)
+        tuned_gemv.keep_shortcut("front", (WEIGHT, X), (WEIGHT, X, None))
+        theirs = tuned_gemv._regime
+        assert theirs is not None and theirs is not mine
+        assert theirs.shortcuts.find("front", (WEIGHT, X)) is None
+        assert mine.shortcuts.find("front", (WEIGHT, X)) is not None
+
+
 def test_where_torch_has_won_nothing_is_left_around_it():
     bias = normal(18)
     for name, front, given, call, theirs in (

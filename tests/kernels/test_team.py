@@ -50,7 +50,14 @@ assert not wrong
 """
 
 
-def _runs(code: str, switch: str) -> None:
+TWICE = """
+from hotgrid.kernels._team import core
+
+core(), core()
+"""
+
+
+def _runs(code: str, switch: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "HOTGRID_POOL"}
     if switch:
         environment["HOTGRID_POOL"] = switch
@@ -63,6 +70,7 @@ def _runs(code: str, switch: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["after", "before"])
@@ -73,3 +81,9 @@ def test_a_child_computes_after_its_parent_did_and_before(first: bool) -> None:
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_several_threads_and_other_numbers_of_them(switch: str) -> None:
     _runs(THREADS, switch)
+
+
+def test_a_switch_that_is_none_is_told_once() -> None:
+    told = _runs(TWICE, "opemp")
+    assert told.count("`HOTGRID_POOL` is 'opemp'; expected 'own' or 'openmp'") == 1
+    assert all(_runs(TWICE, each) == "" for each in SWITCHES)

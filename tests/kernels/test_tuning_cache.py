@@ -81,10 +81,13 @@ def test_damaged_lines_are_skipped_and_told(
         json.dumps({**good, "outcomes": []}).encode(),
         json.dumps({**good, "outcomes": [{"name": "x", "group": "y"}]}).encode(),
         cache.path.read_bytes()[:40],
+        b"[" * 100_000,
+        json.dumps({**good, "limit": 10**400}).encode(),
+        json.dumps({**good, "outcomes": [{**good["outcomes"][0], "minimum": "1"}]}).encode(),
     ]
     cache.path.write_bytes(b"\n".join([*damaged, b"", cache.path.read_bytes()]))
     assert cache.rankings() == [ranking()]
-    assert "8 of 9 lines" in capsys.readouterr().err
+    assert "11 of 12 lines" in capsys.readouterr().err
 
 
 def test_a_torn_last_line_does_not_spoil_the_next(cache: TuningCache):
@@ -115,6 +118,31 @@ def test_clearing_an_op_leaves_the_others_and_what_is_damaged(cache: TuningCache
     assert cache.clear("topk") == 2
     cache.add(ranking("gemv n=8"))
     assert [each.key for each in cache.rankings()] == ["topkish n=8", "gemv n=8"]
+
+
+def test_only_winners_are_counted_where_all_is_cleared(cache: TuningCache):
+    cache.add(ranking())
+    cache.path.write_bytes(b"not json\n\n" + b"[" * 100_000 + b"\n" + cache.path.read_bytes())
+    assert cache.clear("gemv") == 0
+    assert cache.clear() == 1
+    assert cache.path.read_bytes() == b""
+
+
+def test_whatever_is_in_the_file_is_shown(
+    cache: TuningCache, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    from hotgrid.cli._tune import tune
+
+    with override({"autotune.cache": {"file": str(tmp_path)}}) as config:
+        kept = TuningCache.at(config.autotune.cache)
+        for key in ("topk", "", "topk float32 nowhere rows n=4", "topk float32 cpu rows n=4"):
+            kept.add(ranking(key))
+        assert kept.path is not None
+        kept.path.write_bytes(b"[" * 100_000 + b"\n" + kept.path.read_bytes())
+        assert tune() == tune("topk") == 0
+    told = capsys.readouterr()
+    assert "4 winners in" in told.out and "3 winners in" in told.out
+    assert "1 of 5 lines" in told.err
 
 
 def test_a_place_is_a_folder_and_none_keeps_nothing(tmp_path: Path):

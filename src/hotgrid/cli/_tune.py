@@ -164,7 +164,7 @@ def _remembered(op: str | None) -> dict[str, Any]:
     rows = [
         {**_winner(each), "valid": _valid(each)}
         for each in last.values()
-        if op is None or each.key.split()[0] == op
+        if op in (None, each.op)
     ]
     return {"file": str(cache.path) if cache.path else None, "winners": rows}
 
@@ -186,12 +186,16 @@ def _valid(ranking: "Ranking") -> bool:
 
     from hotgrid.kernels.tune import stamp
 
-    op, _, kind, *_ = ranking.key.split()
-    if op not in hg.kernels.OPS:
+    if ranking.op not in hg.kernels.OPS:
         return False
-    gpus = [torch.device(kind, n) for n in range(torch.cuda.device_count())]
-    devices = gpus if kind == "cuda" else [torch.device(kind)]
-    names = hg.kernels.OPS[op].op.names
+    try:
+        _, _, kind, *_ = ranking.key.split()
+        devices = [torch.device(kind)]
+    except (ValueError, RuntimeError):  # no key of ours
+        return False
+    if kind == "cuda":
+        devices = [torch.device(kind, n) for n in range(torch.cuda.device_count())]
+    names = hg.kernels.OPS[ranking.op].op.names
     return ranking.stamp in [stamp(names, device) for device in devices]
 
 

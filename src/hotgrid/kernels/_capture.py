@@ -8,14 +8,22 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Parameter
+from torch.utils._device import DeviceContext
 
 from hotgrid.config import current, logger
 from hotgrid.errors import ArgumentError, MissingPartError
 
-from ._compiling import Graph, Trial, observed
+from ._compiling import Graph, Trial, observed, share_memory
 from .tune import expect_array, transformed
 
+_PLAIN = (Tensor, Parameter)
+# None has a public name; all are the very flags that torch's dispatcher asks.
 _any_autocast: Any = torch._C._is_any_autocast_enabled
+_dispatch_modes: Any = torch._C._len_torch_dispatch_stack
+_function_modes: Any = torch._C._len_torch_function_stack
+_mode_at: Any = torch._C._get_function_stack_at
+_recording: Any = torch._C._is_tracing
 
 
 def capture(function: Callable[..., Any]) -> "Captured":
@@ -29,8 +37,9 @@ def capture(function: Callable[..., Any]) -> "Captured":
     and to tensors; what changes tensors or gives arguments back is compiled but not
     recorded.
 
-    Inside of `torch.func` transforms, `torch.vmap` and forward mode the plain function
-    runs. Gradients are compiled; gradients of gradients are refused.
+    Inside of `torch.func` transforms, `torch.vmap`, forward mode and dispatch modes, while
+    `torch.jit.trace` records, and for subclasses of tensors the plain function runs.
+    Gradients are compiled; gradients of gradients are refused.
 
     Args:
         function: Takes tensors of any shapes, all on one device, and returns a tensor or a
@@ -89,13 +98,16 @@ class Captured:
         """
         if named:
             tensors = self._in_order(tensors, named)
-        if torch.compiler.is_compiling() or transformed():
+        if torch.compiler.is_compiling() or transformed() or _watched_by_others():
             return self.function(*tensors)
         kind = _kind(tensors)
         for x in tensors:
-            if x.is_neg() or x.is_conj():
+            # Their own classes say what becomes of these; a kept kernel would not ask.
+            if type(x) not in _PLAIN:
+                return self.function(*tensors)
+            if x.is_neg() or x.is_conj() or x._is_zerotensor():
                 # Compiled code reads memory as it is, and these are still to be turned.
-                return self(*[each.resolve_conj().resolve_neg() for each in tensors])
+                return self(*map(_resolved, tensors))
         ready = self._ready.get(kind)
         if ready is None:
             with self._lock:
@@ -196,7 +208,13 @@ class Captured:
                 f"tensor operations alone: {str(problem).splitlines()[0]}"
             ) from problem
         ready = (lambda *given: run(*self._watched(given))) if wanted else run
+        if trial.changes and len(tensors) > 1:
+            ready = self.function if trial.shared else self._unless_shared(ready)
         return ready, result, trial.repeatable
+
+    def _unless_shared(self, ready: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiled code that changes tensors takes each for one in memory of its own."""
+        return lambda *given: (self.function if share_memory(given) else ready)(*given)
 
     def _recorded(
         self, ready: Callable[..., Any], tensors: Sequence[Tensor]
@@ -240,6 +258,19 @@ def _watched(x: Tensor, name: str) -> Tensor:
     return same
 
 
+def _watched_by_others() -> bool:
+    """Whether somebody wants to see each operation of this thread, and may change it."""
+    if _dispatch_modes() or _recording():
+        return True
+    count = _function_modes()
+    # Where new tensors go is part of the kind.
+    return count > 0 and any(type(_mode_at(n)) is not DeviceContext for n in range(count))
+
+
+def _resolved(x: Tensor) -> Tensor:
+    return x.clone() if x._is_zerotensor() else x.resolve_conj().resolve_neg()
+
+
 def _kind(tensors: Sequence[Tensor]) -> Hashable:
     try:
         layouts = tuple(
@@ -262,7 +293,9 @@ def _kind(tensors: Sequence[Tensor]) -> Hashable:
     # What is cast, and what is noted for gradients, is compiled in.
     cast = _autocast_of(device) if _any_autocast() else None
     modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
-    return (layouts, twins, modes, current().compile.enabled, queue)
+    count = _function_modes()
+    place = tuple([_mode_at(n).device for n in range(count)]) if count else None
+    return (layouts, twins, modes, current().compile.enabled, queue, place)
 
 
 def _autocast_of(device: str) -> Hashable:

@@ -31,6 +31,8 @@ class Trial:
         unsupported: What is raised for a function that cannot be.
         repeatable: After a run, whether all that it does is to compute new tensors, so that
             it can be run again and nobody notices.
+        changes: After a run, whether it changes tensors that it was given.
+        shared: After a run, whether several of them were in the same memory.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -41,7 +43,7 @@ class Trial:
         self.repeatable = False
         self._lookup = lookup_backend
         self._graphs: list[Callable[..., Any]] = []
-        self._changes = False
+        self.changes = self.shared = False
         self._seen: list[tuple[Sequence[Any], Sequence[Any]]] | None = []
         self._has_state = not isinstance(
             function, types.FunctionType | types.BuiltinFunctionType
@@ -52,13 +54,14 @@ class Trial:
 
     def run(self, tensors: Sequence[Tensor]) -> tuple[Callable[..., Any], Any]:
         """Run it once; return what to call from then on, and the result."""
+        self.shared = share_memory(tensors)
         with warnings.catch_warnings():
             # The tracer looks at every tensor's `grad`, and only a leaf should have one.
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
             result = self._compiled(*tensors)
         seen, self._seen = self._seen or [], None
         known = [x for given, _ in seen for x in given]
-        self.repeatable = not self._changes and _all_new(result, [*tensors, *known])
+        self.repeatable = not self.changes and _all_new(result, [*tensors, *known])
         if self._has_state or len(seen) != 1 or len(self._graphs) != 1:
             return self._compiled, result
         inputs = [_place(x, tensors) for x in seen[0][0]]
@@ -70,8 +73,10 @@ class Trial:
         return run, result
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
-        self._changes = self._changes or any(map(_changes, graph.graph.nodes))
-        compiled = self._lookup(_BACKEND)(graph, examples)
+        self.changes = self.changes or any(map(_changes, graph.graph.nodes))
+        # Compilers take tensors for apart, and would not see a change through another one.
+        plainly = self.changes and self.shared
+        compiled = graph.forward if plainly else self._lookup(_BACKEND)(graph, examples)
         self._graphs.append(compiled)
 
         def noted(*inputs: Any) -> Any:
@@ -98,6 +103,12 @@ def _all_new(result: Any, inputs: Sequence[Any]) -> bool:
         return False
     known = {_memory(x) for x in inputs if isinstance(x, Tensor)}
     return not any(_memory(x) in known for x in results)
+
+
+def share_memory(tensors: Sequence[Tensor]) -> bool:
+    """Return whether two different ones among them are in the same memory."""
+    own = {id(x): x for x in tensors if x.numel()}.values()
+    return len({_memory(x) for x in own}) < len(own)
 
 
 def _memory(x: Tensor) -> int:

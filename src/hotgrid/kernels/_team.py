@@ -16,8 +16,10 @@ from types import ModuleType
 import torch
 
 from hotgrid import _native
+from hotgrid.config import logger
 
 _FUNCTIONS = ("GOMP_parallel", "omp_get_thread_num")
+_CHOICES = ("own", "openmp")
 _PROCESS = os.getpid()  # a child may not use threads that its parent has started
 _LONG = 4 << 20  # bytes that a job reads in some hundred microseconds
 
@@ -30,7 +32,13 @@ def core() -> ModuleType:
         ImportError: it is not built, does not load, or is switched off.
     """
     found = _native.core()
-    wanted = os.environ.get("HOTGRID_POOL")
+    wanted = os.environ.get("HOTGRID_POOL", "")
+    if wanted not in ("", *_CHOICES):
+        logger("kernels").warning(
+            "`HOTGRID_POOL` is %r; expected %s: it is left aside",
+            wanted,
+            " or ".join(map(repr, _CHOICES)),
+        )
     addresses = _addresses() if wanted != "own" and os.getpid() == _PROCESS else None
     if addresses is not None:
         found.lend_team(*addresses, 0 if wanted == "openmp" else _LONG)

@@ -26,7 +26,8 @@ class Bound:
     """
 
     __slots__ = (
-        "_alike", "_config", "_device", "_dtype", "_on_gpu", "_parts", "_shape", "run"
+        "_absent", "_alike", "_config", "_device", "_dtype", "_on_gpu", "_parts", "_shape",
+        "run",
     )  # fmt: skip
 
     def __init__(
@@ -36,10 +37,10 @@ class Bound:
         self._shape, self._dtype, self._device = x.shape, x.dtype, x.device
         self._alike = check_of((x,)) or self._looks_alike
         self._on_gpu = x.is_cuda
+        named = list(zip(PARTS, parts, strict=True))
+        self._absent = [name for name, part in named if part is None]
         self._parts = [
-            (name, part, part.data_ptr())
-            for name, part in zip(PARTS, parts, strict=True)
-            if part is not None
+            (name, part, part.data_ptr()) for name, part in named if part is not None
         ]
         self.run = run
 
@@ -54,7 +55,11 @@ class Bound:
         if self._on_gpu and torch.cuda.is_current_stream_capturing():
             return False
         for name, part, address in self._parts:
+            # The same memory holds all that was bound, whatever shape it has got meanwhile.
             if buffers[name] is not part or part.data_ptr() != address:
+                return False
+        for name in self._absent:
+            if buffers[name] is not None:
                 return False
         return current() is self._config
 

@@ -63,6 +63,15 @@ class Coded:
 
     def fault(self) -> str | None:
         """Say what is wrong with parts that come from elsewhere; kernels would trust them."""
+        wrong = self.misfit()
+        if wrong is None and self.form == "rows" and self.codes.numel():
+            last, count = int(self.codes.max()), self.scale.shape[0]
+            if last >= count:
+                return f"`codes` name row {last} of {count}"
+        return wrong
+
+    def misfit(self) -> str | None:
+        """Say the same of what need not be read for it: types and shapes."""
         if self.cols < 1 or self.codes.ndim == 0 or self.scale.ndim == 0:
             return "`codes` or `scale` is a single number"
         layout = self._layout()
@@ -76,10 +85,6 @@ class Coded:
             # A module can be cast as a whole, so that numbers may be of any floating type.
             if part.dtype != dtype if dtype else not part.is_floating_point():
                 return f"`{name}` is {part.dtype}, which does not fit the form `{self.form}`"
-        if self.form == "rows" and self.codes.numel():
-            last, count = int(self.codes.max()), self.scale.shape[0]
-            if last >= count:
-                return f"`codes` name row {last} of {count}"
         return None
 
     def _layout(self) -> dict[str, tuple[torch.dtype | None, tuple[int, ...]]]:

@@ -1,6 +1,5 @@
 """`compress`: linear layers replaced by codebooks that meet a target."""
 
-import difflib
 from collections.abc import Iterable
 from typing import overload
 
@@ -10,8 +9,8 @@ from torch import nn
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
 
+from ._arguments import expect_form
 from ._budget import within_bytes
-from ._fit import FORMS
 from ._linear import CodebookLinear
 from ._observed import Calibration, inputs_of_layers
 from ._replaced import replaced
@@ -97,7 +96,8 @@ def compress(
         ('pq', True, True)
     """
     wanted, limit = _limits(target, max_error)
-    _expect_form(form)
+    if form is not None:
+        expect_form(form)
     for name, value in {"force": force, "rotate": rotate}.items():
         if not isinstance(value, bool):
             raise ArgumentError(f"`{name}` is {value!r}; expected True or False")
@@ -129,13 +129,6 @@ def _limits(
     asked = wanted.error if wanted is not None else None
     given = [each for each in (asked, most) if each is not None]
     return wanted, min(given) if given else MOST
-
-
-def _expect_form(form: str | None) -> None:
-    if form is not None and form not in FORMS:
-        near = difflib.get_close_matches(str(form), FORMS, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`form` {form!r} must be one of {', '.join(FORMS)}{hint}")
 
 
 def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:

@@ -35,7 +35,9 @@ def core_product(
         scale = scale.to(wanted)
     if form == "pq" and table is not None and table.ndim == 3:
         table = table.float()
-    x = x.contiguous()
+    x, codes, scale = x.contiguous(), codes.contiguous(), scale.contiguous()
+    table = None if table is None else table.contiguous()
+    signs = None if signs is None else signs.contiguous()
     count, rows = x.shape[0], (scale if form == "pq" else codes).shape[0]
     y = x.new_empty(count, rows)
     if checked:
@@ -52,6 +54,8 @@ def core_bound(form: str, x: Tensor, *parts: Any) -> Callable[[Tensor], Tensor] 
     The parts must stay alive and where they are. None where they would have to be converted.
     """
     codes, scale, table, _ = parts
+    if not all(part is None or part.is_contiguous() for part in parts):
+        return None
     fits = scale.dtype is (_BF16 if form == "int4" else _F32)
     if not fits or (form == "pq" and table.ndim == 3 and table.dtype is not _F32):
         return None

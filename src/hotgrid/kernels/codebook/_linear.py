@@ -13,6 +13,7 @@ from hotgrid.config import current
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import autocast_type, differentiated, plain, traced, transformed
 
+from ._arguments import checked_parts
 from ._bound import PARTS, Bound
 from ._coded import Coded
 from ._core import CORE_TYPES, core_bound, core_product
@@ -42,7 +43,8 @@ class CodebookLinear(nn.Module):
         out_features: Rows of the weight.
 
     Raises:
-        ArgumentError: `x` of a call does not end with `in_features`, or is not floating.
+        ArgumentError: `x` of a call does not end with `in_features` or is not floating, or a
+            buffer has been exchanged for one that does not fit.
 
     Example:
         >>> layer = compress(torch.nn.Linear(64, 32), form="int8")
@@ -131,10 +133,11 @@ class CodebookLinear(nn.Module):
 
     def _remember(self, x: Tensor) -> None:
         """Let the next call begin at once if it is like this one."""
-        if not plain(x) or not x.is_contiguous() or not 0 < x.numel() <= FEW * x.shape[-1]:
-            return
         buffers = self._buffers
         parts: tuple[Any, ...] = tuple([buffers[name] for name in PARTS])
+        few = x.is_contiguous() and 0 < x.numel() <= FEW * x.shape[-1]
+        if not few or not plain(x, *parts):
+            return
         form, run = self.form, None
         if _nothing_to_choose(x, parts[0]):
             run = core_bound(form, x, *parts)
@@ -150,17 +153,31 @@ class CodebookLinear(nn.Module):
 
     def _product(self, x: Tensor, count: int) -> Tensor:
         if count > FEW:
+            if not is_dynamo_compiling():
+                self._expect_whole(x)
             return self._decoded_product(x)
         buffers = self._buffers
         parts: tuple[Any, ...] = (
             buffers["codes"], buffers["scale"], buffers["table"], buffers["signs"]
         )  # fmt: skip
-        if traced(x) or differentiated(x):
+        if traced(x, *[part for part in parts if part is not None]) or differentiated(x):
             # torch.func knows the derivatives of torch's operations, not those of ours.
             return (decoded_product if transformed() else operator)(self.form, x, *parts)
         if count and _nothing_to_choose(x, parts[0]):
+            self._expect_whole(x)
             return core_product(self.form, x, *parts)
         return multiplied(self.form, x, *parts)
+
+    def _expect_whole(self, x: Tensor) -> None:
+        """Raise if a buffer was exchanged for one that does not fit."""
+        name = "scale" if self.form == "pq" else "codes"
+        part = self._buffers[name]
+        if part is not None and part.shape[:1] != (self.out_features,):
+            raise ArgumentError(
+                f"`{name}` of shape {tuple(part.shape)} must begin with {self.out_features}, "
+                "the `out_features` of this layer"
+            )
+        checked_parts(self.form, x, *[self._buffers[each] for each in PARTS])
 
     def _decoded_product(self, x: Tensor) -> Tensor:
         if self.form == "rows":

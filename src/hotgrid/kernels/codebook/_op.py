@@ -1,5 +1,6 @@
 """The product with a coded matrix, as the tuner sees it."""
 
+import math
 from typing import Any
 
 import torch
@@ -8,8 +9,8 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import Call, Op, Tuned, Work
 
+from ._arguments import checked_parts
 from ._candidates import CANDIDATES
-from ._coded import Coded
 from ._decoded import decoded_product
 from ._fit import FORMS, RECIPES
 
@@ -21,8 +22,10 @@ _FORGIVEN_BF16 = 0.01
 
 def describe(form: str, x: Tensor, *parts: Tensor | None) -> Call:
     """Describe a call: a form, its matrix `[rows, cols]` and `count` vectors."""
-    codes, scale, table, signs = parts
-    coded = Coded(form, x.shape[1], _there(codes), _there(scale), table, signs)
+    # Who calls the operator by its name has come along no check. What is asked here follows
+    # from types and shapes, and calls of the same ones are described once.
+    coded = checked_parts(form, x, *parts)
+    _, _, table, signs = parts
     books = () if table is None or table.ndim != 3 else tuple(table.shape[:2])
     return Call(
         op="codebook",
@@ -32,12 +35,6 @@ def describe(form: str, x: Tensor, *parts: Tensor | None) -> Call:
         sizes={"rows": coded.rows, "cols": x.shape[1], "count": x.shape[0]},
         settings={"books": "x".join(map(str, books)) or 1, "rotated": signs is not None},
     )
-
-
-def _there(part: Tensor | None) -> Tensor:
-    if part is None:
-        raise ArgumentError("every form has `codes` and a `scale`")
-    return part
 
 
 _BITS = {"rows": 0.1, "pq": 4.0, "int4": 4.25, "int8": 8.0}
@@ -66,8 +63,7 @@ def compare(
         return "other vectors are NaN or Inf"
     right, got = expected[finite].double(), found[finite].double()
     # Results may cancel; rounding is measured against what was summed.
-    codes, scale, table, signs = parts
-    matrix = Coded(form, x.shape[1], _there(codes), _there(scale), table, signs).decoded()
+    matrix = checked_parts(form, x, *parts).decoded()
     terms = x[finite].double().square() @ matrix.double().square().T
     size, wrong = float(terms.sum().sqrt()), float((got - right).norm())
     forgiven = _FORGIVEN[form] + (_FORGIVEN_BF16 if x.dtype == torch.bfloat16 else 0)
@@ -93,6 +89,8 @@ def sample(
     fits = [each for each in RECIPES if each.form == form]
     if not fits:
         raise ArgumentError(f"`form` {form!r} must be one of {', '.join(FORMS)}")
+    if not 0 < bits < math.inf:
+        raise ArgumentError(f"`bits` is {bits}; expected a positive number")
     recipe = min(fits, key=lambda each: abs(each.bits - bits))
     draw = torch.Generator().manual_seed(0)
     weight = torch.randn(shape, generator=draw)

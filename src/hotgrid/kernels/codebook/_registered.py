@@ -6,6 +6,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import operator_of
 
+from ._arguments import checked_parts
 from ._coded import Coded
 from ._op import tuned_codebook
 
@@ -23,6 +24,7 @@ def multiplied(
 ) -> Tensor:
     """Compute it; a sum of nothing is zero."""
     if x.numel() == 0:
+        checked_parts(form, x, codes, scale, table, signs)
         return fake(form, x, codes, scale, table, signs).zero_()
     return tuned_codebook(form, x, codes, scale, table, signs)
 

@@ -162,7 +162,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         layers = json.loads(about) if about else None
         # Files of earlier versions have none.
         expected = json.loads(sums) if sums is not None else None
-    except (safetensors.SafetensorError, ValueError) as problem:
+    # The last for brackets without end.
+    except (safetensors.SafetensorError, ValueError, RecursionError) as problem:
         raise DamagedError(f"`{path}` cannot be read: {problem}") from problem
     except OSError as problem:
         raise StoreError(f"cannot read `{path}`: {problem.strerror or problem}") from None

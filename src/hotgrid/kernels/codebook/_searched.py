@@ -179,7 +179,7 @@ class SearchedLayer:
 
     def _refusal(self, coded: Coded, error: float, limit: float) -> str:
         tried = ", ".join(
-            f"`{each.form}` at {each.bits:.2f} bits {its:.2f}"
+            f"`{each.form}` at {each.bits:.2f} bits {its:.2g}"
             for each, its in sorted(self._tried.values(), key=lambda pair: pair[0].bits)
         )
         why = ""
@@ -189,11 +189,17 @@ class SearchedLayer:
                 "and that is all that this form can keep"
             )
         return (
-            f"form `{coded.form}` has a relative error of {error:.2f} on {self.shown} of "
-            f"shape {self._shape}, beyond the limit of {limit:g}{why}. Errors of "
-            f"what was tried: {tried}. Allow a larger form or `max_error`, or take it as it is "
-            "with `force=True`"
+            f"form `{coded.form}` has a relative error of {_told_apart(error, limit)} on "
+            f"{self.shown} of shape {self._shape}, beyond the limit of {limit:g}{why}. "
+            f"Errors of what was tried: {tried}. Allow a larger form or `max_error`, or take "
+            "it as it is with `force=True`"
         )
+
+
+def _told_apart(error: float, limit: float) -> str:
+    """An error with as many digits as it takes to see that it is beyond the limit."""
+    digits = (n for n in range(2, 17) if float(f"{error:.{n}g}") > limit)
+    return f"{error:.{next(digits, 17)}g}"
 
 
 def _different(weight: Tensor) -> int:

@@ -1,5 +1,6 @@
 """The arguments of `convolve` as callers give them, checked."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -48,3 +49,33 @@ def check_weights(x: Any, kernel: Any, boundary: Any) -> None:
         near = get_close_matches(str(boundary), BOUNDARIES, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ArgumentError(f"`boundary` is {boundary!r}; expected 'periodic' or 'zero'{hint}")
+
+
+def check_exact(exact: Any) -> None:
+    """Raise unless `exact` is True or False."""
+    if type(exact) is not bool:
+        raise ArgumentError(f"`exact` must be True or False, got {exact!r}")
+
+
+def check_grids(x: Any, kernel: Any, before: Sequence[int], periodic: bool) -> None:
+    """Raise unless `kernel` can be laid over every cell of `x` `[count, *space]` as it is."""
+    check_weights(x, kernel, "periodic" if periodic else "zero")
+    space, sizes = tuple(x.shape[1:]), tuple(kernel.shape)
+    if x.ndim != kernel.ndim + 1:
+        raise ArgumentError(
+            f"`x` must be `[count, *space]` with the {kernel.ndim} dims of `kernel` as space, "
+            f"got shape {tuple(x.shape)}"
+        )
+    within = len(before) == len(sizes) and all(
+        0 <= b < k for b, k in zip(before, sizes, strict=True)
+    )
+    if not within:
+        raise ArgumentError(
+            f"`before` is {tuple(before)}; expected for each dim of `kernel` of shape {sizes} "
+            "how many cells it reaches back, 0 or more and less than its size"
+        )
+    if periodic and x.numel() and any(k > n for k, n in zip(sizes, space, strict=True)):
+        raise ArgumentError(
+            f"`kernel` of shape {sizes} is larger than the torus of shape {space}: use "
+            "`hotgrid.kernels.convolve`, which folds it"
+        )

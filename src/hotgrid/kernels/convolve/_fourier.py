@@ -147,7 +147,9 @@ def turned_spectrum(weights: Tensor, plan: Plan) -> Tensor:
     """
     wide = F.pad(weights, plan.around) if plan.around else weights
     shifts, dims = plan.turns
-    return torch.fft.rfftn(wide.roll(shifts, dims) if dims else wide).conj()
+    spectrum = torch.fft.rfftn(wide.roll(shifts, dims) if dims else wide)
+    # Now, not when it is read: inside of a dispatch mode torch would forget to.
+    return spectrum.conj().resolve_conj()
 
 
 FOURIER = Candidate(name="fft", function=by_spectra)

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from hotgrid.kernels.tune import autocast_type, differentiated, traced, transformed
+from hotgrid.kernels.tune._tracing import plain_sizes
 
-from ._arguments import check_weights
+from ._arguments import check_exact, check_weights
 from ._direct import by_shifts, by_windows
 from ._extended import HALVES, folded
 from ._fourier import by_spectra
@@ -64,21 +65,23 @@ def convolve(
         `[..., *space]`, of the type of `x`.
 
     Raises:
-        ArgumentError: A shape, type or device does not fit, or the boundary is unknown.
+        ArgumentError: A shape, type or device does not fit, the boundary is unknown, or
+            `exact` is not a bool.
         KernelError: With `kernels.check_mode`, a kernel did something wrong.
 
     Example:
         >>> convolve(torch.tensor([0.0, 1.0, 0.0, 0.0]), torch.tensor([1.0, 2.0, 4.0])).round()
         tensor([4., 2., 1., 0.])
     """
-    short = None if exact else tuned_convolve.shortcut(boundary, x, kernel)
+    short = tuned_convolve.shortcut(boundary, x, kernel) if exact is False else None
     if short is not None:
         return short(x, kernel)
     check_weights(x, kernel, boundary)
+    check_exact(exact)
     rank, periodic, given = kernel.ndim, boundary == "periodic", kernel
-    space = x.shape[-rank:]
-    before = tuple([(k - 1) // 2 for k in kernel.shape])
-    if periodic and x.numel() and any(k > n for k, n in zip(kernel.shape, space, strict=True)):
+    space, sizes = plain_sizes(x.shape[-rank:]), plain_sizes(kernel.shape)
+    before = tuple([(k - 1) // 2 for k in sizes])
+    if periodic and x.numel() and any(k > n for k, n in zip(sizes, space, strict=True)):
         if x.dtype in HALVES:
             # What is folded has more digits than half precision.
             return convolve(x.float(), kernel.float(), boundary, exact=exact).to(x.dtype)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import autocast_type, operator_of
 
+from ._arguments import check_grids
 from ._extended import extended, rest, seen_at, widened
 from ._op import tuned_convolve
 
@@ -25,6 +26,12 @@ def correlated(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool)
         return tuned_convolve(x, kernel, tuple(before), periodic)
     with torch.autocast(x.device.type, enabled=False):
         return tuned_convolve(x, kernel, tuple(before), periodic)
+
+
+def _called(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
+    # Who calls the operator by its name has not come along the checks of `convolve`.
+    check_grids(x, kernel, before, periodic)
+    return correlated(x, kernel, before, periodic)
 
 
 def fake(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
@@ -62,7 +69,8 @@ def _weights_gradient(
         spectrum = torch.fft.rfftn(cells * (1 / prod(lengths)), dim=dims)
         # In cells with their margin nothing that is asked for wraps around.
         other = torch.fft.rfftn(factors, lengths, dims)
-        sums = torch.fft.irfftn((spectrum * other.conj()).sum(0), lengths, norm="forward")
+        both = (spectrum * other.conj().resolve_conj()).sum(0)
+        sums = torch.fft.irfftn(both, lengths, norm="forward")
         for dim, k in enumerate(kernel.shape):
             sums = sums.narrow(dim, 0, k)
         return sums.to(kernel.dtype)
@@ -97,7 +105,7 @@ def _vectorised(
 operator: Any = operator_of(
     "convolve",
     "(Tensor x, Tensor kernel, SymInt[] before, bool periodic) -> Tensor",
-    correlated,
+    _called,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

@@ -15,12 +15,14 @@ from torch import Tensor
 from torch.cuda import is_current_stream_capturing
 
 from hotgrid.kernels.tune import Call, Candidate
+from hotgrid.kernels.tune._outside import outside_of_modes
 
 from ._direct import sizes_of
 from ._fourier import Plan, multiplied_spectra, turned_spectrum
 
 _LONGEST = 128  # a side of the kernel; for larger ones a transform is faster
-_MOST_KEPT = 64  # sets of tables; a set takes some hundred kB
+_MOST_KEPT = 64  # sets of tables, a set mostly of some hundred kB
+_MOST_BYTES = 2**23  # of a set; long lines would want gigabytes, and transforms win there
 
 
 def _by_tables(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
@@ -50,10 +52,11 @@ def _tables(
     back: tuple[int, ...],
     dtype: torch.dtype,
     device: torch.device,
-) -> list[Tensor]:
+) -> tuple[Tensor, ...]:
     """Waves `[length, k]` for all dims but the last; for that one `[k, 2 * half]`, real."""
     made = []
-    with torch.inference_mode(mode=False), _of_one_device(device):
+    # They are kept, so no mode of the first caller may leave its mark on them.
+    with outside_of_modes(), torch.inference_mode(mode=False), _of_one_device(device):
         for dim, (k, length, b) in enumerate(zip(sizes, lengths, back, strict=True)):
             last = dim == len(sizes) - 1
             wave = torch.arange(length // 2 + 1 if last else length, device=device)
@@ -65,15 +68,23 @@ def _tables(
         if device.type == "cuda":
             # Other streams will read these, and have read those that give way to them.
             torch.cuda.synchronize(device)
-    return made
+    return tuple(made)
 
 
 def _of_one_device(device: torch.device) -> torch.cuda.device | nullcontext[None]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+def _bytes(call: Call, sizes: tuple[int, ...]) -> int:
+    """What its tables take, nearly: two numbers for each weight and wave, half of the last."""
+    size, last = 8 if call.dtype == "float64" else 4, len(sizes) - 1
+    each = [k * (call.sizes[f"n{dim}"] + k) for dim, k in enumerate(sizes)]
+    return size * (2 * sum(each) - each[last])
+
+
 def _applies(call: Call) -> bool:
-    if max(sizes_of(call)) > _LONGEST:
+    sizes = sizes_of(call)
+    if max(sizes) > _LONGEST or _bytes(call, sizes) > _MOST_BYTES:
         return False
     return call.device.type == "cpu" or torch.get_float32_matmul_precision() == "highest"
 

@@ -19,6 +19,10 @@ LAST_TWO = (-2, -1)
 """The dims of images where nothing else is said."""
 
 _NORMS = ("backward", "ortho", "forward")
+REAL = (torch.float32, torch.float64)
+"""The types of images that are tuned."""
+COMPLEX = (torch.complex64, torch.complex128)
+"""The types of their spectra."""
 
 
 def check_numbers(x: Any, *, real: bool = False) -> None:
@@ -46,6 +50,36 @@ def checked_norm(norm: Any) -> str:
     near = get_close_matches(str(norm), _NORMS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ArgumentError(f"`norm` is {norm!r}; expected {', '.join(map(repr, _NORMS))}{hint}")
+
+
+def check_images(x: Any, norm: str) -> None:
+    """Raise unless `x` is `[count, height, width]`, images that are tuned."""
+    expect_array("x", x)
+    if x.dtype not in REAL:
+        raise ArgumentError(f"`x` is {x.dtype}; expected float32 or float64")
+    _check_planes(x, norm, "width")
+
+
+def check_spectra(x: Any, width: int, norm: str) -> None:
+    """Raise unless `x` is `[count, height, width // 2 + 1]`, spectra of such images."""
+    expect_array("x", x)
+    if x.dtype not in COMPLEX:
+        raise ArgumentError(f"`x` is {x.dtype}; expected complex64 or complex128")
+    _check_planes(x, norm, "width // 2 + 1")
+    if width < 1 or x.shape[-1] != width // 2 + 1:
+        raise ArgumentError(
+            f"`width` is {width}; `x` of shape {tuple(x.shape)} is of images that are "
+            f"{2 * x.shape[-1] - 2} or {2 * x.shape[-1] - 1} wide"
+        )
+
+
+def _check_planes(x: Tensor, norm: str, last: str) -> None:
+    if x.ndim != 3 or 0 in x.shape[1:]:
+        raise ArgumentError(
+            f"`x` must be `[count, height, {last}]`, none of the last two 0, got shape "
+            f"{tuple(x.shape)}"
+        )
+    checked_norm(norm)
 
 
 def checked_length(

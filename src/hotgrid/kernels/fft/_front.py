@@ -8,13 +8,18 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import differentiated, traced, transformed
 
-from ._arguments import LAST_TWO, Lengths, check_numbers, checked_lengths, checked_norm
+from ._arguments import (
+    COMPLEX,
+    LAST_TWO,
+    REAL,
+    Lengths,
+    check_numbers,
+    checked_lengths,
+    checked_norm,
+)
 from ._op import tuned_irfft2, tuned_rfft2
 from ._registered import inverse_operator, operator, restored_images, transformed_images
 from ._short import short_inverse, short_transform
-
-_REAL = (torch.float32, torch.float64)
-_COMPLEX = (torch.complex64, torch.complex128)
 
 
 def rfft2(
@@ -57,7 +62,7 @@ def rfft2(
     check_numbers(x, real=True)
     lengths, dims = checked_lengths(x, s, dim, count=2)
     given, norm = norm, checked_norm(norm)
-    if x.dtype not in _REAL or transformed():
+    if x.dtype not in REAL or transformed():
         return torch.fft.rfft2(x, lengths, dims, norm)
     planes = _planes(x, lengths, dims)
     straight = not (traced(planes) or differentiated(planes))
@@ -105,7 +110,7 @@ def irfft2(
     check_numbers(x)
     lengths, dims = checked_lengths(x, s, dim, halved=True, count=2)
     given, norm = (s, norm), checked_norm(norm)
-    if x.dtype not in _COMPLEX or transformed():
+    if x.dtype not in COMPLEX or transformed():
         return torch.fft.irfft2(x, lengths, dims, norm)
     height, width = lengths
     planes = _planes(x, (height, width // 2 + 1), dims)

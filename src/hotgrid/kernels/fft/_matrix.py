@@ -13,8 +13,8 @@ _MOST_NUMBERS = 256
 
 def _matrix(x: Tensor, norm: str) -> Tensor:
     count, height, width = x.shape
-    across = _waves(height, height, norm, "forward", x).conj()
-    along = _waves(width, width // 2 + 1, norm, "forward", x).conj()
+    across = _waves(height, height, norm, "forward", x, -1)
+    along = _waves(width, width // 2 + 1, norm, "forward", x, -1)
     # [height, width, height, half], what each number adds to each of the spectrum.
     both = across[:, None, :, None] * along[None, :, None, :]
     table = torch.view_as_real(both).to(x.dtype).reshape(height * width, -1)
@@ -36,13 +36,15 @@ def _inverse_matrix(x: Tensor, width: int, norm: str) -> Tensor:
     return (numbers @ table).view(count, height, width)
 
 
-def _waves(length: int, count: int, norm: str, scaled: str, like: Tensor) -> Tensor:
+def _waves(
+    length: int, count: int, norm: str, scaled: str, like: Tensor, sense: int = 1
+) -> Tensor:
     """The first waves over so many numbers, `[length, count]`, scaled as `norm` has it."""
     i = torch.arange(length, device=like.device)[:, None]
     j = torch.arange(count, device=like.device)
     size = {"ortho": length**-0.5, scaled: 1 / length}.get(norm, 1.0)
     # Whole turns are left out before they can cost digits.
-    turns = (i * j % length).double() * (2 * math.pi / length)
+    turns = (i * j % length).double() * (sense * 2 * math.pi / length)
     return torch.polar(torch.full_like(turns, size), turns)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import autocast_type, operator_of
 
+from ._arguments import check_images, check_spectra
 from ._op import tuned_irfft2, tuned_rfft2
 
 _TRANSPOSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -34,6 +35,17 @@ def restored_images(x: Tensor, width: int, norm: str) -> Tensor:
         return tuned_irfft2(x, width, norm)
     with torch.autocast(x.device.type, enabled=False):
         return tuned_irfft2(x, width, norm)
+
+
+def _called(x: Tensor, norm: str) -> Tensor:
+    # Who calls the operator by its name has not come along the checks of `rfft2`.
+    check_images(x, norm)
+    return transformed_images(x, norm)
+
+
+def _inverse_called(x: Tensor, width: int, norm: str) -> Tensor:
+    check_spectra(x, width, norm)
+    return restored_images(x, width, norm)
 
 
 def fake(x: Tensor, norm: str) -> Tensor:
@@ -92,7 +104,7 @@ def _vectorised_inverse(
 operator: Any = operator_of(
     "rfft2",
     "(Tensor x, str norm) -> Tensor",
-    transformed_images,
+    _called,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,
@@ -103,7 +115,7 @@ operator: Any = operator_of(
 inverse_operator: Any = operator_of(
     "irfft2",
     "(Tensor x, SymInt width, str norm) -> Tensor",
-    restored_images,
+    _inverse_called,
     fake=fake_inverse,
     differentiate=_differentiate_inverse,
     remember=_remember_inverse,

@@ -57,7 +57,7 @@ def _check_scale(weight: Tensor, scale: Any) -> None:
 
 
 def check_bias(bias: Any, weight: Tensor) -> None:
-    """Raise unless `bias` is None or has one number for each row."""
+    """Raise unless `bias` is None or has one number for each row, where the weight is."""
     if bias is None:
         return
     if not isinstance(bias, Tensor) or bias.shape != weight.shape[:1]:
@@ -65,6 +65,11 @@ def check_bias(bias: Any, weight: Tensor) -> None:
         raise ArgumentError(
             f"`bias` must be None or a tensor of shape ({weight.shape[0]},), got {got}"
         )
+    expect_array("bias", bias)
+    if not bias.is_floating_point():
+        raise ArgumentError(f"`bias` is {bias.dtype}; expected a floating type")
+    if bias.device != weight.device:
+        raise ArgumentError(f"`bias` is on {bias.device} and `weight` on {weight.device}")
 
 
 def _listed(dtypes: tuple[torch.dtype, ...]) -> str:

@@ -109,12 +109,16 @@ class TuningCache:
             return 0
         with self.path.open("rb+") as stream, _locked(stream, fcntl.LOCK_EX):
             lines = stream.read().splitlines(keepends=True)
-            kept = [] if op is None else [each for each in lines if not _is_of(op, each)]
+            found = [_read(each) for each in lines]
+            # Nobody knows of which op a damaged line is.
+            gone = [r is not None and op in (None, r.op) for r in found]
+            pairs = zip(lines, gone, strict=True)
+            kept = [] if op is None else [line for line, going in pairs if not going]
             # Written over what was there: who waits for the lock has this very file open.
             stream.seek(0)
             stream.writelines(kept)
             stream.truncate()
-        return len(lines) - len(kept)
+        return sum(gone)
 
     def _unusable(self, what: str, error: OSError) -> None:
         _say_once(str(self.path), _PAST[what], error.strerror or str(error))
@@ -134,16 +138,12 @@ def _say_once(path: str, done: str, reason: str) -> None:
     )
 
 
-def _is_of(op: str, line: bytes) -> bool:
-    found = _read(line)
-    return found is not None and found.key.split()[0] == op
-
-
 def _read(line: bytes) -> Ranking | None:
     try:
         found = json.loads(line)
         return Ranking.from_plain(found) if found.pop("version") == VERSION else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    # Brackets without end, and numbers without end, raise these.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
 
 

@@ -136,16 +136,15 @@ class Tuned:
         """
         if not (undisturbed if gradients else plain)(*tensors):
             return
-        function, regime = self.function_of(*arguments), self._regime
+        # Read once: another thread may enter other settings meanwhile.
+        regime = self._regime
+        function = _chosen_before(regime, arguments)
         if function is not None and regime is not None:
             regime.shortcuts.keep(front, tensors, made(function))
 
     def function_of(self, *arguments: Any) -> Callable[..., Any] | None:
         """Return what computed an earlier call like this one under the settings in force."""
-        regime = self._regime
-        if regime is None or regime.config is not current():
-            return None
-        return regime.chosen.get(signature_of(arguments))
+        return _chosen_before(self._regime, arguments)
 
     def candidate_for(self, *arguments: Any) -> Candidate:
         """Return the candidate that computes a call under the settings in force.
@@ -276,6 +275,15 @@ class Tuned:
                     cache.add(found)
             regime.rankings[key, mark] = found
             return found
+
+
+def _chosen_before(
+    regime: _Regime | None, arguments: Sequence[Any]
+) -> Callable[..., Any] | None:
+    """What was chosen for a call, if the regime is that of the settings in force."""
+    if regime is None or regime.config is not current():
+        return None
+    return regime.chosen.get(signature_of(arguments))
 
 
 def _recorded(arguments: Sequence[Any]) -> bool:

@@ -1,5 +1,6 @@
 """Why a candidate wins: every candidate of a call, timed to the end."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -131,8 +132,11 @@ def _read(name: str, text: str, default: object) -> object:
     if isinstance(default, int | float):
         kind = type(default)
         try:
-            return kind(text)
-        except ValueError:
+            number = kind(text)
+            if not math.isfinite(number):
+                raise ValueError
+            return number
+        except (ValueError, OverflowError):
             expected = "a whole number" if kind is int else "a number"
             raise ArgumentError(f"`{name}` is {text!r}; expected {expected}") from None
     return text

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._outside import resolving
 from ._plain import plain
 
 # Alive as long as the operators are.
@@ -40,7 +41,7 @@ def operator_of(
     """
     known = f"hotgrid::{name}"
     torch.library.define(known, schema)
-    torch.library.impl(known, "default", compute)
+    torch.library.impl(known, "default", resolving(compute))
     torch.library.register_fake(known, fake)
     torch.library.register_vmap(known, vectorised)
     made = getattr(torch.ops.hotgrid, name).default

@@ -34,7 +34,7 @@ def undisturbed(*tensors: Tensor | None) -> bool:
     for x in tensors:
         kind = type(x)
         if kind is Tensor or kind is Parameter:
-            if x.is_neg():  # pyright: ignore[reportOptionalMemberAccess]
+            if x.is_neg() or x._is_zerotensor():  # pyright: ignore[reportOptionalMemberAccess]
                 return False
         elif x is not None:
             return False

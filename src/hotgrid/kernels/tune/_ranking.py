@@ -7,6 +7,8 @@ from typing import Any
 
 from ._sampling import Timing
 
+_NUMBERS = ("minimum", "median", "spread", "score", "share", "kernels")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -74,6 +76,16 @@ class Outcome:
         )
 
 
+def _sound(outcome: Outcome) -> bool:
+    """Whether what was read is made of words and numbers."""
+    words = (outcome.name, outcome.group, outcome.problem)
+    numbers = (getattr(outcome, name) for name in _NUMBERS)
+    return all(isinstance(each, str) for each in words) and all(
+        each is None or (isinstance(each, int | float) and not isinstance(each, bool))
+        for each in numbers
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
     """The outcome of tuning one key.
@@ -103,6 +115,11 @@ class Ranking:
         ordered = sorted(outcomes, key=lambda each: (not each.able, each.score or 0.0))
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         return cls(key=key, stamp=stamp, outcomes=tuple(ordered), limit=limit, date=today)
+
+    @property
+    def op(self) -> str:
+        """The name of the op."""
+        return self.key.partition(" ")[0]
 
     @property
     def winner(self) -> Outcome | None:
@@ -135,6 +152,6 @@ class Ranking:
             limit=float(found["limit"]),
             date=str(found["date"]),
         )
-        if not all(isinstance(each.name, str) for each in outcomes) or not ranking.winner:
+        if not all(map(_sound, outcomes)) or not ranking.winner:
             raise ValueError("a ranking without a winner is never kept")
         return ranking

@@ -12,7 +12,7 @@ from hotgrid import _native
 from hotgrid._version import __version__
 
 # Of how a trial is made: what was found in another way is not believed.
-_MANNER = "2: normal numbers, quartiles"
+_MANNER = "3: normal numbers, quartiles, outside of modes"
 
 
 def stamp(candidates: tuple[str, ...], device: torch.device) -> str:

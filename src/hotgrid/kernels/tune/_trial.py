@@ -15,6 +15,7 @@ from ._bandwidth import copy_bandwidth
 from ._call import Call, Work
 from ._candidate import Candidate, batches
 from ._op import Op
+from ._outside import outside_of_modes
 from ._peak import matmul_peak
 from ._ranking import Outcome, Ranking
 from ._sampling import clock_of, kernel_seconds, timed
@@ -39,9 +40,15 @@ def compete(
     ends the search, and hopelessly slow ones are not timed to the end.
 
     The winner is kept for everybody, so it depends neither on the numbers of this caller
-    (see `_stand_ins`) nor on autocast being on.
+    (see `_stand_ins`) nor on autocast being on, nor on modes around the call.
     """
-    with ONE_AT_A_TIME, torch.no_grad(), _on(call.device), _uncast(call.device):
+    with (
+        ONE_AT_A_TIME,
+        outside_of_modes(),
+        torch.no_grad(),
+        _on(call.device),
+        _uncast(call.device),
+    ):
         key = call.key(settings.level) if key is None else key
         trial = _Trial(op, call, stand_ins(arguments, op.sound), settings, key)
         for batch in batches(op.candidates, call):
