@@ -214,17 +214,18 @@ bool columns_by(const Columns<typename P::Raw>& block, Room& room) {
     constexpr std::size_t wide = line<typename P::Raw>;
     constexpr std::size_t most = 2 * block_bytes / sizeof(typename P::Raw);
     if (block.k == 1 || block.count <= most) return short_block_by<P>(block, room);
-    // A block made for few rows that are better read otherwise after all.
-    const std::size_t parts = (block.count + most - 1) / most, lines = block.count / wide;
-    for (std::size_t p = 0; p < parts; ++p) {
-        const std::size_t first = p * lines / parts * wide;
-        const std::size_t last = p + 1 == parts ? block.count : (p + 1) * lines / parts * wide;
+    // A block made for few rows that are better read otherwise after all: in parts that are not
+    // too long, and of which the last is not shorter than a line.
+    for (std::size_t first = 0; first < block.count;) {
+        const std::size_t rest = block.count - first;
+        const std::size_t size = rest <= most ? rest : rest < most + wide ? most - wide : most;
         const Place<typename P::Raw> to{block.to.values + first, block.to.indices + first,
                                         block.to.step};
-        if (!short_block_by<P>({block.from + first, block.step, block.n, last - first, block.k, to,
+        if (!short_block_by<P>({block.from + first, block.step, block.n, size, block.k, to,
                                 block.streamed},
                                room))
             return false;
+        first += size;
     }
     return true;
 }
