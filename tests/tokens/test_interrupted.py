@@ -36,6 +36,7 @@ import builtins, signal, sys
 from hotgrid.tokens import get_encoding
 
 encoding, plain = get_encoding(), builtins.__import__
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored, as by nohup
 assert "numpy" not in sys.modules
 
 def interrupting(name, *rest):
