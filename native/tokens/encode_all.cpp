@@ -187,7 +187,8 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
         for (; begin < end; ++begin) {
             const Lease space(*this, begin);
             TokenBuffer out;  // not in its place yet, where threads would share cache lines
-            out.room(total / (begin ? threads : 1) / usual_bytes);
+            // Twice its share: who meets short tokens must not move all that it has written.
+            out.room((begin ? std::min(total, 2 * (total / threads)) : total) / usual_bytes);
             std::size_t g;
             while ((g = deal.next(begin == 0)) < written.size()) {
                 const std::size_t first = groups[g], count = groups[g + 1] - first;
