@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from hotgrid.config import Config, override, use
-from hotgrid.kernels import OPS
+from hotgrid.kernels import OPS, _compiling
 from hotgrid.kernels.tune import _trial
 
 
@@ -21,3 +22,12 @@ def apart_from_the_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     for tuned in OPS.values():
         tuned.forget()
+
+
+@pytest.fixture
+def traced_but_not_compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For what is in the traced graph alone; Inductor takes seconds."""
+    monkeypatch.setattr(_compiling, "_BACKEND", "aot_eager")
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()

@@ -12,13 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.kernels import _compiling, capture
 
-
-@pytest.fixture(autouse=True)
-def traced_but_not_compiled(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_compiling, "_BACKEND", "aot_eager")
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
+pytestmark = pytest.mark.usefixtures("traced_but_not_compiled")
 
 
 class Listening(TorchDispatchMode):

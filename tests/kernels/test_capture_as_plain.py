@@ -12,19 +12,13 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import _capture, _compiling, capture
+from hotgrid.kernels import _capture, capture
 from hotgrid.kernels._compiling import Trial, observed
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
-@pytest.fixture(autouse=True)
-def traced_but_not_compiled(monkeypatch: pytest.MonkeyPatch):
-    """Everything that matters here is in the traced graph; Inductor takes seconds."""
-    monkeypatch.setattr(_compiling, "_BACKEND", "aot_eager")
-    torch.compiler.reset()
-    yield
-    torch.compiler.reset()
+pytestmark = pytest.mark.usefixtures("traced_but_not_compiled")
 
 
 @pytest.mark.parametrize("enabled", ["auto", "off"])
