@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -131,3 +132,27 @@ def test_memory_that_is_only_read_may_be_shared():
         assert torch.equal(less(both[0], both[1]), both[0] - both[1])
     (ready,) = less._ready.values()
     assert ready is not less.function
+
+
+@pytest.mark.parametrize("turned", [Tensor.conj, lambda z: z.conj().imag], ids=["conj", "neg"])
+def test_a_view_that_is_still_to_be_turned_is_changed_in_its_place(turned: Any):
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        x.add_(1)
+        return x + y
+
+    expected, found = torch.tensor([1j, 2j]), torch.tensor([1j, 2j])
+    captured, other = capture(step), torch.zeros(2)
+    for _ in range(2):
+        assert torch.equal(captured(turned(found), other), step(turned(expected), other))
+        assert torch.equal(found, expected)
+
+
+def test_memory_that_overlaps_is_seen_though_it_begins_elsewhere():
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        x.add_(1)
+        return x + y
+
+    captured, numbers = capture(step), np.zeros(5, np.float32)
+    for expected in ([2.0, 2.0, 2.0, 1.0], [4.0, 4.0, 4.0, 2.0]):
+        given = torch.from_numpy(numbers[:4]), torch.from_numpy(numbers[1:])
+        assert captured(*given).tolist() == expected

@@ -166,3 +166,23 @@ def test_a_compiled_model_is_left_alone():
     with pytest.raises(ArgumentError, match="has been compiled at `0`; compress first"):
         compress(model)
     assert list(inner._modules) == ["0"] and type(inner[0]) is nn.Linear
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["codes", "scale"])
+def test_a_part_whose_memory_was_taken_away_is_refused(form: str, name: str):
+    layer, x = compress(nn.Linear(64, 64), form=form, force=True, max_error=10.0), normal(1, 64)
+    for _ in range(3):
+        layer(x)
+    getattr(layer, name).untyped_storage().resize_(0)
+    with pytest.raises(ArgumentError, match=f"the memory of `{name}` has been taken away"):
+        layer(x)
+
+
+def test_a_part_that_was_given_another_shape_in_its_place_is_refused():
+    layer, x = compress(nn.Linear(64, 32), form="int8"), normal(1, 64)
+    for _ in range(3):
+        layer(x)
+    layer.codes.resize_(1, 64)
+    with pytest.raises(ArgumentError, match="`codes` of shape"):
+        layer(x)

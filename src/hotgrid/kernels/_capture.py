@@ -106,8 +106,9 @@ class Captured:
             if type(x) not in _PLAIN:
                 return self.function(*tensors)
             if x.is_neg() or x.is_conj() or x._is_zerotensor():
-                # Compiled code reads memory as it is, and these are still to be turned.
-                return self(*map(_resolved, tensors))
+                # Compiled code reads memory as it is, and these are still to be turned; a copy
+                # that is would take the changes meant for them.
+                return self.function(*tensors)
         ready = self._ready.get(kind)
         if ready is None:
             with self._lock:
@@ -265,10 +266,6 @@ def _watched_by_others() -> bool:
     count = _function_modes()
     # Where new tensors go is part of the kind.
     return count > 0 and any(type(_mode_at(n)) is not DeviceContext for n in range(count))
-
-
-def _resolved(x: Tensor) -> Tensor:
-    return x.clone() if x._is_zerotensor() else x.resolve_conj().resolve_neg()
 
 
 def _kind(tensors: Sequence[Tensor]) -> Hashable:

@@ -4,6 +4,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import torch
@@ -107,8 +108,9 @@ def _all_new(result: Any, inputs: Sequence[Any]) -> bool:
 
 def share_memory(tensors: Sequence[Tensor]) -> bool:
     """Return whether two different ones among them are in the same memory."""
-    own = {id(x): x for x in tensors if x.numel()}.values()
-    return len({_memory(x) for x in own}) < len(own)
+    own = {id(x): x.untyped_storage() for x in tensors if x.numel()}.values()
+    ends = sorted([(each.data_ptr(), each.data_ptr() + each.nbytes()) for each in own])
+    return any(last > first for (_, last), (first, _) in pairwise(ends))
 
 
 def _memory(x: Tensor) -> int:

@@ -40,7 +40,9 @@ class Bound:
         named = list(zip(PARTS, parts, strict=True))
         self._absent = [name for name, part in named if part is None]
         self._parts = [
-            (name, part, part.data_ptr()) for name, part in named if part is not None
+            (name, part, part.data_ptr(), part.shape)
+            for name, part in named
+            if part is not None
         ]
         self.run = run
 
@@ -54,9 +56,11 @@ class Bound:
             return False
         if self._on_gpu and torch.cuda.is_current_stream_capturing():
             return False
-        for name, part, address in self._parts:
-            # The same memory holds all that was bound, whatever shape it has got meanwhile.
+        for name, part, address, shape in self._parts:
             if buffers[name] is not part or part.data_ptr() != address:
+                return False
+            # Somebody may have given it another form in its place.
+            if part.shape != shape or not part.is_contiguous():
                 return False
         for name in self._absent:
             if buffers[name] is not None:

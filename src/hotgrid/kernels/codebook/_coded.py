@@ -85,6 +85,8 @@ class Coded:
             # A module can be cast as a whole, so that numbers may be of any floating type.
             if part.dtype != dtype if dtype else not part.is_floating_point():
                 return f"`{name}` is {part.dtype}, which does not fit the form `{self.form}`"
+            if _without_memory(part):
+                return f"the memory of `{name}` has been taken away"
         return None
 
     def _layout(self) -> dict[str, tuple[torch.dtype | None, tuple[int, ...]]]:
@@ -145,6 +147,15 @@ class Coded:
         for book, its in zip(self.table.float(), codes.split(parts, 1), strict=True):
             whole = whole + book.T[its]
         return whole.flatten(1)
+
+
+def _without_memory(part: Tensor) -> bool:
+    """Whether its storage was made smaller than what it says to have; a kernel would crash."""
+    if type(part) is not Tensor or not part.is_cpu or not part.numel():
+        return False
+    last = sum((size - 1) * step for size, step in zip(part.shape, part.stride(), strict=True))
+    needed = (part.storage_offset() + last + 1) * part.element_size()
+    return part.untyped_storage().nbytes() < needed
 
 
 def packed(codes: Tensor) -> Tensor:
