@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from hotgrid.errors import ArgumentError
 from hotgrid.kernels import _compiling, capture
 
 pytestmark = pytest.mark.usefixtures("traced_but_not_compiled")
@@ -108,10 +109,21 @@ def shared(function: Any) -> list[list[float]]:
     return [function(one, one.view(4)).tolist(), function(row[:4], row[1:]).tolist()]
 
 
+def step_through_data(x: Tensor, y: Tensor) -> Tensor:
+    x.data.add_(1)
+    return x + y
+
+
+def step_of_a_list(x: Tensor, y: Tensor) -> Tensor:
+    torch._foreach_add_([x], 1.0)  # pyright: ignore[reportPrivateImportUsage]
+    return x + y
+
+
+@pytest.mark.parametrize("step", [step, step_through_data, step_of_a_list])
 @pytest.mark.parametrize("first", ["apart", "shared"])
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_a_change_is_seen_through_another_argument(
-    first: str, backend: str, monkeypatch: pytest.MonkeyPatch
+    step: Any, first: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(_compiling, "_BACKEND", backend)
     captured, expected = capture(step), shared(step)
@@ -126,6 +138,14 @@ def test_a_change_is_seen_through_another_argument(
         assert captured(twice, twice).tolist() == [2, 2, 2, 2]
 
 
+def test_a_sparse_tensor_is_not_taken_for_a_dense_one():
+    twice = capture(lambda x: x * 2)
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=r"`tensors\[0\]` has the layout torch.sparse"):
+            twice(torch.eye(3).to_sparse())
+        assert torch.equal(twice(torch.eye(3)), 2 * torch.eye(3))
+
+
 def test_memory_that_is_only_read_may_be_shared():
     less, both = capture(lambda x, y: x - y), torch.randn(2, 3)
     for _ in range(2):
@@ -136,10 +156,6 @@ def test_memory_that_is_only_read_may_be_shared():
 
 @pytest.mark.parametrize("turned", [Tensor.conj, lambda z: z.conj().imag], ids=["conj", "neg"])
 def test_a_view_that_is_still_to_be_turned_is_changed_in_its_place(turned: Any):
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        x.add_(1)
-        return x + y
-
     expected, found = torch.tensor([1j, 2j]), torch.tensor([1j, 2j])
     captured, other = capture(step), torch.zeros(2)
     for _ in range(2):
@@ -148,10 +164,6 @@ def test_a_view_that_is_still_to_be_turned_is_changed_in_its_place(turned: Any):
 
 
 def test_memory_that_overlaps_is_seen_though_it_begins_elsewhere():
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        x.add_(1)
-        return x + y
-
     captured, numbers = capture(step), np.zeros(5, np.float32)
     for expected in ([2.0, 2.0, 2.0, 1.0], [4.0, 4.0, 4.0, 2.0]):
         given = torch.from_numpy(numbers[:4]), torch.from_numpy(numbers[1:])

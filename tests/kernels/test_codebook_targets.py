@@ -96,6 +96,19 @@ def test_a_smaller_form_that_is_more_exact_is_taken():
     assert found.error < 0.1
 
 
+def test_of_one_form_the_widest_codes_are_taken_and_not_the_most_bytes():
+    layer = linear(512, 10)
+    tried = searched(layer)
+    for bits, target in ((3.0, "3bit"), (4.0, "4bit")):
+        found = compress(layer, target, form="pq")
+        best = min(
+            tried.error(each)
+            for each in tried.recipes
+            if each.form == "pq" and tried.bytes(each) <= tried.room(bits)
+        )
+        assert found.error == pytest.approx(best, rel=0.05)
+
+
 def test_rows_are_learned_where_they_are_near_copies():
     noise, layer = normal(1200, 256), nn.Linear(256, 1200)
     for weight, expected in (

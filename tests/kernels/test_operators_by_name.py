@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import compress, convolve, irfft2, linear, rfft2
-from hotgrid.kernels.codebook._bound import PARTS
+from hotgrid.kernels.codebook._coded import PARTS
 from hotgrid.kernels.codebook._fit import FORMS
 from hotgrid.kernels.convolve import tuned_convolve
 
@@ -124,6 +124,47 @@ def test_a_form_that_does_not_exist():
     _, parts = layer_and_parts("int4")
     with pytest.raises(ArgumentError, match=r"`form` 'int3' must be one of.*did you mean `int"):
         OPS.codebook("int3", normal(1, 128), *parts.values())
+
+
+@pytest.mark.parametrize("lost", ["codes", "scale"])
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_layer_whose_buffer_was_taken_away(lost: str, count: int):
+    layer, _ = layer_and_parts("int8")
+    layer(normal(count, 128))
+    setattr(layer, lost, None)
+    with pytest.raises(ArgumentError, match="every form has `codes` and a `scale`"):
+        layer(normal(count, 128))
+
+
+def test_a_matrix_without_columns():
+    _, parts = layer_and_parts("rows")
+    with pytest.raises(ArgumentError, match=r"at least one column, with `x` of shape \(2, 0\)"):
+        OPS.codebook("rows", normal(2, 0), *parts.values())
+
+
+EMPTY = torch.empty(2, 8, device="meta")
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: OPS.topk(EMPTY, 99, 1, True, True), "`k` is 99; expected 0 to 8"),
+        (lambda: OPS.topk(EMPTY.to(torch.complex64), 1, 1, True, True), "`x` is torch.complex"),
+        (lambda: OPS.gemv(normal(4, 8), EMPTY, None), "`x` is on meta and `weight` on cpu"),
+        (lambda: OPS.gemv(EMPTY, EMPTY[:, :4], None), "must end with 8, the columns"),
+        (lambda: OPS.gemv(EMPTY, EMPTY[0], None), r"`x` must be `\[count, cols\]`"),
+        (lambda: OPS.convolve(EMPTY, EMPTY[0, :3], (5,), True), r"`before` is \(5,\)"),
+        (lambda: OPS.rfft2(EMPTY, "ortho"), r"`x` must be `\[count, height, width\]`"),
+        (lambda: OPS.irfft2(EMPTY[None].cfloat(), 3, "ortho"), "`width` is 3"),
+        (
+            lambda: OPS.codebook("int8", EMPTY, normal(4, 8).char(), normal(4), None, None),
+            "`codes` is on cpu, with `x` of shape",
+        ),
+    ],
+)
+def test_what_has_no_numbers_is_checked_all_the_same(call: Any, text: str):
+    with pytest.raises(ArgumentError, match=text):
+        call()
 
 
 @pytest.mark.parametrize("form", FORMS)

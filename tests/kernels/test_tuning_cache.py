@@ -72,6 +72,7 @@ def test_damaged_lines_are_skipped_and_told(
 ):
     cache.add(ranking())
     good = json.loads(cache.path.read_text())
+    best = good["outcomes"][0]
     damaged = [
         b"\xff\xfe not text",
         b"[]",
@@ -83,11 +84,22 @@ def test_damaged_lines_are_skipped_and_told(
         cache.path.read_bytes()[:40],
         b"[" * 100_000,
         json.dumps({**good, "limit": 10**400}).encode(),
-        json.dumps({**good, "outcomes": [{**good["outcomes"][0], "minimum": "1"}]}).encode(),
+        *[
+            json.dumps({**good, "outcomes": [{**best, "minimum": wrong}]}).encode()
+            for wrong in ("1", True, -1.0, float("nan"), float("inf"))
+        ],
+        *[
+            json.dumps({**good, "outcomes": [{**best, "name": wrong}]}).encode()
+            for wrong in ("\ud800", "\x1b[2J", None)
+        ],
+        *[
+            json.dumps({**good, name: "\ud800"}).encode()
+            for name in ("key", "stamp", "date", "limit")
+        ],
     ]
     cache.path.write_bytes(b"\n".join([*damaged, b"", cache.path.read_bytes()]))
     assert cache.rankings() == [ranking()]
-    assert "11 of 12 lines" in capsys.readouterr().err
+    assert "22 of 23 lines" in capsys.readouterr().err
 
 
 def test_a_torn_last_line_does_not_spoil_the_next(cache: TuningCache):

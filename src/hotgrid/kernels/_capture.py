@@ -101,7 +101,9 @@ class Captured:
         if torch.compiler.is_compiling() or transformed() or _watched_by_others():
             return self.function(*tensors)
         kind = _kind(tensors)
-        for x in tensors:
+        for number, x in enumerate(tensors):
+            if x.is_sparse:  # its kind looks like that of a dense one
+                expect_array(f"tensors[{number}]", x)
             # Their own classes say what becomes of these; a kept kernel would not ask.
             if type(x) not in _PLAIN:
                 return self.function(*tensors)

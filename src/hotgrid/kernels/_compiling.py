@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch._functorch import config as tracer
+from torch._guards import TracingContext
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -74,10 +76,15 @@ class Trial:
         return run, result
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
-        self.changes = self.changes or any(map(_changes, graph.graph.nodes))
-        # Compilers take tensors for apart, and would not see a change through another one.
-        plainly = self.changes and self.shared
-        compiled = graph.forward if plainly else self._lookup(_BACKEND)(graph, examples)
+        # torch keeps what it has compiled, and forgets there which arguments shared memory.
+        keep = tracer.enable_autograd_cache and not self.shared
+        with tracer.patch(enable_autograd_cache=keep):
+            compiled = self._lookup(_BACKEND)(graph, examples)
+        changed = any(map(_changes, graph.graph.nodes)) or _compiled_to_change()
+        self.changes = self.changes or changed
+        if self.changes and self.shared:
+            # Compilers take tensors for apart, and would not see a change through another one.
+            compiled = graph.forward
         self._graphs.append(compiled)
 
         def noted(*inputs: Any) -> Any:
@@ -95,6 +102,16 @@ def _changes(node: Any) -> bool:
         # What stands for it while tracing is new, and has a version like any tensor.
         return getattr(node.meta.get("example_value"), "_version", 0) > 0
     return getattr(node.target, "__name__", "") in _KEEP_AVERAGES
+
+
+def _compiled_to_change() -> bool:
+    """Whether the compiler has just found changes that leave no version behind.
+
+    So it is through `x.data`, and of lists of tensors such as those of `torch._foreach_add_`.
+    """
+    tracing = TracingContext.try_get()
+    found = getattr(tracing, "fw_metadata", None)
+    return any(each.mutates_data for each in getattr(found, "input_info", ()))
 
 
 def _all_new(result: Any, inputs: Sequence[Any]) -> bool:

@@ -47,8 +47,7 @@ def checked_parts(form: str, x: Tensor, *parts: Tensor | None) -> Coded:
 
 
 def _elsewhere(coded: Coded, x: Tensor) -> str | None:
-    for name in ("codes", "scale", "table", "signs"):
-        part = getattr(coded, name)
+    for name, part in coded.parts:
         if part is not None and part.device != x.device:
             return f"`{name}` is on {part.device}"
     return None

@@ -46,7 +46,7 @@ def within_bytes(layers: Sequence[SearchedLayer], room: float, limit: float) -> 
         steps = [
             _step(layer, at, now, smaller, limit)
             for at, (layer, now) in enumerate(zip(layers, chosen, strict=True))
-            for smaller in layer.largest_of_forms(layer.bytes(now) - 1)
+            for smaller in layer.widest_of_forms(layer.bytes(now) - 1)
         ]
         if last := [each for each in steps if total - each.saved <= room]:
             best = min(last, key=lambda each: each[:3])

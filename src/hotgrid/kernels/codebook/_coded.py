@@ -24,6 +24,9 @@ from ._hadamard import unrotated
 GROUP = 64
 BLOCK = 32
 
+PARTS = ("codes", "scale", "table", "signs")
+"""The names of the tensors of a coded matrix, in the order in which products take them."""
+
 
 @dataclass(frozen=True)
 class Coded:
@@ -51,10 +54,15 @@ class Coded:
         return self.scale.shape[0] if self.form == "pq" else self.codes.shape[0]
 
     @property
+    def parts(self) -> list[tuple[str, Tensor | None]]:
+        """Its tensors, each with its name."""
+        return [(name, getattr(self, name)) for name in PARTS]
+
+    @property
     def bytes(self) -> int:
         """What it takes to keep it."""
-        parts = (self.codes, self.scale, self.table, self.signs)
-        return sum(each.numel() * each.element_size() for each in parts if each is not None)
+        held = [part for _, part in self.parts if part is not None]
+        return sum(part.numel() * part.element_size() for part in held)
 
     @property
     def bits(self) -> float:
@@ -72,11 +80,13 @@ class Coded:
 
     def misfit(self) -> str | None:
         """Say the same of what need not be read for it: types and shapes."""
-        if self.cols < 1 or self.codes.ndim == 0 or self.scale.ndim == 0:
+        if self.cols < 1:
+            return "a matrix has at least one column"
+        if self.codes.ndim == 0 or self.scale.ndim == 0:
             return "`codes` or `scale` is a single number"
         layout = self._layout()
-        for name in ("codes", "scale", "table", "signs"):
-            part, (dtype, shape) = getattr(self, name), layout.get(name, (None, None))
+        for name, part in self.parts:
+            dtype, shape = layout.get(name, (None, None))
             if part is None and (shape is None or name == "signs"):
                 continue
             if part is None or shape is None or part.shape != shape:

@@ -14,8 +14,8 @@ from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import autocast_type, differentiated, plain, traced, transformed
 
 from ._arguments import checked_parts
-from ._bound import PARTS, Bound
-from ._coded import Coded
+from ._bound import Bound
+from ._coded import PARTS, Coded
 from ._core import CORE_TYPES, core_bound, core_product
 from ._decoded import decoded_product
 from ._op import tuned_codebook
@@ -63,10 +63,8 @@ class CodebookLinear(nn.Module):
         super().__init__()
         self.form = coded.form
         self.in_features, self.out_features = coded.cols, coded.rows
-        self.register_buffer("codes", coded.codes)
-        self.register_buffer("scale", coded.scale)
-        self.register_buffer("table", coded.table)
-        self.register_buffer("signs", coded.signs)
+        for name, part in coded.parts:
+            self.register_buffer(name, part)
         self.register_buffer("measured_error", torch.tensor(error))
         if bias is None:
             self.register_parameter("bias", None)
@@ -157,9 +155,7 @@ class CodebookLinear(nn.Module):
                 self._expect_whole(x)
             return self._decoded_product(x)
         buffers = self._buffers
-        parts: tuple[Any, ...] = (
-            buffers["codes"], buffers["scale"], buffers["table"], buffers["signs"]
-        )  # fmt: skip
+        parts: tuple[Any, ...] = tuple([buffers[name] for name in PARTS])
         if traced(x, *[part for part in parts if part is not None]) or differentiated(x):
             # torch.func knows the derivatives of torch's operations, not those of ours.
             return (decoded_product if transformed() else operator)(self.form, x, *parts)
@@ -193,13 +189,15 @@ class CodebookLinear(nn.Module):
         )
 
 
-def _nothing_to_choose(x: Tensor, codes: Tensor) -> bool:
+def _nothing_to_choose(x: Tensor, codes: Tensor | None) -> bool:
     """Whether the core would win whatever the tuner did, so that it need not be asked.
 
     On the CPU the only other candidate decodes first. Asking takes as long as the smallest
     of these products.
     """
-    if not (x.is_cpu and codes.is_cpu and x.dtype in CORE_TYPES and _native.available()):
+    if codes is None or not (x.is_cpu and codes.is_cpu and x.dtype in CORE_TYPES):
+        return False
+    if not _native.available():
         return False
     kernels = current().kernels
     return kernels.check_mode == "auto" and not kernels.choose and not _DEVELOPING

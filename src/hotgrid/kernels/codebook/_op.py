@@ -96,8 +96,7 @@ def sample(
     weight = torch.randn(shape, generator=draw)
     made = recipe.fit(weight, torch.ones(shape[1]), None)
     x = torch.randn((count, shape[1]), generator=draw).to(device, dtype)
-    parts = (made.codes, made.scale, made.table, made.signs)
-    return form, x, *(part if part is None else part.to(device) for part in parts)
+    return form, x, *(part if part is None else part.to(device) for _, part in made.parts)
 
 
 CODEBOOK = Op(

@@ -66,6 +66,7 @@ operator: Any = operator_of(
     "codebook",
     "(str form, Tensor x, Tensor codes, Tensor scale, Tensor? table, Tensor? signs) -> Tensor",
     multiplied,
+    check=checked_parts,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

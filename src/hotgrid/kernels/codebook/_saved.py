@@ -18,13 +18,12 @@ from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 
-from ._coded import Coded
+from ._coded import PARTS, Coded
 from ._fit import FORMS
 from ._linear import CodebookLinear
 from ._replaced import in_place_of, replaced
 
 _KEY, _SUMS = "hotgrid.codebook", "hotgrid.checksums"
-_PARTS = ("codes", "scale", "table", "signs")
 
 
 def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
@@ -93,7 +92,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
     made: dict[int, nn.Module] = {}
     for name, about in layers.items():
         prefix = f"{name}." if name else ""
-        parts = {part: tensors.get(prefix + part) for part in (*_PARTS, "bias")}
+        parts = {part: tensors.get(prefix + part) for part in (*PARTS, "bias")}
         try:
             there = module.get_submodule(name)
         except AttributeError:

@@ -88,17 +88,17 @@ class SearchedLayer:
             self._tried[recipe] = measured(recipe, weight, self._unit, self._inputs, signs)
         return self._tried[recipe][1]
 
-    def largest_of_forms(self, room: float) -> list[Recipe]:
-        """Return of each form the largest that fits, the widest first.
+    def widest_of_forms(self, room: float) -> list[Recipe]:
+        """Return of each form the one with the most bits that fits, the widest first.
+
+        Where there are few rows, narrow codes are padded and may take more than wide ones.
 
         Learning `rows` takes longest: without near-copies only if nothing else fits.
         """
         found: dict[str, Recipe] = {}
         for recipe in sorted(self.recipes, key=lambda each: each.bits):
             if self._bytes[recipe] <= room:
-                held = found.get(recipe.form)
-                if held is None or self._bytes[held] <= self._bytes[recipe]:
-                    found[recipe.form] = recipe
+                found[recipe.form] = recipe
         if len(found) > 1 and "rows" in found and not self._rows_are_alike:
             del found["rows"]
         return sorted(found.values(), key=lambda each: -each.bits)
@@ -119,7 +119,7 @@ class SearchedLayer:
 
     def most_exact(self, room: float) -> Recipe | None:
         """Return the most exact form of at most so many bytes; None is that there is none."""
-        fits = self.largest_of_forms(room)
+        fits = self.widest_of_forms(room)
         for recipe in fits:
             if recipe.form == "int8" and self.error(recipe) <= _EXACT:
                 return recipe

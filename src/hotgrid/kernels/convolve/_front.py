@@ -7,8 +7,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from hotgrid.kernels.tune import autocast_type, differentiated, traced, transformed
-from hotgrid.kernels.tune._tracing import plain_sizes
+from hotgrid.kernels.tune import (
+    autocast_type,
+    differentiated,
+    plain_sizes,
+    traced,
+    transformed,
+)
 
 from ._arguments import check_exact, check_weights
 from ._direct import by_shifts, by_windows

@@ -106,6 +106,7 @@ operator: Any = operator_of(
     "convolve",
     "(Tensor x, Tensor kernel, SymInt[] before, bool periodic) -> Tensor",
     _called,
+    check=check_grids,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.cuda import is_current_stream_capturing
 
-from hotgrid.kernels.tune import Call, Candidate
-from hotgrid.kernels.tune._outside import outside_of_modes
+from hotgrid.kernels.tune import Call, Candidate, outside_of_modes
 
 from ._direct import sizes_of
 from ._fourier import Plan, multiplied_spectra, turned_spectrum

@@ -19,11 +19,15 @@ def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     return tuned_gemv(weight, x, scale)
 
 
-def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
-    # Who calls the operator by its name has not come along the checks of `gemv`.
+def _check(weight: Tensor, x: Tensor, scale: Tensor | None) -> None:
     check_product(weight, x, scale)
     if x.ndim != 2:
         raise ArgumentError(f"`x` must be `[count, cols]`, got shape {tuple(x.shape)}")
+
+
+def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
+    # Who calls the operator by its name has not come along the checks of `gemv`.
+    _check(weight, x, scale)
     y = multiplied(weight, x, scale)
     keep_short(weight, x, x, scale)
     return y
@@ -109,6 +113,7 @@ operator: Any = operator_of(
     "gemv",
     "(Tensor weight, Tensor x, Tensor? scale) -> Tensor",
     _called,
+    check=_check,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

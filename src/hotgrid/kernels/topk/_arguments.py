@@ -26,10 +26,12 @@ def checked_arguments(
     dim = dim % rank if type(dim) is int and -rank <= dim < rank else expect_dim(x, dim)
     if type(k) is not int:
         k = _whole(k)
+    size = x.shape[dim]
     # Where sizes are open, the operator looks again when it is called.
-    if not 0 <= k <= x.shape[dim] and not torch.compiler.is_compiling():
+    known = type(k) is int and type(size) is int
+    if known and not 0 <= k <= size and not torch.compiler.is_compiling():
         raise ArgumentError(
-            f"`k` is {k}; expected 0 to {x.shape[dim]}, the size of dim {dim} of `x` "
+            f"`k` is {k}; expected 0 to {size}, the size of dim {dim} of `x` "
             f"with shape {tuple(x.shape)}"
         )
     if x.dtype not in _ORDERED:
@@ -42,6 +44,8 @@ def checked_arguments(
 
 
 def _whole(k: SupportsIndex) -> int:
+    if isinstance(k, torch.SymInt):
+        return k  # pyright: ignore[reportReturnType]
     try:
         if isinstance(k, bool):
             raise TypeError

@@ -66,6 +66,7 @@ operator: Any = operator_of(
     "topk",
     "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)",
     _called,
+    check=checked_arguments,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

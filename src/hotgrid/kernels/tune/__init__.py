@@ -23,15 +23,18 @@ from ._explain import Explanation as Explanation, explain as explain, sampled as
 from ._op import Op as Op
 from ._operator import operator_of as operator_of
 from ._out import written as written
+from ._outside import outside_of_modes as outside_of_modes
 from ._peak import matmul_peak as matmul_peak
-from ._plain import plain as plain
+from ._plain import plain as plain, signature_of as signature_of, unwatched as unwatched
 from ._ranking import Outcome as Outcome, Ranking as Ranking
 from ._red_zones import in_red_zones as in_red_zones
 from ._sampling import Timing as Timing
+from ._shortcuts import check_of as check_of
 from ._stamp import stamp as stamp
 from ._tracing import (
     autocast_type as autocast_type,
     differentiated as differentiated,
+    plain_sizes as plain_sizes,
     traced as traced,
     transformed as transformed,
 )

@@ -18,6 +18,7 @@ def operator_of(
     schema: str,
     compute: Callable[..., Any],
     *,
+    check: Callable[..., object],
     fake: Callable[..., Any],
     differentiate: Callable[..., Any],
     remember: Callable[..., None],
@@ -30,7 +31,8 @@ def operator_of(
         name: As in `torch.ops.hotgrid.<name>`.
         schema: Its arguments and results, in torch's language.
         compute: Computes it; makes its own checks.
-        fake: Makes results of the right shapes with nothing in them.
+        check: Raises where types, shapes or devices do not fit, of what has no numbers too.
+        fake: Makes results of the right shapes with nothing in them, of what was checked.
         differentiate: The `backward` of `torch.library.register_autograd`.
         remember: The `setup_context` for it.
         vectorised: As for `torch.library.register_vmap`.
@@ -42,7 +44,7 @@ def operator_of(
     known = f"hotgrid::{name}"
     torch.library.define(known, schema)
     torch.library.impl(known, "default", resolving(compute))
-    torch.library.register_fake(known, fake)
+    torch.library.register_fake(known, _after(check, fake))
     torch.library.register_vmap(known, vectorised)
     made = getattr(torch.ops.hotgrid, name).default
     try:
@@ -57,6 +59,14 @@ def operator_of(
         straight = _straight(compute, quick, formula)
         _LIBRARY.impl(name, straight, "Autograd", with_keyset=True)
     return made
+
+
+def _after(check: Callable[..., object], fake: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        check(*arguments)
+        return fake(*arguments)
+
+    return call
 
 
 def _straight(

@@ -17,6 +17,11 @@ _recording: Any = torch._C._is_tracing
 _autocast: Any = torch._C._is_any_autocast_enabled
 
 
+def unwatched() -> bool:
+    """Return whether there are no modes and no forward derivatives, which no guard notices."""
+    return not any_mode() and forward_ad._current_level < 0
+
+
 def plain(*tensors: Tensor | None) -> bool:
     """Return whether nobody traces or differentiates a call, and nothing is cast in it.
 

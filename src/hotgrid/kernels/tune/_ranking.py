@@ -1,6 +1,7 @@
 """What tuning one key found out: every candidate that was tried, the best first."""
 
 import datetime
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -80,10 +81,20 @@ def _sound(outcome: Outcome) -> bool:
     """Whether what was read is made of words and numbers."""
     words = (outcome.name, outcome.group, outcome.problem)
     numbers = (getattr(outcome, name) for name in _NUMBERS)
-    return all(isinstance(each, str) for each in words) and all(
-        each is None or (isinstance(each, int | float) and not isinstance(each, bool))
-        for each in numbers
+    return all(map(_is_text, words)) and all(
+        each is None or _is_measured(each) for each in numbers
     )
+
+
+def _is_text(value: object) -> bool:
+    """Whether it can be shown: no half characters, nothing that a terminal would obey."""
+    return isinstance(value, str) and " ".join(value.split()).isprintable()
+
+
+def _is_measured(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,12 +157,15 @@ class Ranking:
         """
         outcomes = tuple(Outcome(**each) for each in found["outcomes"])
         ranking = cls(
-            key=str(found["key"]),
-            stamp=str(found["stamp"]),
+            key=found["key"],
+            stamp=found["stamp"],
             outcomes=outcomes,
-            limit=float(found["limit"]),
-            date=str(found["date"]),
+            limit=found["limit"],
+            date=found["date"],
         )
+        words = (ranking.key, ranking.stamp, ranking.date)
+        if not all(map(_is_text, words)) or not _is_measured(ranking.limit):
+            raise ValueError("it is not made of words and numbers")
         if not all(map(_sound, outcomes)) or not ranking.winner:
             raise ValueError("a ranking without a winner is never kept")
         return ranking
