@@ -131,9 +131,42 @@ class Job {
     std::exception_ptr failure_;
 };
 
+// Some systems, virtual machines above all, let a thread begin on the processor of whom it was
+// started or woken by, where it waits for milliseconds while another has nothing to do. Such a
+// thread is sent elsewhere, and may go where it could before once it is there.
+class Place {
+  public:
+    // The thread goes to sleep. To be called by itself, as `settle` is.
+    void leave() { processor_ = sched_getcpu(); }
+
+    // Away from the processor of the caller, if it is there or has not yet begun; or if it only
+    // sleeps and `always`, since it may be woken there all the same.
+    void send_away(pthread_t thread, int here, bool always) {
+        if (processor_ == awake || sent_) return;
+        if (processor_ != here && processor_ != unknown && !always) return;
+        if (pthread_getaffinity_np(thread, sizeof allowed_, &allowed_) != 0) return;
+        cpu_set_t others = allowed_;
+        CPU_CLR(here, &others);
+        if (CPU_COUNT(&others) == 0) return;
+        sent_ = pthread_setaffinity_np(thread, sizeof others, &others) == 0;
+    }
+
+    void settle() {
+        if (sent_) sched_setaffinity(0, sizeof allowed_, &allowed_);
+        sent_ = false;
+        processor_ = awake;
+    }
+
+  private:
+    static constexpr int unknown = -1, awake = -2;
+    int processor_ = unknown;
+    bool sent_ = false;
+    cpu_set_t allowed_;
+};
+
 class Pool {
   public:
-    explicit Pool(std::size_t workers) {
+    explicit Pool(std::size_t workers) : places_(workers) {
         // Where no more threads may be started, those that run are the pool.
         try {
             for (std::size_t i = 0; i < workers; ++i)
@@ -165,6 +198,9 @@ class Pool {
         std::size_t asleep;
         {
             const std::lock_guard lock(state_);
+            const int here = sched_getcpu();
+            for (std::size_t i = 0; i < workers_.size(); ++i)
+                places_[i].send_away(workers_[i].native_handle(), here, workers_.size() <= few);
             jobs_so_far_.fetch_add(1, std::memory_order_relaxed);
             asleep = asleep_;
         }
@@ -174,14 +210,21 @@ class Pool {
 
     void serve(std::size_t number) {
         working = true;
+        Place& place = places_[number - 1];
         std::size_t seen = 0;
         const auto another = [&] { return jobs_so_far_.load(std::memory_order_relaxed) != seen; };
+        {
+            const std::lock_guard lock(state_);
+            place.settle();
+        }
         for (;;) {
             look(another);
             if (!another()) {
                 std::unique_lock lock(state_);
                 ++asleep_;
+                place.leave();
                 wake_.wait(lock, another);
+                place.settle();
                 --asleep_;
             }
             seen = jobs_so_far_.load(std::memory_order_relaxed);
@@ -202,6 +245,7 @@ class Pool {
     }
 
     static constexpr std::size_t shut = std::size_t{1} << 32;
+    static constexpr std::size_t few = 3;  // workers; to send one away takes 2 us
 
     std::mutex jobs_;  // one job at a time
     // The job; changed only while the door is shut and nobody inside.
@@ -213,6 +257,7 @@ class Pool {
     std::mutex state_;  // guards what follows
     std::condition_variable wake_, left_;
     std::size_t asleep_ = 0;
+    std::vector<Place> places_;  // of the workers
     std::vector<std::thread> workers_;
 };
 

@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,25 @@ TEST(jobs_come_while_threads_look_for_work_and_while_they_sleep) {
         std::this_thread::sleep_for(std::chrono::microseconds(job % 3 * 60));
     }
     CHECK(total == 300 * 5);
+}
+
+// Threads that are sent away from a processor may come back to it.
+TEST(threads_may_run_wherever_their_caller_may) {
+    cpu_set_t mine;
+    CHECK(sched_getaffinity(0, sizeof mine, &mine) == 0);
+    std::atomic<int> looked{0}, bound{0};
+    for (int job = 0; job < 200; ++job) {
+        parallel_for(4, 1, [&](std::size_t begin, std::size_t end) {
+            cpu_set_t its;
+            CPU_ZERO(&its);
+            sched_getaffinity(0, sizeof its, &its);
+            bound += !CPU_EQUAL(&mine, &its);
+            looked += int(end - begin);
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+        });
+        std::this_thread::sleep_for(std::chrono::microseconds(job % 3 * 100));
+    }
+    CHECK(looked == 800 && bound == 0);
 }
 
 TEST(a_job_inside_a_job_runs_in_place) {

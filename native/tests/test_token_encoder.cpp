@@ -324,6 +324,33 @@ TEST(long_pieces_made_to_meet_are_not_lost) {
     }
 }
 
+// Words that are there are worth more than room for others, and a budget is kept.
+TEST(a_cache_makes_room_for_a_text_before_its_first_word_only) {
+    const std::size_t small = WordCache().bytes(), text = std::size_t{20} << 20;
+    WordCache cache;
+    cache.expect_text(1000);
+    CHECK(cache.bytes() == small);
+    cache.expect_text(text);
+    const std::size_t large = cache.bytes();
+    CHECK(large > 8 * small);
+    cache.expect_text(1000);
+    CHECK(cache.bytes() == large);
+
+    WordCache used;
+    const Rank token = 7;
+    const std::string word = " word";
+    const Key key = key_of(samples::bytes(word), word.size(),
+                           samples::bytes(word) + word.size());
+    used.insert(key, {&token, 1});
+    const std::size_t moves = used.moves();
+    used.expect_text(text);
+    CHECK(used.bytes() == small && used.moves() == moves && used.find(key, used.home(key)));
+
+    WordCache narrow(std::size_t{1} << 20);
+    narrow.expect_text(text);
+    CHECK(narrow.bytes() <= std::size_t{1} << 20);
+}
+
 TEST(zeros_are_zeros_of_any_size_and_again) {
     const std::size_t large = std::size_t{2} << 20;
     for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, large - 64, large, large + 1,

@@ -165,6 +165,7 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
     threads = std::min({threads, cpu::threads(), total / worth_a_thread + 1});
     if (threads <= 1) {
         const Lease space(*this);
+        (*space).cache.expect_text(total);
         TokenBuffer out;
         out.room(total / usual_bytes);
         std::vector<std::int64_t> found(stretches.size());
@@ -186,6 +187,7 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
     cpu::parallel_for(threads, 1, [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin) {
             const Lease space(*this, begin);
+            (*space).cache.expect_text(total / threads);
             TokenBuffer out;  // not in its place yet, where threads would share cache lines
             // Twice its share: who meets short tokens must not move all that it has written.
             out.room((begin ? std::min(total, 2 * (total / threads)) : total) / usual_bytes);

@@ -143,23 +143,21 @@ void Encoder::learn_parts(Workspace& space, std::size_t lanes) const {
     lanes::merge(vocabulary_->joins(), {space.lanes, lanes + count});
     space.parts_looked_up = cache.moves();
     for (std::size_t i = 0; i < count; ++i) {
-        space.ranks.clear();
-        if (append_lane(space, space.lanes[lanes + i]))
-            space.cache.insert(learnt[i]->key, space.ranks);
+        Rank made[Lane::most_units];
+        if (const std::size_t tokens = write_lane(space.lanes[lanes + i], made))
+            space.cache.insert(learnt[i]->key, {made, tokens});
     }
 }
 
-// Appends the tokens of a lane to `ranks`; false: one of them has no rank.
-bool Encoder::append_lane(Workspace& space, const Lane& lane) const {
+// Writes the tokens of a lane; how many, or 0: one of them has no rank.
+std::size_t Encoder::write_lane(const Lane& lane, Rank (&made)[Lane::most_units]) const {
     bool all = true;
-    Rank made[Lane::most_units];
     std::size_t count = 0;
     lane.each_symbol([&](Symbol symbol) {
         all &= vocabulary_->has_rank(symbol);
         made[count++] = all ? vocabulary_->rank(symbol) : 0;
     });
-    space.ranks.insert(space.ranks.end(), made, made + count);
-    return all;
+    return all ? count : 0;
 }
 
 // Appends the tokens of such parts.
@@ -284,20 +282,15 @@ std::size_t Encoder::begin(Workspace& space, const Byte* text, std::span<Missing
     return lanes;
 }
 
-// Its tokens in `ranks`; false: it cannot be encoded.
-bool Encoder::finish(Workspace& space, const Missing& each, const Byte* end) const {
+// The tokens of one that is no token and in no lane; none: it cannot be encoded.
+std::span<const Rank> Encoder::finish(Workspace& space, const Missing& each,
+                                      const Byte* end) const {
     space.ranks.clear();
-    if (each.whole != no_symbol) {
-        space.ranks.push_back(vocabulary_->rank(each.whole));
-        return true;
-    }
-    if (each.first_part < each.last_part)
-        return append_parts(space,
-                            std::span(space.parts).subspan(each.first_part,
-                                                           each.last_part - each.first_part),
-                            end);
-    if (!each.lane) return append_merged(space, each.at, each.size, end);
-    return append_lane(space, *each.lane);
+    const std::size_t parts = each.last_part - each.first_part;
+    const bool done =
+        parts ? append_parts(space, std::span(space.parts).subspan(each.first_part, parts), end)
+              : append_merged(space, each.at, each.size, end);
+    return done ? std::span<const Rank>(space.ranks) : std::span<const Rank>();
 }
 
 void Encoder::solve(Workspace& space, const Byte* text, std::span<Missing> missing,
@@ -305,11 +298,19 @@ void Encoder::solve(Workspace& space, const Byte* text, std::span<Missing> missi
     const std::size_t lanes = begin(space, text, missing, end);
     learn_parts(space, lanes);
     for (const Missing& each : missing) {
-        if (!finish(space, each, end)) continue;
-        if (space.keys[each.index].high == Workspace::is_wide)
-            space.entries[each.index] = space.cache.insert(space.wide[each.index], space.ranks);
+        Rank made[Lane::most_units];
+        std::span<const Rank> tokens(made, 1);
+        if (each.whole != no_symbol)
+            made[0] = vocabulary_->rank(each.whole);
+        else if (each.lane)
+            tokens = {made, write_lane(*each.lane, made)};
         else
-            space.entries[each.index] = space.cache.insert(space.keys[each.index], space.ranks);
+            tokens = finish(space, each, end);
+        if (tokens.empty()) continue;
+        if (space.keys[each.index].high == Workspace::is_wide)
+            space.entries[each.index] = space.cache.insert(space.wide[each.index], tokens);
+        else
+            space.entries[each.index] = space.cache.insert(space.keys[each.index], tokens);
     }
 }
 

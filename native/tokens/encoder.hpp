@@ -44,7 +44,7 @@ struct Stretch {
 // What a thread needs while it encodes.
 struct Workspace {
     // Pieces that are encoded at once, and those of them that are learnt at once.
-    static constexpr std::size_t batch = 256, together = 16;
+    static constexpr std::size_t batch = 512, together = 16;
 
     WordCache cache;
     std::size_t thread = 0;  // the number of the one that had it last
@@ -159,8 +159,8 @@ private:
                const Byte* end) const;
     std::size_t begin(Workspace& space, const Byte* text, std::span<Missing> missing,
                       const Byte* end) const;
-    bool finish(Workspace& space, const Missing& each, const Byte* end) const;
-    bool append_lane(Workspace& space, const Lane& lane) const;
+    std::span<const Rank> finish(Workspace& space, const Missing& each, const Byte* end) const;
+    std::size_t write_lane(const Lane& lane, Rank (&made)[Lane::most_units]) const;
     bool append_merged(Workspace& space, const Byte* at, std::size_t size, const Byte* end) const;
     void find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,
                     const Byte* end) const;

@@ -41,7 +41,7 @@ public:
             }
             Lane& lane = lanes_[waiting_];
             for (std::size_t i = 0; i < token.size(); ++i)
-                lane.symbol[i] = vocabulary_.byte(start_of(token)[i]);
+                lane.symbol[i + 1] = vocabulary_.byte(start_of(token)[i]);
             lanes::begin(token.size(), lane);
             symbols_[waiting_++] = symbol;
             if (waiting_ == together && !flush()) return false;

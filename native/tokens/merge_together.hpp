@@ -19,27 +19,30 @@
 
 namespace hotgrid::tokens {
 
+// Units are counted from 1. Before the first and behind the last is a symbol that joins nothing, so
+// that none of them has to be told from the others.
 struct Lane {
-    static constexpr std::size_t most_units = 31;
+    static constexpr std::size_t most_units = 30;
+    static constexpr Symbol outside = PairTable::most_symbols;
 
-    // As in merge.cpp, by units; the last is for answers that nobody waits for.
-    static constexpr std::size_t nobody = most_units + 1;
-    alignas(16) std::uint32_t best[nobody + 1];
-    Symbol symbol[most_units + 1];
-    // Bits of the units that parts start with, and of the end.
+    // As in merge.cpp, by units.
+    alignas(16) std::uint32_t best[most_units + 2];
+    Symbol symbol[most_units + 2];
+    // Bits of the units that parts start with, and of what is before and behind.
     std::uint32_t parts;
     std::uint32_t units;
     bool known;  // whether `best` is
     // Of two new neighbours each; the left one starts with this unit.
     struct {
         PairTable::Question pair;
-        std::uint32_t unit;
+        std::size_t unit;
     } questions[2];
 
     // What is left in the end, from left to right.
     template <class Visit>
     void each_symbol(const Visit& visit) const {
-        for (std::uint32_t rest = parts & ~(std::uint32_t{1} << units); rest; rest &= rest - 1)
+        const std::uint32_t beyond = std::uint32_t{2} << units | 1;
+        for (std::uint32_t rest = parts & ~beyond; rest; rest &= rest - 1)
             visit(symbol[std::countr_zero(rest)]);
     }
 };
@@ -59,7 +62,7 @@ inline std::uint32_t least(const std::uint32_t* values, std::size_t units) {
     const auto less = [](Four a, Four b) { return a < b ? a : b; };
     const Four* fours = reinterpret_cast<const Four*>(values);
     Four found = less(less(fours[0], fours[1]), less(fours[2], fours[3]));
-    if (units > 17) [[unlikely]]  // the last one has no next
+    if (units > 16) [[unlikely]]  // the last one has no next
         found = less(found, less(less(fours[4], fours[5]), less(fours[6], fours[7])));
 #if defined(__aarch64__)
     return vminvq_u32(uint32x4_t(found));
@@ -73,49 +76,44 @@ inline std::uint32_t least(const std::uint32_t* values, std::size_t units) {
 inline bool join(const PairTable& joins, Lane& lane) {
     const std::uint32_t found = least(lane.best, lane.units);
     if (found >= none) return false;
-    const std::uint32_t left = found & 0xFF;
+    const std::size_t left = found & 0xFF;
     const Symbol made = found >> 8;
-    std::uint32_t behind = lane.parts & ~((std::uint32_t{2} << left) - 1);
-    const std::uint32_t right = std::uint32_t(std::countr_zero(behind));
-    behind &= behind - 1;
-    const std::uint32_t after = std::uint32_t(std::countr_zero(behind));
-    const std::uint32_t ahead = (lane.parts & ((std::uint32_t{1} << left) - 1)) | !left;
-    const std::uint32_t before = 31 - std::uint32_t(std::countl_zero(ahead));
-    constexpr std::uint32_t nobody = Lane::nobody;
-    lane.parts &= ~(std::uint32_t{1} << right);
+    const std::uint32_t here = std::uint32_t{1} << left;
+    const std::uint32_t behind = lane.parts & ~(2 * here - 1), rest = behind & (behind - 1);
+    const std::size_t right = std::size_t(std::countr_zero(behind));
+    const std::size_t after = std::size_t(std::countr_zero(rest));
+    const std::size_t before = 31 - std::size_t(std::countl_zero(lane.parts & (here - 1)));
+    lane.parts ^= behind ^ rest;
     lane.symbol[left] = made;
     lane.best[right] = none;
-    lane.best[left] = none;
-    lane.questions[0].pair = joins.ask(made, lane.symbol[after]);
-    lane.questions[0].unit = after < lane.units ? left : nobody;
-    lane.questions[1].pair = joins.ask(lane.symbol[before], made);
-    lane.questions[1].unit = left ? before : nobody;
+    lane.questions[0] = {joins.ask(made, lane.symbol[after]), left};
+    lane.questions[1] = {joins.ask(lane.symbol[before], made), before};
     return true;
 }
 
 // A piece of which the units are known, up to `most_units`.
 inline void begin(std::size_t units, Lane& lane) {
     lane.units = std::uint32_t(units);
-    lane.parts = std::uint32_t((std::uint64_t{2} << units) - 1);
+    lane.parts = std::uint32_t((std::uint64_t{4} << units) - 1);
     lane.known = false;
-    lane.symbol[units] = 0;
+    lane.symbol[0] = lane.symbol[units + 1] = Lane::outside;
     std::fill(std::begin(lane.best), std::end(lane.best), none);
 }
 
 // False: the piece has too many units.
 inline bool begin(const Vocabulary& vocabulary, const Byte* at, std::size_t size, Lane& lane) {
     std::size_t units = 0;
-    for (std::size_t i = 0; i < size; ++units) {
+    for (std::size_t i = 0; i < size;) {
         if (units == Lane::most_units) return false;
         const Vocabulary::Unit unit = vocabulary.unit(at, i, size);
-        lane.symbol[units] = unit.symbol;
+        lane.symbol[++units] = unit.symbol;
         i += unit.size;
     }
     begin(units, lane);
     lane.known = units == size;
-    for (std::size_t i = 0; i + 1 < units; ++i) {
+    for (std::size_t i = 1; i < units; ++i) {
         if (lane.known)
-            lane.best[i] = packed(vocabulary.pair(at[i], at[i + 1]), i);
+            lane.best[i] = packed(vocabulary.pair(at[i - 1], at[i]), i);
         else
             vocabulary.joins().ask(lane.symbol[i], lane.symbol[i + 1]);
     }
@@ -126,7 +124,7 @@ inline bool begin(const Vocabulary& vocabulary, const Byte* at, std::size_t size
 inline void merge(const PairTable& joins, std::span<Lane> lanes) {
     for (Lane& lane : lanes) {
         if (lane.known) continue;
-        for (std::size_t i = 0; i + 1 < lane.units; ++i)
+        for (std::size_t i = 1; i < lane.units; ++i)
             lane.best[i] = packed(joins.find(lane.symbol[i], lane.symbol[i + 1]), i);
     }
     constexpr std::size_t most = 64;

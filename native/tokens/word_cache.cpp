@@ -17,6 +17,17 @@ constexpr std::size_t long_reach = 32;
 WordCache::WordCache(std::size_t budget)
     : budget_(budget), short_(first_lines), wide_(first_wide), long_(first_long) {}
 
+void WordCache::expect_text(std::size_t bytes) {
+    // English of 10 MB has 83,000 words, of 0.25 MB some 10,000.
+    const std::size_t lines = bytes >= std::size_t{4} << 20   ? std::size_t{1} << 17
+                              : bytes >= std::size_t{1} << 18 ? std::size_t{1} << 15
+                                                              : first_lines;
+    if (!short_.empty() || lines * sizeof(Line) <= short_.bytes()) return;
+    if (lines * sizeof(Line) > budget_ / 2) return;
+    short_ = WordTable<Entry>(lines);
+    ++moves_;
+}
+
 void WordCache::forget() {
     short_ = WordTable<Entry>(first_lines);
     wide_ = WordTable<WideEntry>(first_wide);

@@ -26,6 +26,10 @@ public:
 
     explicit WordCache(std::size_t budget = default_budget);
 
+    // So much text is to come: a cache without a word gets a table for as many as common text
+    // has. To grow, and move them all, costs as much as to learn thousands of them.
+    void expect_text(std::size_t bytes);
+
     // Where a piece belongs, and its entry there, or nullptr.
     const Line* home(const Key& key) const { return short_.home(key.hash()); }
     const WideLine* home(const WideKey& key) const { return wide_.home(key.hash()); }
