@@ -76,11 +76,13 @@ class Trial:
         return run, result
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
-        # torch keeps what it has compiled, and forgets there which arguments shared memory.
-        keep = tracer.enable_autograd_cache and not self.shared
-        with tracer.patch(enable_autograd_cache=keep):
+        nodes = graph.graph.nodes
+        # torch keeps what it has compiled, and forgets there which arguments shared memory, and
+        # which are changed.
+        forgets = self.shared or any(map(_may_change, nodes))
+        with tracer.patch(enable_autograd_cache=tracer.enable_autograd_cache and not forgets):
             compiled = self._lookup(_BACKEND)(graph, examples)
-        changed = any(map(_changes, graph.graph.nodes)) or _compiled_to_change()
+        changed = any(map(_changes, nodes)) or _compiled_to_change()
         self.changes = self.changes or changed
         if self.changes and self.shared:
             # Compilers take tensors for apart, and would not see a change through another one.
@@ -102,6 +104,15 @@ def _changes(node: Any) -> bool:
         # What stands for it while tracing is new, and has a version like any tensor.
         return getattr(node.meta.get("example_value"), "_version", 0) > 0
     return getattr(node.target, "__name__", "") in _KEEP_AVERAGES
+
+
+def _may_change(node: Any) -> bool:
+    """Whether it may be that a part of a traced function changes what it is given."""
+    name = str(getattr(node.target, "__name__", node.target))
+    schema = getattr(node.target, "_schema", None)
+    in_place = name.endswith("_") and not name.endswith("__")
+    aside = name == "_get_data_attr" or "mutation" in name or "out" in node.kwargs
+    return in_place or aside or (schema is not None and schema.is_mutable)
 
 
 def _compiled_to_change() -> bool:
