@@ -76,17 +76,13 @@ class Trial:
         return run, result
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
-        nodes = graph.graph.nodes
-        # torch keeps what it has compiled, and forgets there which arguments shared memory, and
-        # which are changed.
-        forgets = self.shared or any(map(_may_change, nodes))
-        with tracer.patch(enable_autograd_cache=tracer.enable_autograd_cache and not forgets):
-            compiled = self._lookup(_BACKEND)(graph, examples)
-        changed = any(map(_changes, nodes)) or _compiled_to_change()
-        self.changes = self.changes or changed
-        if self.changes and self.shared:
-            # Compilers take tensors for apart, and would not see a change through another one.
-            compiled = graph.forward
+        self.changes = self.changes or any(map(_changes, graph.graph.nodes))
+        # Compilers take tensors for apart, and would not see a change through another one.
+        compiled = graph.forward
+        if not (self.changes and self.shared):
+            built = self._built(graph, examples)
+            self.changes = self.changes or _compiled_to_change()
+            compiled = compiled if self.changes and self.shared else built
         self._graphs.append(compiled)
 
         def noted(*inputs: Any) -> Any:
@@ -96,6 +92,13 @@ class Trial:
             return outputs
 
         return noted
+
+    def _built(self, graph: Any, examples: Any) -> Callable[..., Any]:
+        # torch keeps what it has compiled, and forgets there which arguments shared memory, and
+        # which are changed.
+        forgets = self.shared or any(map(_may_change, graph.graph.nodes))
+        with tracer.patch(enable_autograd_cache=tracer.enable_autograd_cache and not forgets):
+            return self._lookup(_BACKEND)(graph, examples)
 
 
 def _changes(node: Any) -> bool:
