@@ -5,6 +5,9 @@
 // and a few dozen for each result.
 #pragma once
 
+#include <optional>
+
+#include "cpu/scratch.hpp"
 #include "kernels/topk_lanes.hpp"
 
 namespace hotgrid::kernels {
@@ -14,9 +17,15 @@ namespace {
 struct Room {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size = 0;
+    std::optional<cpu::Scratch> scratch;
 
     // Uninitialised and aligned to a line. Ends the life of what was asked for before.
     std::byte* ask(std::size_t wanted) {
+        constexpr std::size_t much = std::size_t{32} << 10;  // as the first cache holds
+        if (wanted >= much && wanted <= cpu::Scratch::size) {
+            if (!scratch) scratch.emplace();
+            if (scratch->memory()) return scratch->memory();
+        }
         wanted += line_bytes;
         if (wanted > size) {
             bytes.reset();

@@ -165,6 +165,16 @@ bool best_of_few(const typename P::Raw* from, std::size_t step, std::size_t colu
     return !P::Arch::any(nan);
 }
 
+constexpr std::size_t page = 4096;
+
+// The first line from `memory` on that lies so many bytes before `row` within a page: what is
+// written there falls on places of a cache that those who read the row are just done with.
+// Elsewhere it may take those of lines that were asked for and not yet read.
+inline std::byte* behind(const void* row, std::size_t bytes, std::byte* memory) {
+    const auto read = reinterpret_cast<std::uintptr_t>(row) / line_bytes * line_bytes;
+    return memory + (read - bytes - reinterpret_cast<std::uintptr_t>(memory)) % page;
+}
+
 // The best of at most a block of columns, four rows at a time: memory gives few long runs
 // faster than many short ones. What is kept of a block stays in the second cache.
 template <class P>
@@ -186,12 +196,10 @@ struct BestOfColumns {
     BestOfColumns(const Raw* first, std::size_t row, std::size_t rows, std::size_t count,
                   const Place<Raw>& place, Room& room)
         : from(first), step(row), n(rows), columns(count), to(place) {
-        Parts parts;
-        const std::size_t best_at = parts.add(count * sizeof(E));
-        const std::size_t at_at = parts.add(count * sizeof(Int));
-        std::byte* const memory = room.ask(parts.size);
-        best = reinterpret_cast<E*>(memory + best_at);
-        at = reinterpret_cast<Int*>(memory + at_at);
+        std::byte* const memory = room.ask(count * (sizeof(E) + sizeof(Int)) + 2 * page);
+        best = reinterpret_cast<E*>(behind(first, 8 * line_bytes, memory));
+        at = reinterpret_cast<Int*>(
+            behind(first, 4 * line_bytes, reinterpret_cast<std::byte*>(best + count)));
     }
 
     // The first rows begin what is kept, the last ones end as results.

@@ -9,8 +9,9 @@ import torch
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import CodebookLinear, compress, convolve, gemv, linear
+from hotgrid.kernels import CodebookLinear, compress, convolve, gemv, linear, topk
 from hotgrid.kernels.gemv import tuned_gemv
+from hotgrid.kernels.topk import tuned_topk
 from hotgrid.kernels.tune import _dispatch, _shortcuts
 
 from .gemv_cases import normal
@@ -52,6 +53,45 @@ def test_what_is_wrong_is_said_after_right_calls_too():
         gemv(weight.to_sparse(), x)
     with pytest.raises(ArgumentError, match="`scale` belongs to int8"):
         gemv(weight, x, normal(18))
+
+
+@pytest.mark.parametrize(
+    ("x", "dim"),
+    [
+        (normal(5, 7, 40), 0),
+        (normal(5, 7, 40), -1),
+        (normal(5, 7, 80)[:, :, ::2], 1),
+        (normal(5, 9, 40)[:, 1:8], 1),
+        (normal(40, 7).T, 0),
+        (torch.arange(24, dtype=torch.int16).reshape(4, 6), 1),
+    ],
+)
+def test_topk_is_the_same_on_the_short_way(x: torch.Tensor, dim: int):
+    with override({"kernels.choose": ["topk=core"]}):
+        for k, largest in ((1, True), (3, False)):
+            for turn in range(3):
+                numbers = x + turn if x.is_contiguous() else x
+                values, indices = topk(numbers, k, dim, largest)
+                wanted = torch.topk(numbers, k, dim, largest)
+                assert torch.equal(values, wanted.values)
+                assert torch.equal(numbers.gather(dim, indices), values)
+                assert values.is_contiguous()
+                assert (values.dtype, indices.dtype) == (x.dtype, torch.int64)
+        assert tuned_topk.shortcut((3, dim, False, True), x) is not None
+
+
+def test_topk_stays_where_its_tensor_is_on_the_short_way():
+    x = normal(5, 40)
+    with override({"kernels.choose": ["topk=core"]}):
+        topk(x, 2)
+        before = torch.get_default_device()
+        torch.set_default_device("meta")
+        try:
+            values, _ = topk(x, 2)
+        finally:
+            torch.set_default_device(before if before.type != "cpu" else None)
+    assert values.device == x.device
+    assert torch.equal(values, torch.topk(x, 2).values)
 
 
 def test_gradients_and_settings_leave_the_short_way():

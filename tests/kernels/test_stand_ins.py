@@ -10,7 +10,7 @@ from hotgrid.config import override
 from hotgrid.kernels import OPS, convolve
 from hotgrid.kernels.topk import TOPK
 from hotgrid.kernels.tune import Candidate, Tuned, _stand_ins, explain
-from hotgrid.kernels.tune._stand_ins import stand_ins
+from hotgrid.kernels.tune._stand_ins import in_turn, stand_ins
 
 BASE = torch.full((6, 40), 3e37)
 KINDS = [
@@ -117,3 +117,37 @@ def test_spectra_are_those_of_images(width: int):
     images = torch.fft.irfft2(like, (6, width))
     torch.testing.assert_close(torch.fft.rfft2(images), like)
     assert torch.equal(x, before)
+
+
+def test_arguments_that_a_cache_would_hold_are_taken_in_turn():
+    weight, x = torch.randn(32, 16).T, torch.randn(1, 4).expand(3, 4)
+    codes = torch.arange(6, dtype=torch.int8)[1:]
+    given = (weight, x, weight, codes, 7, None)
+    size = 32 * 16 * 4 + 4 * 4 + 5
+    assert in_turn(given, held=0) == [given]
+    sets = in_turn(given, held=2 * size)
+    assert len(sets) == 5
+    assert sets[0] == given
+    addresses = {turn[0].data_ptr() for turn in sets}
+    assert len(addresses) == 5
+    for turn in sets[1:]:
+        assert turn[0] is turn[2]
+        assert turn[4:] == (7, None)
+        for made, old in zip(turn[:4], given[:4], strict=True):
+            assert isinstance(made, torch.Tensor)
+            assert isinstance(old, torch.Tensor)
+            assert torch.equal(made, old)
+            assert (made.stride(), made.dtype) == (old.stride(), old.dtype)
+            assert made.data_ptr() % 64 == old.data_ptr() % 64
+    # Beside so much of it they are small, and are found there in use as well.
+    assert len(in_turn(given, held=100 * size)) == 1
+    assert len(in_turn((3, torch.empty(0)), held=100)) == 1
+
+
+def test_where_there_is_no_memory_for_copies_there_are_fewer(monkeypatch: pytest.MonkeyPatch):
+    def none_left(*arguments: Any) -> Any:
+        raise torch.OutOfMemoryError("no")
+
+    x = torch.ones(100)
+    monkeypatch.setattr(_stand_ins, "_copied", none_left)
+    assert in_turn((x,), held=400) == [(x,)]

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given, strategies as st
+from torch import Tensor
 
 from hotgrid.config import override
+from hotgrid.config.sections import Autotune
 from hotgrid.errors import ConfigError, KernelError
 from hotgrid.kernels.topk import TOPK
 from hotgrid.kernels.tune import (
@@ -27,6 +29,7 @@ from hotgrid.kernels.tune import (
 )
 from hotgrid.kernels.tune._candidate import batches, fitting
 from hotgrid.kernels.tune._sampling import timed
+from hotgrid.kernels.tune._trial import compete
 
 ARGUMENTS = (torch.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]), 2, 1, True, True)
 CALL = TOPK.describe(*ARGUMENTS)
@@ -218,6 +221,49 @@ def test_the_limit_is_the_longer_of_moving_and_computing(monkeypatch: pytest.Mon
     assert _trial.limit_of(Work(bytes=1e10), call) == 1.0  # the machine here copies 1e10
     assert _trial.limit_of(Work(bytes=1e10, flops=3e9), call) == 3.0
     assert _trial.limit_of(Work(bytes=1000, flops=10), call) == 0.0
+
+
+def test_a_trial_times_what_later_calls_run(clock: Any):
+    """The way to a result may be long for a first call, and short for those that follow."""
+    made: list[Any] = []
+
+    def ready(*arguments: Any) -> Any:
+        made.append(arguments[1:])
+
+        def run(x: Tensor) -> Any:
+            clock.now.append("quick")
+            return TOPK.reference(x, *arguments[1:])
+
+        return run
+
+    entrants = [
+        entrant("long", clock, ready=ready),
+        entrant("none", clock, ready=lambda *arguments: None),
+        entrant("plain", clock),
+    ]
+    clock({"long": 9.0, "none": 3.0, "quick": 1.0, "plain": 2.0})
+    ranking = compete(TOPK.with_candidates(*entrants), CALL, ARGUMENTS, Autotune(level="full"))
+    assert [(each.name, each.minimum) for each in ranking.outcomes] == [
+        ("long", 1.0), ("plain", 2.0), ("none", 3.0)
+    ]  # fmt: skip
+    assert made == [ARGUMENTS[1:]]
+
+
+def test_a_trial_takes_arguments_in_turn(clock: Any, monkeypatch: pytest.MonkeyPatch):
+    used: list[int] = []
+
+    def run(x: Tensor, *more: Any) -> Any:
+        clock.now.append("one")
+        used.append(x.data_ptr())
+        return TOPK.reference(x, *more)
+
+    clock({"one": 1.0})
+    monkeypatch.setattr(_trial, "_held", lambda device: 24)
+    op = TOPK.with_candidates(Candidate(name="one", function=run))
+    compete(op, CALL, ARGUMENTS, Autotune())
+    first, second, third, *rest = used[-9:]
+    assert len({first, second, third}) == 3
+    assert rest == [first, second, third, first, second, third]
 
 
 def test_one_candidate_is_not_timed(clock: Any):

@@ -16,7 +16,7 @@ torch._C._cuda_getCurrentRawStream = lambda device: 77  # pyright: ignore[report
 device = SimpleNamespace(number=None)  # what tensors on a CPU have
 made.current_device = lambda: device.number
 jit = Jit()
-made._LAUNCHER = _triton_launch.Launcher(jit)
+made._LAUNCHERS = dict.fromkeys(("rows", "columns"), _triton_launch.Launcher(jit))
 
 
 def straight() -> tuple[object, ...]:
@@ -25,8 +25,13 @@ def straight() -> tuple[object, ...]:
     return tuple(given)
 
 
-for dtype, scaled in ((torch.bfloat16, False), (torch.int8, True)):
+for dtype, scaled, by_columns in (
+    (torch.bfloat16, False, False),
+    (torch.int8, True, False),
+    (torch.float32, False, True),
+):
     weight = torch.ones(4096, 64, dtype=dtype)
+    weight = weight.T.contiguous().T if by_columns else weight
     x = torch.ones(1, 64, dtype=torch.float32 if scaled else dtype)
     scales = torch.ones(4096) if scaled else None
     assert made.product_like(weight, x, scales, alone=False) is None, "nothing was launched"
@@ -41,10 +46,10 @@ for dtype, scaled in ((torch.bfloat16, False), (torch.int8, True)):
         assert (y.shape, y.dtype) == (shape, x.dtype)
         grid, addresses = straight()[:3], straight()[9:14]
         given = y if scales is None else scales
-        assert grid == (4096, 1, 1)
+        assert grid == (4096 // 32 if by_columns else 4096, 1, 1)
         tensors = (weight, vector, given, y, y)
         assert addresses == tuple(each.data_ptr() for each in tensors)
-        assert straight()[14:18] == (4096, 64, 64, 64)
+        assert straight()[14:18] == (4096, 64, 4096 if by_columns else 64, 64)
     compiled = jit.made
     apart = torch.ones(65, dtype=x.dtype)[1:]
     assert apart.data_ptr() % _triton_launch.ALIGNED
@@ -58,6 +63,7 @@ for dtype, scaled in ((torch.bfloat16, False), (torch.int8, True)):
     assert jit.made == compiled + 1
     # Too few rows: the matrix is cut, and what was summed is not yet the result.
     few, long = torch.ones(8, 4096, dtype=dtype), torch.ones(1, 4096, dtype=x.dtype)
+    few = few.T.contiguous().T if by_columns else few
     part = None if scales is None else scales[:8]
     made.matrix_times_vectors(few, long, part)
     assert made.product_like(few, long, part, alone=False) is None

@@ -19,20 +19,30 @@ CASES = [
     # Whole rows, whose sums are written in the type of x.
     ((9, 40), 1, torch.float32, torch.float16),
     ((2, 1000), 1, torch.int8, torch.bfloat16),
+    # Whole lines of rows.
+    ((64, 256), 1, torch.float32, torch.float32),
+]
+# So many rows that they are dealt out otherwise; one at a time the interpreter takes minutes.
+MANY = [
+    ((4288, 64), 1, torch.bfloat16, torch.float32),
+    ((2200, 70), 2, torch.float16, torch.float16),
 ]
 
 wrong = []
-for shape, count, dtype, of_x in CASES:
+for shape, count, dtype, of_x in CASES + MANY:
     arguments = GEMV.sample(shape, dtype, torch.device("cpu"), count=count, columns=False)
     weight, x, scale = arguments[0], arguments[1].to(of_x), arguments[2]
+    columns = weight.T.contiguous().T
     # Rows further apart than they are long, as in a part of a larger matrix.
     apart = torch.cat([weight, weight], dim=1)[:, : shape[1]]
-    for matrix in (weight, apart):
+    columns_apart = torch.cat([columns.T, columns.T], dim=1)[:, : shape[0]].T
+    by_rows = (weight, apart) if shape[0] < 1000 else ()
+    for matrix in (*by_rows, columns, columns_apart):
         for candidate in (_triton._walking, _triton._walking_checked):
             found = candidate(matrix, x, scale)
             expected = GEMV.reference(matrix, x, scale)
             problem = GEMV.compare(expected, found, matrix, x, scale)
             if problem:
                 wrong.append((shape, count, dtype, problem))
-print(f"{len(CASES)} cases, wrong: {wrong}")
+print(f"{len(CASES + MANY)} cases, wrong: {wrong}")
 sys.exit(bool(wrong))

@@ -1,6 +1,7 @@
-"""Gemv on a GPU, for matrices whose rows lie in one piece."""
+"""Gemv on a GPU, for matrices whose rows or columns lie in one piece."""
 
 from collections.abc import Callable
+from functools import partial
 
 from torch import Tensor
 
@@ -15,7 +16,7 @@ def _applies(call: Call) -> bool:
     fits = call.sizes["count"] <= _MOST and max(call.sizes.values()) < 2**30
     # fp64 is summed in fp64 only where the matrix is of it.
     same = call.dtype == "float64" or call.settings["x"] != "float64"
-    return fits and same and call.layout == "rows" and call.dtype in _KINDS
+    return fits and same and call.layout != "strided" and call.dtype in _KINDS
 
 
 def _product(weight: Tensor, x: Tensor, scale: Tensor | None, faults: Faults | None) -> Tensor:
@@ -46,7 +47,8 @@ def walking_like(
 
 def _walking_checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     rows, columns = weight.shape
-    read = (rows - 1) * weight.stride(0) + columns
+    down, along = weight.stride()
+    read = 1 + (rows - 1) * down + (columns - 1) * along
     # The matrix may be cut into as many parts as keep a GPU busy.
     sizes = {"weight": read, "x": x.numel(), "sums": rows * len(x) * columns, "scale": rows}
     faults = Faults("gemv.triton", sizes, weight.device)
@@ -61,4 +63,5 @@ WALKING_GPU = Candidate(
     applies=_applies,
     group=TRITON,
     checked=_walking_checked,
+    ready=partial(walking_like, alone=False),
 )

@@ -1,9 +1,8 @@
 """A matrix times one or a few vectors, on a GPU: the matrix is read once, at the memory limit.
 
-A program has a row of the matrix (or a few) and walks along it; sums are kept in fp32, or in
-fp64 for fp64. One row to a program is enough to keep an H200 busy from 2,000 rows on; a
-matrix with fewer is cut along its columns, and the parts are added in order, so that the
-result is the same on every run.
+A program has a row of the matrix, or a few where columns lie in one piece. One row to a program
+is enough to keep an H200 busy from 2,000 rows on; a matrix with fewer is cut along its columns,
+and the parts are added in order, so that the result is the same on every run.
 """
 
 from collections.abc import Callable
@@ -12,65 +11,27 @@ from typing import Any, NamedTuple
 
 import torch
 import triton
-import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
-from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
 from hotgrid.kernels.tune._triton_launch import ALIGNED, Launcher, current_device
+
+from ._native import lies_in_rows
+from ._triton_columns import down_columns
+from ._triton_rows import along_rows
 
 _BUSY_PROGRAMS = 2048
 _SHORTEST_PART = 1024
 _SHORTEST_STEP = 256
 # For elements of so many bytes: the length of a step, and warps.
-_BEST = {1: (512, 4), 2: (2048, 4), 4: (4096, 8), 8: (2048, 8)}
+_BEST = {1: (512, 4), 2: (512, 4), 4: (4096, 8), 8: (512, 8)}
 
+# Down columns: all programs should run at once, on as many processors, and each has so many
+# numbers in a step that memory is kept busy. For elements of so many bytes: these, and warps.
+_PROCESSORS = 132
+_MOST_NUMBERS = {1: (32768, 16), 2: (32768, 16), 4: (16384, 8), 8: (4096, 8)}
 
-@triton.jit
-def _times(
-    w, x, scales, y, faults, rows, columns, stride, span,
-    VECTORS: tl.constexpr, BLOCK: tl.constexpr, EVEN: tl.constexpr, SCALED: tl.constexpr,
-    CHECK: tl.constexpr,
-):  # fmt: skip
-    """Sums of a part of a row with each vector: `y` is `[parts, VECTORS, rows]`."""
-    row = tl.program_id(0).to(tl.int64)
-    part = tl.program_id(1)
-    begin = part * span
-    end = tl.minimum(begin + span, columns)
-    wide: tl.constexpr = tl.float64 if w.dtype.element_ty == tl.float64 else tl.float32
-    read = (row * 0 + rows - 1) * stride + columns
-    sums = ()
-    for _ in tl.static_range(VECTORS):
-        sums = sums + (tl.zeros([BLOCK], wide),)
-    for at in range(begin, end, BLOCK):
-        column = at + tl.arange(0, BLOCK)
-        here = column < end
-        if EVEN and not CHECK:
-            # Without a mask, and nothing is kept that is read once: 17.9 us become 16.4.
-            loaded = tl.load(w + row * stride + column, eviction_policy="evict_first")
-        else:
-            loaded = guarded_load(w, row * stride + column, here, 0, read, faults, 0, CHECK)
-        weight = loaded.to(wide)
-        more = ()
-        for v in tl.static_range(VECTORS):
-            if EVEN and not CHECK:
-                number = tl.load(x + v * columns + column)
-            else:
-                number = guarded_load(
-                    x, v * columns + column, here, 0, VECTORS * columns, faults, 1, CHECK
-                )
-            more = more + (sums[v] + weight * number.to(wide),)
-        sums = more
-    for v in tl.static_range(VECTORS):
-        total = tl.sum(sums[v], 0)
-        if SCALED:
-            total *= guarded_load(scales, row, row >= 0, 0, rows, faults, 3, CHECK).to(wide)
-        to = (row * 0 + part * VECTORS + v) * rows + row
-        all = (row * 0 + tl.num_programs(1)) * VECTORS * rows
-        guarded_store(y, to, total.to(y.dtype.element_ty), to >= 0, all, faults, 2, CHECK)
-
-
-_LAUNCHER = Launcher(_times)
+_LAUNCHERS = {"rows": Launcher(along_rows), "columns": Launcher(down_columns)}
 
 
 def matrix_times_vectors(
@@ -81,15 +42,16 @@ def matrix_times_vectors(
     The result is of the type of `x`; sums of several parts are added before they are rounded.
 
     Arguments:
-        weight: Numbers of a row lie side by side; rows may be further apart.
+        weight: Numbers of a row lie side by side, or else those of a column; rows or columns
+            may be further apart.
         x: Contiguous.
         scales: What each row is multiplied with, `[rows]`, contiguous; for whole numbers.
         faults: Where accesses outside of a buffer are noted: of the matrix, `x`, the sums
             and the scales, in this order.
     """
-    plan = _planned(*weight.shape, x.shape[0], weight.element_size())
+    plan = _plan_of(weight, x)
     y = _sums(plan, weight, x)
-    _LAUNCHER(*_launch(plan, weight, x, scales, y, faults))
+    plan.launcher(*_launch(plan, weight, x, scales, y, faults))
     return y if plan.parts == 1 else y.sum(0).to(x.dtype)
 
 
@@ -104,10 +66,9 @@ def product_like(
         scales: None if there will be none.
         alone: Whether a single vector comes without its dimension.
     """
-    rows, columns = weight.shape
-    plan = _planned(rows, columns, x.shape[0], weight.element_size())
+    rows, plan = weight.shape[0], _plan_of(weight, x)
     y = _sums(plan, weight, x)
-    launch = _LAUNCHER.of_addresses(*_launch(plan, weight, x, scales, y, None))
+    launch = plan.launcher.of_addresses(*_launch(plan, weight, x, scales, y, None))
     if launch is None or plan.parts > 1:
         return None
     shape, strides = ((rows,), (1,)) if alone else ((len(x), rows), (rows, 1))
@@ -146,11 +107,13 @@ def _launch(
     rows, columns = weight.shape
     given = y if scales is None else scales
     noted = y if faults is None else faults.record
+    along = plan.rows == 1
+    shape = (plan.block,) if along else (plan.block, plan.rows)
     return (
-        (rows, plan.parts, 1),
+        (triton.cdiv(rows, plan.rows), plan.parts, 1),
         (weight, x, given, y, noted),
-        (rows, columns, weight.stride(0), plan.span),
-        (x.shape[0], plan.block, plan.even, scales is not None, faults is not None),
+        (rows, columns, weight.stride(0 if along else 1), plan.span),
+        (x.shape[0], *shape, plan.even, scales is not None, faults is not None),
         plan.warps,
     )
 
@@ -159,6 +122,7 @@ class _Plan(NamedTuple):
     """How the work is dealt out.
 
     Attributes:
+        rows: Of a program; more than one where columns lie in one piece.
         parts: Of a row.
         span: The length of a part.
         block: The length of a step in it.
@@ -166,22 +130,58 @@ class _Plan(NamedTuple):
         even: Whether all steps are whole.
     """
 
+    rows: int
     parts: int
     span: int
     block: int
     warps: int
     even: bool
 
+    @property
+    def launcher(self) -> Launcher:
+        return _LAUNCHERS["rows" if self.rows == 1 else "columns"]
+
+
+def _plan_of(weight: Tensor, x: Tensor) -> _Plan:
+    planned = _along_rows if lies_in_rows(weight) else _down_columns
+    return planned(*weight.shape, x.shape[0], weight.element_size())
+
 
 @lru_cache(maxsize=4096)
-def _planned(rows: int, columns: int, vectors: int, size: int) -> _Plan:
-    parts = max(1, min(_BUSY_PROGRAMS // max(rows, 1), columns // _SHORTEST_PART))
-    span = triton.cdiv(columns, parts)
-    parts = triton.cdiv(columns, span)
+def _along_rows(rows: int, columns: int, vectors: int, size: int) -> _Plan:
+    parts, span = _cut(columns, _BUSY_PROGRAMS // max(rows, 1))
     # Chosen by trials on an H200 at 4096 x 4096; sums of several vectors need registers.
     block, warps = _BEST[size]
     block = max(512, block // triton.next_power_of_2(vectors))
     whole = span & -span
     even = columns % span == 0 and whole >= min(_SHORTEST_STEP, block)
     block = min(block, whole) if even else min(block, max(32, triton.next_power_of_2(span)))
-    return _Plan(parts, span, block, warps, even)
+    return _Plan(1, parts, span, block, warps, even)
+
+
+@lru_cache(maxsize=4096)
+def _down_columns(rows: int, columns: int, vectors: int, size: int) -> _Plan:
+    # Chosen by trials on an H200 with 1,024 to 14,336 rows: 16 to 64 of them to a program.
+    numbers, warps = _MOST_NUMBERS[size]
+    if size <= 2 and rows > 32 * _PROCESSORS:
+        together = 64
+    else:
+        together = 16 if size == 8 or rows <= 16 * _PROCESSORS else 32
+    programs = triton.cdiv(rows, together)
+    if programs > _PROCESSORS and size != 8:
+        numbers, warps = numbers // 2, 8
+    if vectors > 1:
+        numbers, warps = (8192 if size == 8 else 32768) // triton.next_power_of_2(vectors), 16
+    parts, span = _cut(columns, _PROCESSORS // max(programs, 1))
+    block = min(numbers // together, 1024)
+    whole = span & -span
+    even = rows % together == 0 and columns % span == 0 and whole >= min(64, block)
+    block = min(block, whole if even else max(16, triton.next_power_of_2(span)))
+    return _Plan(together, parts, span, block, warps, even)
+
+
+def _cut(columns: int, wanted: int) -> tuple[int, int]:
+    """Into how many parts, and how long they are."""
+    parts = max(1, min(wanted, columns // _SHORTEST_PART))
+    span = triton.cdiv(columns, parts)
+    return triton.cdiv(columns, span), span

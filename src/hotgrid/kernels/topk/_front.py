@@ -68,7 +68,7 @@ def topk(
     compute = operator if traced(x) else selected
     found = compute(x.detach() if wanted else x, *arguments)
     if given is not None:
-        made = short_selection(arguments, wanted=wanted)
+        made = short_selection(x, arguments, wanted=wanted)
         tuned_topk.keep_shortcut(given, (x,), (x, *arguments), made, gradients=wanted)
     return (x.gather(dim, found[1]), found[1]) if wanted else found
 

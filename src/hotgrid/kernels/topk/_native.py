@@ -1,5 +1,6 @@
 """The candidate of the C++ core: vectors, threads of its own, every axis read as it lies."""
 
+from collections.abc import Callable
 from functools import partial
 from math import prod
 
@@ -30,23 +31,54 @@ _LONGEST = 2**32 - 1
 def _core_topk(
     x: Tensor, k: int, dim: int, largest: bool, sorted: bool, checked: bool = False
 ) -> tuple[Tensor, Tensor]:
-    shape = list(x.shape)
-    n, inner = shape[dim], prod(shape[dim + 1 :])
-    outer_step, step = n * inner, inner
-    if not x.is_contiguous():
-        if _lies_as_lines(x, dim):
-            outer_step, step = x.stride(dim - 1) if dim else 0, x.stride(dim)
-        else:
-            x = x.contiguous()
-    shape[dim] = k
+    if not _lies_as_lines(x, dim):
+        x = x.contiguous()
+    shape, numbers = _planned(x, k, dim, largest)
     values, indices = x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
-    numbers = (prod(shape[:dim]), n, inner, k, outer_step, step, largest)
     if checked:
         outputs = {"values": values, "indices": indices}
         in_red_zones("topk.core", partial(_take, numbers), {"x": x}, outputs)
     else:
         _take(numbers, x, values, indices)
     return values, indices
+
+
+def core_like(
+    x: Tensor, k: int, dim: int, largest: bool, sorted: bool
+) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
+    """Return what selects from tensors of the very same type, shape and strides.
+
+    After a long kernel nothing of Python is left in the caches, and every step on the way to
+    the next one costs several times what it does alone. None where tensors are copied first.
+    """
+    if not _lies_as_lines(x, dim):
+        return None
+    shape, numbers = _planned(x, k, dim, largest)
+    strides = torch.empty(shape, device="meta").stride()
+    kind, kind_number, number, here = x.dtype, _TYPES[x.dtype], torch.int64, x.device
+    empty, threads, select = torch.empty_strided, torch.get_num_threads, core().topk
+
+    def run(x: Tensor) -> tuple[Tensor, Tensor]:
+        values = empty(shape, strides, dtype=kind, device=here)
+        indices = empty(shape, strides, dtype=number, device=here)
+        places = (x.data_ptr(), values.data_ptr(), indices.data_ptr())
+        select(*places, kind_number, *numbers, threads())
+        return values, indices
+
+    return run
+
+
+def _planned(
+    x: Tensor, k: int, dim: int, largest: bool
+) -> tuple[list[int], tuple[int, int, int, int, int, int, bool]]:
+    """The shape of results, and what the core takes beside memory, type and threads."""
+    shape = list(x.shape)
+    n, inner = shape[dim], prod(shape[dim + 1 :])
+    outer_step, step = n * inner, inner
+    if not x.is_contiguous():
+        outer_step, step = x.stride(dim - 1) if dim else 0, x.stride(dim)
+    shape[dim] = k
+    return shape, (prod(shape[:dim]), n, inner, k, outer_step, step, largest)
 
 
 def _take(numbers: tuple[int, ...], x: Tensor, values: Tensor, indices: Tensor) -> None:
@@ -62,6 +94,8 @@ def _take(numbers: tuple[int, ...], x: Tensor, values: Tensor, indices: Tensor) 
 
 def _lies_as_lines(x: Tensor, dim: int) -> bool:
     """Whether `x` is `[outer, n, inner]` with a step for each of the first two."""
+    if x.is_contiguous():
+        return True
     sizes, steps = x.shape, x.stride()
     expected = 1
     for i in range(x.ndim - 1, dim, -1):
@@ -86,4 +120,5 @@ CORE = Candidate(
     applies=_applies,
     group=NATIVE,
     checked=partial(_core_topk, checked=True),
+    ready=core_like,
 )

@@ -23,7 +23,7 @@ def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[T
     # Who calls the operator by its name has not come along the checks of `topk`.
     arguments = checked_arguments(x, k, dim, largest, sorted)
     found = selected(*arguments)
-    made = short_selection(arguments[1:], wanted=False)
+    made = short_selection(arguments[0], arguments[1:], wanted=False)
     tuned_topk.keep_shortcut((k, dim, largest, sorted), (x,), arguments, made)
     return found
 

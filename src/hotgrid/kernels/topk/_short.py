@@ -5,21 +5,25 @@ from typing import Any
 
 from torch import Tensor
 
+from ._native import CORE, core_like
+
 Selection = Callable[[Tensor], tuple[Tensor, Tensor]]
 
 
 def short_selection(
-    arguments: tuple[int, int, bool, bool], *, wanted: bool
+    x: Tensor, arguments: tuple[int, int, bool, bool], *, wanted: bool
 ) -> Callable[[Callable[..., Any]], Selection]:
     """Return what makes such a function out of that of a candidate.
 
     Args:
+        x: As in the calls to come.
         arguments: `k`, `dim` counted from the front, `largest`, `sorted`.
         wanted: Whether the values shall have gradients.
     """
 
     def without(function: Callable[..., Any]) -> Selection:
-        return lambda x: function(x, *arguments)
+        ready = core_like(x, *arguments) if function is CORE.function else None
+        return ready or (lambda x: function(x, *arguments))
 
     def with_gradients(function: Callable[..., Any]) -> Selection:
         dim = arguments[1]

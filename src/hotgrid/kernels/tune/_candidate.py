@@ -64,6 +64,9 @@ class Candidate:
         checked: The same function with every access to memory guarded; it raises
             `KernelError` for a bad one. None for functions made of torch's operations,
             which check for themselves.
+        ready: Takes the arguments of a call that the function has computed, and returns
+            what computes calls like it as a function of their tensors alone, with less on
+            the way; or None. It is what trials time, since later calls take it.
 
     Example:
         >>> double = Candidate(name="shift", function=lambda x: x + x)
@@ -77,6 +80,7 @@ class Candidate:
     group: Group = TENSOR
     priority: Priority = 0
     checked: Callable[..., Any] | None = None
+    ready: Callable[..., Callable[..., Any] | None] | None = None
 
 
 def fitting(candidates: Sequence[Candidate], call: Call) -> list[Candidate]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from ._op import whole
 
 _CACHE_LINE = 64  # bytes; kernels may care how far from one a tensor begins
+_MOST_TURNS = 8  # sets of arguments; less than a few MiB are in the cache in use as well
 
 
 def stand_ins(
@@ -50,11 +51,45 @@ def _normal(x: Tensor, seed: int) -> Tensor:
     if x.numel() == 0:
         return x
     # Of one block, so that an expanded tensor is one again.
-    span = 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
-    size = x.element_size()
+    span, size = _span(x), x.element_size()
     start = x.data_ptr() % _CACHE_LINE // size
     draw = torch.Generator(x.device).manual_seed(seed)
     drawn = x.dtype if size > 1 else torch.float32  # torch draws none of one byte
     block = torch.randn(start + span, generator=draw, dtype=drawn, device=x.device)
     like = block.to(x.dtype).as_strided(x.shape, x.stride(), start)
     return like.conj() if x.is_conj() else like
+
+
+def in_turn(arguments: Sequence[Any], held: int) -> list[tuple[Any, ...]]:
+    """Return as many copies of arguments as a cache of so many bytes does not hold twice over.
+
+    One that is used again at once would be found there, which the weights of a network are
+    not. Where memory does not suffice there are fewer.
+    """
+    tensors = {id(x): x for x in arguments if isinstance(x, Tensor) and x.numel()}
+    all_bytes = sum(_span(x) * x.element_size() for x in tensors.values())
+    wanted = 1 + 2 * held // all_bytes if all_bytes else 1
+    sets = [tuple(arguments)]
+    try:
+        while wanted <= _MOST_TURNS and len(sets) < wanted:
+            made: dict[int, Tensor] = {}
+            sets.append(tuple([_copied(each, made) for each in arguments]))
+    except RuntimeError:
+        pass
+    return sets
+
+
+def _span(x: Tensor) -> int:
+    """How many elements lie between the first and the last, these included."""
+    return 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))
+
+
+def _copied(value: Any, made: dict[int, Tensor]) -> Any:
+    if not isinstance(value, Tensor) or not value.numel() or value.is_conj() or value.is_neg():
+        return value
+    if id(value) not in made:
+        span, start = _span(value), value.data_ptr() % _CACHE_LINE // value.element_size()
+        block = value.new_empty(start + span)
+        block[start:].copy_(value.as_strided((span,), (1,)))
+        made[id(value)] = block.as_strided(value.shape, value.stride(), start)
+    return made[id(value)]
