@@ -6,6 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from hotgrid.kernels.gemv._triton import WALKING_GPU
+from hotgrid.kernels.tune import Call
 
 
 def run_apart(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -32,3 +36,28 @@ def test_they_can_be_compiled(op: str, count: int):
     found = run_apart(f"triton_{op}_compiles.py")
     assert found.returncode == 0, found.stderr[-2000:]
     assert f"{count} kernels" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("layout", "cols", "count", "applies"),
+    [
+        ("rows", 2**29, 1, True),
+        ("columns", 2**29, 1, True),
+        ("strided", 64, 1, False),
+        # Vectors are counted in 32 bits.
+        ("columns", 2**29, 6, False),
+        ("rows", 64, 9, False),
+    ],
+)
+def test_gemv_is_for_what_its_kernels_can_count(
+    layout: str, cols: int, count: int, applies: bool
+):
+    call = Call(
+        op="gemv",
+        dtype="float16",
+        device=torch.device("cuda"),
+        layout=layout,
+        sizes={"rows": 4, "cols": cols, "count": count},
+        settings={"x": "float16"},
+    )
+    assert WALKING_GPU.applies(call) is applies

@@ -56,17 +56,17 @@ def test_what_is_wrong_is_said_after_right_calls_too():
 
 
 @pytest.mark.parametrize(
-    ("x", "dim"),
+    ("x", "dim", "lies_in_lines"),
     [
-        (normal(5, 7, 40), 0),
-        (normal(5, 7, 40), -1),
-        (normal(5, 7, 80)[:, :, ::2], 1),
-        (normal(5, 9, 40)[:, 1:8], 1),
-        (normal(40, 7).T, 0),
-        (torch.arange(24, dtype=torch.int16).reshape(4, 6), 1),
+        (normal(5, 7, 40), 0, True),
+        (normal(5, 7, 40), -1, True),
+        (normal(5, 7, 80)[:, :, ::2], 1, False),
+        (normal(5, 9, 40)[:, 1:8], 1, True),
+        (normal(40, 7).T, 0, False),
+        (torch.arange(24, dtype=torch.int16).reshape(4, 6), 1, True),
     ],
 )
-def test_topk_is_the_same_on_the_short_way(x: torch.Tensor, dim: int):
+def test_topk_is_the_same_on_the_short_way(x: torch.Tensor, dim: int, lies_in_lines: bool):
     with override({"kernels.choose": ["topk=core"]}):
         for k, largest in ((1, True), (3, False)):
             for turn in range(3):
@@ -77,7 +77,10 @@ def test_topk_is_the_same_on_the_short_way(x: torch.Tensor, dim: int):
                 assert torch.equal(numbers.gather(dim, indices), values)
                 assert values.is_contiguous()
                 assert (values.dtype, indices.dtype) == (x.dtype, torch.int64)
-        assert tuned_topk.shortcut((3, dim, False, True), x) is not None
+        short = tuned_topk.shortcut((3, dim, False, True), x)
+    assert short is not None
+    # Only what would be copied first goes the long way.
+    assert short.__qualname__.startswith("core_like") is lies_in_lines
 
 
 def test_topk_stays_where_its_tensor_is_on_the_short_way():

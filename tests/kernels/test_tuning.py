@@ -249,6 +249,20 @@ def test_a_trial_times_what_later_calls_run(clock: Any):
     assert made == [ARGUMENTS[1:]]
 
 
+def test_a_short_way_that_is_another_never_wins(clock: Any):
+    wrong = TOPK.reference(ARGUMENTS[0] + 1, *ARGUMENTS[1:])
+    entrants = [
+        entrant("other", clock, ready=lambda *arguments: lambda x: wrong),
+        entrant("plain", clock),
+    ]
+    clock({"other": 1.0, "plain": 2.0})
+    ranking = compete(TOPK.with_candidates(*entrants), CALL, ARGUMENTS, Autotune(level="full"))
+    assert [(each.name, each.able) for each in ranking.outcomes] == [
+        ("plain", True), ("other", False)
+    ]  # fmt: skip
+    assert "its short way is another" in ranking.outcomes[1].problem
+
+
 def test_a_trial_takes_arguments_in_turn(clock: Any, monkeypatch: pytest.MonkeyPatch):
     used: list[int] = []
 

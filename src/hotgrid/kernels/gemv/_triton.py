@@ -13,7 +13,9 @@ _KINDS = frozenset(("float32", "float64", "float16", "bfloat16", "int8"))
 
 
 def _applies(call: Call) -> bool:
-    fits = call.sizes["count"] <= _MOST and max(call.sizes.values()) < 2**30
+    rows, cols, count = (call.sizes[name] for name in ("rows", "cols", "count"))
+    # Kernels count vectors and rows in 32 bits; only the matrix may have more numbers.
+    fits = count <= _MOST and count * max(rows, cols) < 2**30
     # fp64 is summed in fp64 only where the matrix is of it.
     same = call.dtype == "float64" or call.settings["x"] != "float64"
     return fits and same and call.layout != "strided" and call.dtype in _KINDS

@@ -1,8 +1,8 @@
 """A matrix times a few vectors on a GPU, columns in one piece: a program walks down a few rows.
 
 So many rows that they fill a line of memory, and steps so long that enough of it is on its way:
-then no sums need to be added over programs, and the matrix is read at 92 % of the rate of a
-copy, where torch's kernel reaches 88 %. Sums are kept in fp32, or in fp64 for fp64.
+then only matrices of few rows must be cut into parts whose sums are added afterwards. Sums are
+kept in fp32, or in fp64 for fp64.
 """
 
 import triton

@@ -13,7 +13,7 @@ from torch import Tensor
 from ._op import whole
 
 _CACHE_LINE = 64  # bytes; kernels may care how far from one a tensor begins
-_MOST_TURNS = 8  # sets of arguments; less than a few MiB are in the cache in use as well
+_MOST_TURNS = 32  # sets of arguments; those of a few MiB are in the cache in use as well
 
 
 def stand_ins(
@@ -61,10 +61,11 @@ def _normal(x: Tensor, seed: int) -> Tensor:
 
 
 def in_turn(arguments: Sequence[Any], held: int) -> list[tuple[Any, ...]]:
-    """Return as many copies of arguments as a cache of so many bytes does not hold twice over.
+    """Return copies of arguments: together at least twice as much as a cache of so many bytes.
 
-    One that is used again at once would be found there, which the weights of a network are
-    not. Where memory does not suffice there are fewer.
+    One set that is used again at once would be found there, which the weights of a network are
+    not. So small ones that it takes more than 32 sets are, and stay alone; where memory does
+    not suffice there are fewer sets.
     """
     tensors = {id(x): x for x in arguments if isinstance(x, Tensor) and x.numel()}
     all_bytes = sum(_span(x) * x.element_size() for x in tensors.values())

@@ -87,6 +87,10 @@ def _on(device: torch.device) -> Any:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
+def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
+    return [each for each in arguments if isinstance(each, Tensor)]
+
+
 def _held(device: torch.device) -> int:
     """The bytes that the cache of a GPU holds; on a processor nothing is taken in turn."""
     if device.type != "cuda":
@@ -154,7 +158,14 @@ class _Trial:
             return self._excluded(candidate, f"it disagrees with the reference: {difference}")
         if not all(map(is_, self._excerpt, self._arguments)):
             candidate.function(*self._arguments)  # another shape may have to be compiled
-        run = self._again(candidate)
+        ready = candidate.ready(*self._arguments) if candidate.ready else None
+        if ready is not None:
+            long = candidate.function(*self._arguments)
+            short = ready(*_tensors(self._arguments))
+            difference = self._op.compare(long, short, *self._arguments)
+            if difference:
+                return self._excluded(candidate, f"its short way is another: {difference}")
+        run = self._again(candidate.function, ready)
         timing = timed(
             run,
             clock_of(self._call.device),
@@ -165,15 +176,14 @@ class _Trial:
         alone = kernel_seconds(run, self._call.device)
         return Outcome.timed(candidate.name, candidate.group.name, timing, self._limit, alone)
 
-    def _again(self, candidate: Candidate) -> Callable[[], object]:
+    def _again(
+        self, function: Callable[..., Any], ready: Callable[..., Any] | None
+    ) -> Callable[[], object]:
         """What a later call runs, on one set of arguments after the other."""
-        ready = candidate.ready(*self._arguments) if candidate.ready else None
         if ready is None:
             turns = cycle(self._turns)
-            return lambda: candidate.function(*next(turns))
-        tensors = cycle(
-            [[each for each in turn if isinstance(each, Tensor)] for turn in self._turns]
-        )
+            return lambda: function(*next(turns))
+        tensors = cycle(list(map(_tensors, self._turns)))
         return lambda: ready(*next(tensors))
 
     def _excluded(self, candidate: Candidate, problem: str) -> Outcome:
