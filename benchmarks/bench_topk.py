@@ -81,7 +81,7 @@ def main() -> None:
         x = torch.randn(shape, device=device)
         with override({"kernels.choose": [f"topk={chosen}"]}):
             check(x, k, dim)
-            theirs, ours = measure(k, dim, x, rounds=6 if device == "cpu" else 20)
+            theirs, ours = measure(k, dim, x, rounds=15 if device == "cpu" else 20)
         moved = TOPK.work(TOPK.describe(x, k, dim, True, True)).bytes
         rows.append({
             "k": k,
