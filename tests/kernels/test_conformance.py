@@ -8,6 +8,7 @@ import torch
 from hotgrid.kernels import OPS
 from hotgrid.kernels.tune import Candidate, Op
 from hotgrid.kernels.tune._candidate import fitting
+from hotgrid.kernels.tune._stand_ins import _span, in_turn
 
 from .conformance_cases import CASES
 
@@ -54,6 +55,38 @@ def test_it_agrees_with_the_reference(op: Op, candidate: Candidate, device: str)
         after = [bits(x) for x in arguments if isinstance(x, torch.Tensor)]
         assert all(map(torch.equal, before, after)), f"{shown(arguments)} was changed"
     assert not wrong, "\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("op", "candidate"), [pair for pair in ENTRANTS if pair[1].ready], ids=named
+)
+def test_its_short_way_agrees_with_the_reference(op: Op, candidate: Candidate, device: str):
+    assert candidate.ready is not None
+    wrong = []
+    for arguments in cases(op, candidate, device):
+        candidate.function(*arguments)
+        ready = candidate.ready(*arguments)
+        if ready is not None:
+            found = ready(*[x for x in arguments if isinstance(x, torch.Tensor)])
+            difference = op.compare(op.reference(*arguments), found, *arguments)
+            wrong += [f"{shown(arguments)}: {difference}"] if difference else []
+    assert not wrong, "\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("tuned", OPS.values(), ids=OPS)
+def test_sets_that_take_turns_in_a_trial_are_the_same_call(tuned: Any):
+    op = tuned.op
+    for case in CASES[op.name]:
+        tensors = {id(x): x for x in case if isinstance(x, torch.Tensor) and x.numel()}
+        # As much as all of them lie over, so that there are three sets.
+        held = sum(_span(x) * x.element_size() for x in tensors.values())
+        sets = in_turn(case, held)
+        assert len(sets) == (3 if held else 1), shown(case)
+        for turn in sets[1:2]:
+            assert op.describe(*turn) == op.describe(*case), shown(case)
+            difference = op.compare(op.reference(*case), op.reference(*turn), *case)
+            assert not difference, f"{shown(case)}: {difference}"
 
 
 @pytest.mark.parametrize("tuned", OPS.values(), ids=OPS)
