@@ -249,11 +249,11 @@ void import_numpy() {
 nb::object token_array(TokenBuffer tokens, bool writable) {
     tokens.shrink();
     const std::size_t size = tokens.size();
-    Rank* data = tokens.release();
-    const nb::capsule owner(data ? static_cast<void*>(data) : Py_None,
-                            [](void* memory) noexcept {
-                                if (memory != Py_None) std::free(memory);
-                            });
+    Rank* data = tokens.data();
+    void* const memory = tokens.release();
+    const nb::capsule owner(memory ? memory : Py_None, [](void* owned) noexcept {
+        if (owned != Py_None) std::free(owned);
+    });
     if (writable)
         return nb::cast(nb::ndarray<nb::numpy, Rank, nb::ndim<1>>(data, {size}, owner));
     return nb::cast(nb::ndarray<nb::numpy, const Rank, nb::ndim<1>>(data, {size}, owner));

@@ -110,6 +110,54 @@ TEST(threads_change_nothing) {
     }
 }
 
+// Two threads write outwards from the middle; there is room for a token of two bytes each.
+TEST(what_finds_no_room_around_the_middle_is_brought_home) {
+    const auto vocabulary = samples::vocabulary(
+        {{"a", 0}, {"b", 1}, {" ", 2}, {"bb", 3}, {"bbbb", 4}, {" bbbb", 5}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    for (const bool dense_before : {false, true})
+        for (const bool dense_behind : {false, true}) {
+            std::vector<std::string> texts(60);
+            for (std::size_t i = 0; i < texts.size(); ++i) {
+                const bool dense = i < 30 ? dense_before : dense_behind;
+                while (texts[i].size() < 8'000 + 400 * i) texts[i] += dense ? " aa" : " bbbb";
+            }
+            const auto stretches = stretches_of(texts);
+            std::vector<std::int64_t> one(texts.size()), many(texts.size());
+            const TokenBuffer expected = encoder.encode_all(stretches, 1, one);
+            for (const std::size_t threads : {2, 3, 4, 7}) {
+                std::fill(many.begin(), many.end(), 0);
+                const TokenBuffer found = encoder.encode_all(stretches, threads, many);
+                CHECK(one == many);
+                CHECK(std::ranges::equal(found.all(), expected.all()));
+            }
+        }
+}
+
+TEST(buffers_widen_at_both_ends) {
+    Buffer<int> buffer(3, 2);
+    buffer.append(std::vector{5, 6});
+    buffer.widen(2, 0);
+    CHECK(buffer.size() == 4 && buffer.room_before() == 1 && buffer.room_behind() == 0);
+    buffer.data()[0] = 3;
+    buffer.data()[1] = 4;
+    for (const auto& [before, behind] : {std::pair{2, 0}, {0, 2}, {4, 5}, {0, 0}}) {
+        const std::size_t size = buffer.size();
+        const int first = buffer.data()[0], last = buffer.data()[size - 1];
+        buffer.widen(std::size_t(before), std::size_t(behind));
+        CHECK(buffer.size() == size + std::size_t(before + behind));
+        CHECK(buffer.data()[before] == first && buffer.data()[before + int(size) - 1] == last);
+        std::fill_n(buffer.data(), before, 1);
+        std::fill_n(buffer.data() + before + size, behind, 9);
+    }
+    buffer.shrink();
+    CHECK(buffer.size() == 17 && buffer.data()[6] == 3 && buffer.data()[9] == 6);
+    for (int i = 0; i < 1000; ++i) buffer.push(i);
+    CHECK(buffer.size() == 1017 && buffer.data()[6] == 3 && buffer.data()[1016] == 999);
+    std::free(buffer.release());
+    CHECK(buffer.size() == 0 && !buffer.data());
+}
+
 TEST(a_byte_without_a_token_is_named) {
     const auto vocabulary = samples::vocabulary({{"a", 0}, {"bc", 1}});
     const Encoder encoder(vocabulary, lexer(Pattern::gpt2));

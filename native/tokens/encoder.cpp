@@ -23,19 +23,16 @@ bool is_ascii(const Byte* at, std::size_t size) {
     return !(all & 0x8080808080808080);
 }
 
-// Tokens of the cache are written four or eight at a time, the last of them rubbish.
-constexpr std::size_t slack = 8;
-
 struct Writing {
     TokenBuffer& buffer;
     Rank* at = nullptr;
 
-    void begin(std::size_t bytes) { at = buffer.room(bytes + slack); }
+    void begin(std::size_t bytes) { at = buffer.room(bytes + token_slack); }
     void end() { buffer.set_size(std::size_t(at - buffer.data())); }
     template <class Entry>
     void entry(const Entry& entry) {
         constexpr std::size_t copied = Entry::inline_tokens + 1;
-        static_assert(copied <= slack && offsetof(Entry, count) ==
+        static_assert(copied <= token_slack && offsetof(Entry, count) ==
                       offsetof(Entry, tokens) + Entry::inline_tokens * sizeof(Rank));
         std::memcpy(at, entry.tokens, copied * sizeof(Rank));
         at += entry.count;

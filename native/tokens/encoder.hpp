@@ -20,6 +20,10 @@ namespace hotgrid::tokens {
 
 using TokenBuffer = Buffer<Rank>;
 
+// Tokens of the cache are written four or eight at a time, the last of them rubbish: there must be
+// room for so many more.
+inline constexpr std::size_t token_slack = 8;
+
 // A byte that has to be encoded and is no token.
 struct MissingByte {
     Byte value;

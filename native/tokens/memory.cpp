@@ -26,15 +26,6 @@ void expect_allocations(std::size_t bytes) {
 
 namespace {
 
-void* aligned(std::size_t bytes) {
-    const std::size_t alignment = bytes >= large_page ? large_page : 64;
-    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
-    void* memory = std::aligned_alloc(alignment, whole);
-    if (!memory) throw std::bad_alloc();
-    prefer_large_pages(memory, whole);
-    return memory;
-}
-
 // From the beginning of a large page on, as the system hands memory out: cleared.
 void* mapped(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::size_t>::max() - large_page) throw std::bad_alloc();
@@ -53,22 +44,24 @@ void* mapped(std::size_t bytes) {
 
 }  // namespace
 
+void* fresh(std::size_t bytes) {
+    const std::size_t alignment = bytes >= large_page ? large_page : 64;
+    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
+    void* memory = std::aligned_alloc(alignment, whole);
+    if (!memory) throw std::bad_alloc();
+    prefer_large_pages(memory, whole);
+    return memory;
+}
+
 void* zeroed(std::size_t bytes, Release& release) {
     if (bytes >= large_page) {
         release.mapped = (bytes + large_page - 1) / large_page * large_page;
         return mapped(release.mapped);
     }
     release.mapped = 0;
-    void* memory = aligned(bytes);
+    void* memory = fresh(bytes);
     std::memset(memory, 0, bytes);
     return memory;
-}
-
-void* resized(void* memory, std::size_t used, std::size_t bytes) {
-    void* larger = aligned(bytes);
-    if (used) std::memcpy(larger, memory, used);
-    std::free(memory);
-    return larger;
 }
 
 // Half a large page or more is worth a whole one.

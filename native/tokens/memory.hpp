@@ -60,9 +60,9 @@ using cpu::prefer_large_pages;
 // The same for what others are about to allocate in small parts, `bytes` in all, with std::malloc.
 void expect_allocations(std::size_t bytes);
 
-// Memory of std::malloc with room for more: `used` bytes are kept. Where it is large it lies in
-// large pages from its first byte to its last. Throws std::bad_alloc, and then changes nothing.
-void* resized(void* memory, std::size_t used, std::size_t bytes);
+// Memory of std::malloc. Where it is large it lies in large pages from its first byte to its last.
+// Throws std::bad_alloc.
+void* fresh(std::size_t bytes);
 
 // Plain values that grow, and can be handed to someone else.
 template <class Value>
@@ -73,17 +73,22 @@ public:
     static constexpr std::size_t growth = 3;
 
     Buffer() = default;
+    // With room before what will be there, and behind.
+    Buffer(std::size_t before, std::size_t behind) { move_to(before, behind); }
     Buffer(Buffer&& other) noexcept { swap(other); }
     Buffer& operator=(Buffer&& other) noexcept {
         swap(other);
         return *this;
     }
-    ~Buffer() { std::free(data_); }
+    ~Buffer() { std::free(memory()); }
 
     Value* data() { return data_; }
     const Value* data() const { return data_; }
     std::size_t size() const { return size_; }
     std::size_t capacity() const { return capacity_; }
+    std::size_t room_before() const { return before_; }
+    std::size_t room_behind() const { return capacity_ - size_; }
+    std::span<const Value> all() const { return {data_, size_}; }
     // Room for `more` behind what is there; the place where they go.
     Value* room(std::size_t more) {
         if (capacity_ - size_ < more) grow(more);
@@ -99,39 +104,59 @@ public:
         std::memcpy(room(values.size()), values.data(), values.size_bytes());
         size_ += values.size();
     }
-    // Gives back the memory that is not used.
+    // So many more at both ends, which are written later.
+    void widen(std::size_t before, std::size_t behind) {
+        if (before > before_ || behind > room_behind()) move_to(before, size_ + behind);
+        data_ -= before;
+        before_ -= before;
+        capacity_ += before;
+        size_ += before + behind;
+    }
+    // Gives back the memory behind that is not used.
     void shrink() {
         const std::size_t least = std::max<std::size_t>(size_, 1);
         if (!data_ || capacity_ == least) return;
-        if (void* smaller = std::realloc(data_, least * sizeof(Value))) {
-            data_ = static_cast<Value*>(smaller);
+        if (void* smaller = std::realloc(memory(), (before_ + least) * sizeof(Value))) {
+            data_ = static_cast<Value*>(smaller) + before_;
             capacity_ = least;
         }
     }
-    // The memory, to be given to std::free.
-    Value* release() {
-        size_ = capacity_ = 0;
-        return std::exchange(data_, nullptr);
+    // The memory, to be given to std::free; where data() is in it is to be asked before.
+    void* release() {
+        void* const released = memory();
+        data_ = nullptr;
+        size_ = capacity_ = before_ = 0;
+        return released;
     }
 
 private:
+    static constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(Value);
+
+    void* memory() const { return data_ ? data_ - before_ : nullptr; }
     void swap(Buffer& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         std::swap(capacity_, other.capacity_);
+        std::swap(before_, other.before_);
     }
     void grow(std::size_t more) {
-        constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(Value);
         if (more > most / (2 * growth) - capacity_) throw std::bad_alloc();
         // In few steps: what is not written to costs nothing, and moving costs new pages.
-        const std::size_t wanted = std::max(size_ + more, growth * capacity_ + 64);
-        data_ = static_cast<Value*>(
-            resized(data_, size_ * sizeof(Value), wanted * sizeof(Value)));
-        capacity_ = wanted;
+        move_to(0, std::max(size_ + more, growth * capacity_ + 64));
+    }
+    void move_to(std::size_t before, std::size_t capacity) {
+        if (before > most / 2 || capacity > most / 2) throw std::bad_alloc();
+        auto* const larger = static_cast<Value*>(fresh((before + capacity) * sizeof(Value)));
+        if (size_) std::memcpy(larger + before, data_, size_ * sizeof(Value));
+        std::free(memory());
+        data_ = larger + before;
+        capacity_ = capacity;
+        before_ = before;
     }
 
     Value* data_ = nullptr;
     std::size_t size_ = 0, capacity_ = 0;
+    std::size_t before_ = 0;  // of the memory, so many are not in use
 };
 
 }  // namespace hotgrid::tokens
