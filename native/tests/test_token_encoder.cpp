@@ -158,6 +158,36 @@ TEST(buffers_widen_at_both_ends) {
     CHECK(buffer.size() == 0 && !buffer.data());
 }
 
+TEST(the_first_byte_without_a_token_is_named_however_long_the_pieces) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {" ", 1}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    for (const std::size_t size : {1, 10, 20, 100, 600})
+        for (const std::size_t other : {1, 20, 100, 600}) {
+            Workspace space;
+            const auto word = [](char end, std::size_t bytes) {
+                return std::string(bytes, 'a') + end;
+            };
+            int missing = -1;
+            try {
+                encoded(encoder, space, word('b', size) + " " + word('c', other));
+            } catch (const MissingByte& problem) {
+                missing = problem.value;
+            }
+            CHECK(missing == 'b');
+            // Nothing of it is left behind.
+            CHECK(encoded(encoder, space, "aa a") == (std::vector<Rank>{0, 0, 1, 0}));
+        }
+}
+
+TEST(texts_without_anything_in_them_have_no_tokens) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {" ", 1}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    const std::vector<std::string> texts{"", "a a", "", "", "aa", ""};
+    std::vector<std::int64_t> counts(texts.size());
+    const TokenBuffer found = encoder.encode_all(stretches_of(texts), 1, counts);
+    CHECK((counts == std::vector<std::int64_t>{0, 3, 0, 0, 2, 0}) && found.size() == 5);
+}
+
 TEST(a_byte_without_a_token_is_named) {
     const auto vocabulary = samples::vocabulary({{"a", 0}, {"bc", 1}});
     const Encoder encoder(vocabulary, lexer(Pattern::gpt2));

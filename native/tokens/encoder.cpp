@@ -10,19 +10,6 @@
 namespace hotgrid::tokens {
 namespace {
 
-// In the keys of parts of pieces: these are merged, even if they are tokens.
-constexpr std::uint64_t part_flag = std::uint64_t{1} << 62;
-
-bool is_ascii(const Byte* at, std::size_t size) {
-    std::uint64_t eight, all = 0;
-    for (; size >= 8; at += 8, size -= 8) {
-        std::memcpy(&eight, at, 8);
-        all |= eight;
-    }
-    for (; size; ++at, --size) all |= *at;
-    return !(all & 0x8080808080808080);
-}
-
 struct Writing {
     TokenBuffer& buffer;
     Rank* at = nullptr;
@@ -49,6 +36,36 @@ struct Writing {
         at += size;
     }
     bool enough() const { return false; }
+
+    // Leaves `size` free: which tokens go there is known later.
+    std::size_t leave_gap(std::size_t size) {
+        at += size;
+        return std::size_t(at - buffer.data()) - size;
+    }
+    // Gaps are filled in order; what is behind them closes up. Exactly: the rest is still there.
+    struct Closing {
+        Rank* to;
+        const Rank* from;
+    };
+    Closing first_gap(std::size_t place) const {
+        return {buffer.data() + place, buffer.data() + place};
+    }
+    void fill(Closing& closing, std::size_t place, std::size_t size,
+              std::span<const Rank> tokens) const {
+        close(closing, buffer.data() + place);
+        closing.to = std::copy(tokens.begin(), tokens.end(), closing.to);
+        closing.from += size;
+    }
+    void last_gap(Closing& closing) {
+        close(closing, at);
+        at = closing.to;
+    }
+    static void close(Closing& closing, const Rank* stop) {
+        const std::size_t count = std::size_t(stop - closing.from);
+        std::memmove(closing.to, closing.from, count * sizeof(Rank));
+        closing.to += count;
+        closing.from = stop;
+    }
 };
 
 struct Counting {
@@ -60,6 +77,14 @@ struct Counting {
     void entry(const Entry& entry) { count += entry.count; }
     void tokens(std::span<const Rank> tokens) { count += tokens.size(); }
     bool enough() const { return count > limit; }
+
+    struct Closing {};
+    std::size_t leave_gap(std::size_t) { return 0; }
+    Closing first_gap(std::size_t) const { return {}; }
+    void fill(Closing&, std::size_t, std::size_t, std::span<const Rank> tokens) {
+        count += tokens.size();
+    }
+    void last_gap(Closing&) {}
 };
 
 }  // namespace
@@ -79,235 +104,6 @@ void Workspace::find_homes(std::size_t first, std::size_t pieces) {
             homes[i] = cache.home(keys[i]);
         else if (keys[i].high == is_wide)
             homes[i] = cache.home(wide[i]);
-    }
-}
-
-// Appends the tokens of what is merged to `ranks`; false: one of them has no rank.
-bool Encoder::append_merged(Workspace& space, const Byte* at, std::size_t size,
-                            const Byte* end) const {
-    space.symbols.clear();
-    merger_.merge(at, size, end, space.symbols);
-    const std::size_t before = space.ranks.size();
-    space.ranks.resize(before + space.symbols.size());
-    Rank* rank = space.ranks.data() + before;
-    for (const Symbol symbol : space.symbols) {
-        if (!vocabulary_->has_rank(symbol)) return false;
-        *rank++ = vocabulary_->rank(symbol);
-    }
-    return true;
-}
-
-const Byte* Encoder::first_seam(const Byte* piece, std::size_t size, const Byte* end) const {
-    // With a table of pairs a token need not be the bytes it was joined of. What is too long to be
-    // remembered is merged faster in windows, and would have too many parts.
-    if (merges_ || size > WordCache::longest_piece || is_ascii(piece, size)) return piece + size;
-    return vocabulary_->seams().next(piece, piece + size, end);
-}
-
-// Parts between seams; the lines they belong to are on their way when they are asked for.
-void Encoder::find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,
-                         const Byte* end) const {
-    while (true) {
-        const std::size_t size = std::size_t(seam - at);
-        Key key{};
-        if (size <= key_bytes) {
-            key = key_of(at, size, end);
-            key.high |= part_flag;
-            __builtin_prefetch(space.cache.home(key));
-        }
-        space.parts.push_back({at, size, key});
-        if (seam == stop) return;
-        at = seam;
-        seam = vocabulary_->seams().next(at, stop, end);
-    }
-}
-
-// Merges `lanes` lanes, and with them parts that the cache does not have: as many as are learnt
-// together, each once. The others are merged when they are needed.
-void Encoder::learn_parts(Workspace& space, std::size_t lanes) const {
-    const WordCache& cache = space.cache;
-    const Workspace::Part* learnt[Workspace::together];
-    std::size_t count = 0;
-    for (Workspace::Part& part : space.parts) {
-        if (!part.key.high) continue;
-        part.entry = cache.find(part.key, cache.home(part.key));
-        if (part.entry || !together_ || count == Workspace::together) continue;
-        const auto same = [&](const Workspace::Part* other) { return other->key == part.key; };
-        if (std::any_of(learnt, learnt + count, same)) continue;
-        if (lanes::begin(*vocabulary_, part.at, part.size, space.lanes[lanes + count]))
-            learnt[count++] = &part;
-    }
-    lanes::merge(vocabulary_->joins(), {space.lanes, lanes + count});
-    space.parts_looked_up = cache.moves();
-    for (std::size_t i = 0; i < count; ++i) {
-        Rank made[Lane::most_units];
-        if (const std::size_t tokens = write_lane(space.lanes[lanes + i], made))
-            space.cache.insert(learnt[i]->key, {made, tokens});
-    }
-}
-
-// Writes the tokens of a lane; how many, or 0: one of them has no rank.
-std::size_t Encoder::write_lane(const Lane& lane, Rank (&made)[Lane::most_units]) const {
-    bool all = true;
-    std::size_t count = 0;
-    lane.each_symbol([&](Symbol symbol) {
-        all &= vocabulary_->has_rank(symbol);
-        made[count++] = all ? vocabulary_->rank(symbol) : 0;
-    });
-    return all ? count : 0;
-}
-
-// Appends the tokens of such parts.
-bool Encoder::append_parts(Workspace& space, std::span<const Workspace::Part> parts,
-                           const Byte* end) const {
-    for (const Workspace::Part& part : parts) {
-        const WordCache::Entry* entry =
-            space.cache.moves() == space.parts_looked_up ? part.entry : nullptr;
-        if (!entry && part.key.high) entry = space.cache.find(part.key, space.cache.home(part.key));
-        if (entry) {
-            const std::span<const Rank> tokens = space.cache.tokens(*entry);
-            for (const Rank token : tokens) space.ranks.push_back(token);
-            continue;
-        }
-        const std::size_t before = space.ranks.size();
-        if (!append_merged(space, part.at, part.size, end)) return false;
-        if (part.key.high) space.cache.insert(part.key, std::span(space.ranks).subspan(before));
-    }
-    return true;
-}
-
-// The tokens of any piece, whatever it takes. Throws MissingByte.
-std::span<const Rank> Encoder::tokens_of(Workspace& space, const Byte* piece, std::size_t size,
-                                         const Byte* end, bool whole_first) const {
-    space.ranks.clear();
-    const Byte* seam = first_seam(piece, size, end);
-    bool done;
-    if (seam < piece + size) {
-        space.parts.clear();
-        find_parts(space, piece, seam, piece + size, end);
-        learn_parts(space, 0);
-        space.ranks.clear();
-        done = append_parts(space, space.parts, end);
-    } else {
-        const Symbol whole = whole_first ? vocabulary_->find(piece, size, end) : no_symbol;
-        if (whole != no_symbol) {
-            space.ranks.push_back(vocabulary_->rank(whole));
-            return space.ranks;
-        }
-        done = append_merged(space, piece, size, end);
-    }
-    if (!done)
-        for (const Symbol symbol : space.symbols)
-            if (!vocabulary_->has_rank(symbol)) throw MissingByte{vocabulary_->lone_byte(symbol)};
-    return space.ranks;
-}
-
-// Looks up the pieces from number `first` on, and learns those that the cache does not have, up to
-// as many as are learnt together. Their entries, and how far they go. An entry may be missing
-// still: of what came twice, and of what cannot be encoded.
-std::size_t Encoder::learn(Workspace& space, const Byte* text, std::size_t first,
-                           std::size_t pieces, const Byte* end) const {
-    Missing missing[Workspace::together];
-    std::size_t count = 0, i = first;
-    std::uint64_t marks = 0;
-    const auto same = [&](std::size_t one, std::size_t other) {
-        return space.keys[one].high == space.keys[other].high &&
-               (space.keys[one].high == Workspace::is_wide
-                    ? space.wide[one] == space.wide[other]
-                    : space.keys[one].low == space.keys[other].low);
-    };
-    for (; i < pieces; ++i) {
-        const std::uint64_t high = space.keys[i].high;
-        space.entries[i] = nullptr;
-        if (high < Workspace::is_wide) continue;
-        if (high == Workspace::is_wide)
-            space.entries[i] = space.find<WordCache::WideEntry>(i);
-        else
-            space.entries[i] = space.find<WordCache::Entry>(i);
-        if (space.entries[i]) continue;
-        // One of 64 bits for each: where it is not set, none of the others is the same.
-        const std::uint64_t mark =
-            std::uint64_t{1} << (reinterpret_cast<std::uintptr_t>(space.homes[i]) / 64 % 64);
-        if (marks & mark) {
-            bool twice = false;
-            for (std::size_t m = 0; m < count; ++m) twice |= same(missing[m].index, i);
-            if (twice) continue;
-        }
-        marks |= mark;
-        if (count == Workspace::together) break;
-        missing[count++] = {.index = i};
-        if (high > Workspace::is_wide) vocabulary_->expect(space.keys[i].hash());
-    }
-    const std::size_t moves = space.cache.moves();
-    solve(space, text, {missing, count}, end);
-    if (space.cache.moves() == moves) return i;
-    space.find_homes(first, pieces);
-    return first;
-}
-
-// What each of the missing pieces is: a token, or something to be merged with the others, or
-// parts between seams. No token has a seam within, and whether a long piece is one takes a while.
-std::size_t Encoder::begin(Workspace& space, const Byte* text, std::span<Missing> missing,
-                           const Byte* end) const {
-    const Vocabulary& vocabulary = *vocabulary_;
-    for (Missing& each : missing) {
-        each.at = text + space.places[each.index];
-        each.size = space.places[each.index + 1] - space.places[each.index];
-        if (!whole_first_ || each.size > key_bytes) continue;
-        each.whole = vocabulary.guess(each.at, each.size, end);
-        if (each.whole != no_symbol) vocabulary.expect_key(each.whole);
-    }
-    std::size_t lanes = 0;
-    space.parts.clear();
-    for (Missing& each : missing) {
-        const Byte* at = each.at;
-        const std::size_t size = each.size;
-        if (each.whole != no_symbol && vocabulary.is(each.whole, at, size, end)) continue;
-        each.whole = no_symbol;
-        const Byte* seam = first_seam(at, size, end);
-        if (seam < at + size) {
-            each.first_part = space.parts.size();
-            find_parts(space, at, seam, at + size, end);
-            each.last_part = space.parts.size();
-            continue;
-        }
-        if (whole_first_ && size > key_bytes) each.whole = vocabulary.find(at, size, end);
-        if (each.whole != no_symbol || !together_) continue;
-        if (lanes::begin(vocabulary, at, size, space.lanes[lanes]))
-            each.lane = &space.lanes[lanes++];
-    }
-    return lanes;
-}
-
-// The tokens of one that is no token and in no lane; none: it cannot be encoded.
-std::span<const Rank> Encoder::finish(Workspace& space, const Missing& each,
-                                      const Byte* end) const {
-    space.ranks.clear();
-    const std::size_t parts = each.last_part - each.first_part;
-    const bool done =
-        parts ? append_parts(space, std::span(space.parts).subspan(each.first_part, parts), end)
-              : append_merged(space, each.at, each.size, end);
-    return done ? std::span<const Rank>(space.ranks) : std::span<const Rank>();
-}
-
-void Encoder::solve(Workspace& space, const Byte* text, std::span<Missing> missing,
-                    const Byte* end) const {
-    const std::size_t lanes = begin(space, text, missing, end);
-    learn_parts(space, lanes);
-    for (const Missing& each : missing) {
-        Rank made[Lane::most_units];
-        std::span<const Rank> tokens(made, 1);
-        if (each.whole != no_symbol)
-            made[0] = vocabulary_->rank(each.whole);
-        else if (each.lane)
-            tokens = {made, write_lane(*each.lane, made)};
-        else
-            tokens = finish(space, each, end);
-        if (tokens.empty()) continue;
-        if (space.keys[each.index].high == Workspace::is_wide)
-            space.entries[each.index] = space.cache.insert(space.wide[each.index], tokens);
-        else
-            space.entries[each.index] = space.cache.insert(space.keys[each.index], tokens);
     }
 }
 
@@ -335,48 +131,100 @@ void Workspace::prepare_long(std::size_t index, const Byte* piece, std::size_t s
         wide[index] = wide_key_of(piece, size, end);
         homes[index] = cache.home(wide[index]);
         __builtin_prefetch(homes[index]);
-        keys[index].high = is_wide;
+        keys[index] = {wide[index].hash(), is_wide};
     } else {
         keys[index] = {size <= WordCache::longest_piece ? hash_of(piece, size) : 0, is_long};
         cache.expect_long(keys[index].low);
     }
 }
 
-// Tokens of a piece that is long, or that the other tables cannot hold.
-std::span<const Rank> Encoder::long_tokens(Workspace& space, const Byte* piece, std::size_t size,
-                                           std::uint64_t hash, const Byte* end) const {
-    if (size <= wide_key_bytes || size > WordCache::longest_piece)
-        return tokens_of(space, piece, size, end, whole_first_);
-    const std::span<const Rank> known = space.cache.find_long(piece, size, hash);
-    if (known.data()) return known;
-    const std::span<const Rank> tokens = tokens_of(space, piece, size, end, whole_first_);
-    space.cache.insert_long(piece, size, hash, tokens);
-    return tokens;
+std::size_t Workspace::word_of(const Key& key, const Byte* at, std::size_t size) {
+    const std::size_t mark = key.hash() >> (64 - mark_bits);
+    if (marks[mark])
+        for (std::size_t i = 0; i < word_count; ++i)
+            if (words[i].key == key && words[i].size == size &&
+                (key.high > is_wide || !std::memcmp(words[i].at, at, size)))
+                return i;
+    marks[mark] = true;
+    words[word_count] = {.at = at, .size = size, .key = key};
+    return word_count++;
 }
 
-// Writes number `index`, a piece of up to 31 bytes, if it can be learnt.
+// Leaves a gap for number `index`; false: there is no room for another one.
+template <class Sink>
+bool Encoder::postpone(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const {
+    const std::size_t at = space.places[index], size = space.places[index + 1] - at;
+    const std::size_t word = space.word_of(space.keys[index], text + at, size);
+    space.gaps[space.gap_count++] = {sink.leave_gap(size), word};
+    return space.word_count < Workspace::together && space.gap_count < Workspace::most_gaps;
+}
+
+// Writes number `index`, a piece of up to 31 bytes, or leaves a gap for it.
 template <class Entry, class Sink>
-bool Encoder::write(Workspace& space, const Byte* text, std::size_t index, std::size_t pieces,
-                    const Byte* end, Sink& sink) const {
-    const Entry* entry = index < space.known ? static_cast<const Entry*>(space.entries[index])
-                                             : space.find<Entry>(index);
-    if (!entry) [[unlikely]] {
-        if (index >= space.known || !space.find<Entry>(index))
-            space.known = learn(space, text, index, pieces, end);
-        entry = space.find<Entry>(index);
-        if (!entry) return false;
+bool Encoder::write(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const {
+    if (const Entry* entry = space.find<Entry>(index)) [[likely]] {
+        if (entry->count <= Entry::inline_tokens) [[likely]]
+            sink.entry(*entry);
+        else
+            sink.tokens(space.cache.tokens(*entry));
+        return true;
     }
-    if (entry->count <= Entry::inline_tokens) [[likely]]
-        sink.entry(*entry);
-    else
-        sink.tokens(space.cache.tokens(*entry));
+    if constexpr (std::is_same_v<Entry, WordCache::Entry>)
+        vocabulary_->expect(space.keys[index].hash());
+    return postpone(space, index, text, sink);
+}
+
+// A longer one; the longest are never remembered.
+template <class Sink>
+bool Encoder::write_long(Workspace& space, std::size_t index, const Byte* text, const Byte* end,
+                         Sink& sink) const {
+    const std::size_t at = space.places[index], size = space.places[index + 1] - at;
+    if (size > WordCache::longest_piece) {
+        // In order: what cannot be encoded is told of the first one.
+        if (space.gap_count) fill_gaps(space, end, sink);
+        sink.tokens(tokens_of(space, text + at, size, end, whole_first_));
+        return true;
+    }
+    const std::span<const Rank> known =
+        space.cache.find_long(text + at, size, space.keys[index].low);
+    if (!known.data()) return postpone(space, index, text, sink);
+    sink.tokens(known);
     return true;
+}
+
+// The tokens of a word that has been learnt, or not. Throws MissingByte.
+std::span<const Rank> Encoder::tokens_of(Workspace& space, const Workspace::Word& word,
+                                         const Byte* end) const {
+    const WordCache& cache = space.cache;
+    if (word.key.high == Workspace::is_long) {
+        const std::span<const Rank> known = cache.find_long(word.at, word.size, word.key.low);
+        if (known.data()) return known;
+    } else if (word.key.high == Workspace::is_wide) {
+        const WideKey key = wide_key_of(word.at, word.size, end);
+        if (const auto* entry = cache.find(key, cache.home(key))) return cache.tokens(*entry);
+    } else if (const auto* entry = cache.find(word.key, cache.home(word.key))) {
+        return cache.tokens(*entry);
+    }
+    return tokens_of(space, word.at, word.size, end, whole_first_);
+}
+
+template <class Sink>
+void Encoder::fill_gaps(Workspace& space, const Byte* end, Sink& sink) const {
+    learn_words(space, end);
+    typename Sink::Closing closing = sink.first_gap(space.gaps[0].at);
+    for (const auto& [at, number] : std::span(space.gaps, space.gap_count)) {
+        const Workspace::Word& word = space.words[number];
+        sink.fill(closing, at, word.size, tokens_of(space, word, end));
+    }
+    sink.last_gap(closing);
+    space.forget_words();
 }
 
 template <class Sink>
 void Encoder::run(Workspace& space, const Byte* text, std::size_t at, std::size_t stop,
                   std::size_t size, Sink& sink) const {
     const Byte* end = text + size;
+    space.forget_words();  // of one that could not be encoded
     while (at < stop && !sink.enough()) {
         space.places[0] = at;
         const std::size_t pieces =
@@ -387,25 +235,26 @@ void Encoder::run(Workspace& space, const Byte* text, std::size_t at, std::size_
         else
             prepare<false>(space, text, pieces, end);
         sink.begin(last - at);
-        space.known = 0;
         for (std::size_t i = 0; i < pieces; ++i) {
             const std::uint64_t high = space.keys[i].high;
+            const std::size_t moves = space.cache.moves();
             if (high > Workspace::is_wide) [[likely]] {
-                if (write<WordCache::Entry>(space, text, i, pieces, end, sink)) [[likely]]
+                if (write<WordCache::Entry>(space, i, text, sink)) [[likely]]
                     continue;
-            } else if (high == Workspace::is_wide) {
-                if (write<WordCache::WideEntry>(space, text, i, pieces, end, sink)) continue;
+                fill_gaps(space, end, sink);
+            } else if (!(high == Workspace::is_wide
+                             ? write<WordCache::WideEntry>(space, i, text, sink)
+                             : write_long(space, i, text, end, sink))) {
+                fill_gaps(space, end, sink);
             }
-            const std::size_t moves = space.cache.moves(), start = space.places[i];
-            sink.tokens(long_tokens(space, text + start, space.places[i + 1] - start,
-                                    high == Workspace::is_long ? space.keys[i].low : 0, end));
-            if (space.cache.moves() == moves) continue;
-            space.find_homes(i + 1, pieces);
-            space.known = 0;
+            if (space.cache.moves() != moves) space.find_homes(i + 1, pieces);
         }
         sink.end();
         at = last;
     }
+    if (!space.gap_count) return;
+    fill_gaps(space, end, sink);
+    sink.end();
 }
 
 void Encoder::encode(Workspace& space, const Byte* text, std::size_t at, std::size_t stop,

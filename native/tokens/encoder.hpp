@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,22 +48,43 @@ struct Stretch {
 
 // What a thread needs while it encodes.
 struct Workspace {
-    // Pieces that are encoded at once, and those of them that are learnt at once.
-    static constexpr std::size_t batch = 512, together = 16;
+    // Pieces that are looked up at once, words that are learnt at once, and places where these are.
+    static constexpr std::size_t batch = 256, together = 32, most_gaps = 256;
 
     WordCache cache;
     std::size_t thread = 0;  // the number of the one that had it last
     std::vector<Symbol> symbols;
     std::vector<Rank> ranks;
     std::size_t places[batch + 1];  // where pieces start, and where the last one ends
-    // Keys of pieces of up to 15 bytes. Of others `high` is one of these: the key is in `wide`;
-    // there is none, but a hash in `low`.
+    // Keys of pieces of up to 15 bytes. Of others `low` is a hash and `high` one of these: the key
+    // is in `wide`; there is none.
     static constexpr std::uint64_t is_wide = 1, is_long = 0;
     Key keys[batch];
     WideKey wide[batch];
-    const void* homes[batch];    // lines where the cache has them, if it has
-    const void* entries[batch];  // what it has there,
-    std::size_t known = 0;       // as far as it was looked up ahead
+    const void* homes[batch];  // lines where the cache has them, if it has
+
+    // A piece that the cache does not have, and what it turns out to be.
+    struct Word {
+        const Byte* at;
+        std::size_t size;
+        Key key;  // as above
+        Symbol whole = no_symbol;
+        const Lane* lane = nullptr;
+        std::size_t first_part = 0, last_part = 0;
+    };
+    Word words[together];
+    std::size_t word_count = 0;
+    // One of these bits for each of them.
+    static constexpr unsigned mark_bits = 9;
+    std::bitset<(1 << mark_bits)> marks;
+    // Where the tokens of a word are to go, as many as it has bytes at most.
+    struct Gap {
+        std::size_t at;
+        std::size_t word;
+    };
+    Gap gaps[most_gaps];
+    std::size_t gap_count = 0;
+
     Lane lanes[2 * together];  // those of pieces, then those of parts of pieces
     struct Part {
         const Byte* at;
@@ -87,6 +109,12 @@ struct Workspace {
     }
     // Anew, when the cache has moved its lines.
     void find_homes(std::size_t first, std::size_t pieces);
+    // The number of a piece among the words.
+    std::size_t word_of(const Key& key, const Byte* at, std::size_t size);
+    void forget_words() {
+        word_count = gap_count = 0;
+        marks.reset();
+    }
 };
 
 class Encoder {
@@ -143,27 +171,22 @@ private:
     template <bool padded>
     static void prepare(Workspace& space, const Byte* text, std::size_t pieces, const Byte* end);
     template <class Entry, class Sink>
-    bool write(Workspace& space, const Byte* text, std::size_t index, std::size_t pieces,
-               const Byte* end, Sink& sink) const;
-    std::span<const Rank> long_tokens(Workspace& space, const Byte* piece, std::size_t size,
-                                      std::uint64_t hash, const Byte* end) const;
+    bool write(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const;
+    template <class Sink>
+    bool write_long(Workspace& space, std::size_t index, const Byte* text, const Byte* end,
+                    Sink& sink) const;
+    template <class Sink>
+    bool postpone(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const;
+    template <class Sink>
+    void fill_gaps(Workspace& space, const Byte* end, Sink& sink) const;
 
-    // Pieces that are seen for the first time.
-    std::size_t learn(Workspace& space, const Byte* text, std::size_t first, std::size_t pieces,
-                      const Byte* end) const;
-    struct Missing {
-        std::size_t index = 0;  // in the batch
-        const Byte* at = nullptr;
-        std::size_t size = 0;
-        Symbol whole = no_symbol;
-        const Lane* lane = nullptr;
-        std::size_t first_part = 0, last_part = 0;
-    };
-    void solve(Workspace& space, const Byte* text, std::span<Missing> missing,
-               const Byte* end) const;
-    std::size_t begin(Workspace& space, const Byte* text, std::span<Missing> missing,
-                      const Byte* end) const;
-    std::span<const Rank> finish(Workspace& space, const Missing& each, const Byte* end) const;
+    // Words that are seen for the first time.
+    void learn_words(Workspace& space, const Byte* end) const;
+    std::size_t begin(Workspace& space, const Byte* end) const;
+    std::span<const Rank> finish(Workspace& space, const Workspace::Word& word,
+                                 const Byte* end) const;
+    std::span<const Rank> tokens_of(Workspace& space, const Workspace::Word& word,
+                                    const Byte* end) const;
     std::size_t write_lane(const Lane& lane, Rank (&made)[Lane::most_units]) const;
     bool append_merged(Workspace& space, const Byte* at, std::size_t size, const Byte* end) const;
     void find_parts(Workspace& space, const Byte* at, const Byte* seam, const Byte* stop,

@@ -1,8 +1,10 @@
 #include "tokens/unicode.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <memory>
 #include <string_view>
+
+#include "tokens/memory.hpp"
 
 namespace hotgrid::tokens {
 namespace {
@@ -26,8 +28,10 @@ constexpr std::uint8_t traits_of(char name) {
 
 constexpr bool is_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-std::unique_ptr<const Classes> unpacked() {
-    auto made = std::make_unique<Classes>();
+// In a large page: it is read at random.
+Classes unpacked() {
+    static Block block(class_count);
+    const std::span<std::uint8_t> made = block.take<std::uint8_t>(class_count);
     std::size_t point = 0;
     for (std::size_t at = 0; at < packed.size();) {
         const std::uint8_t traits = traits_of(packed[at++]);
@@ -36,11 +40,11 @@ std::unique_ptr<const Classes> unpacked() {
             const char c = packed[at];
             run = run * 16 + std::size_t(c <= '9' ? c - '0' : c - 'a' + 10);
         }
-        run = run < made->size() - point ? run : made->size() - point;
-        if (traits) std::memset(made->data() + point, traits, run);
+        run = std::min(run, class_count - point);
+        if (traits) std::memset(made.data() + point, traits, run);
         point += run;
     }
-    return made;
+    return Classes(made);
 }
 
 bool continues(Byte byte) { return (byte & 0xC0) == 0x80; }
@@ -65,9 +69,9 @@ std::size_t valid_character(const Byte* at, std::size_t left) {
 
 }  // namespace
 
-const Classes& classes() {
-    static const std::unique_ptr<const Classes> made = unpacked();
-    return *made;
+Classes classes() {
+    static const Classes made = unpacked();
+    return made;
 }
 
 std::size_t valid_utf8(const Byte* text, std::size_t size) {

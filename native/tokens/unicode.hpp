@@ -1,10 +1,10 @@
 // Characters: their classes, as regular expressions know them, and reading UTF-8.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace hotgrid::tokens {
 
@@ -25,8 +25,9 @@ inline constexpr std::uint8_t wordlike = heading | trailing;
 inline constexpr const char* unicode_version = "16.0";
 
 // The class of every code point; made at the first call.
-using Classes = std::array<std::uint8_t, 0x110000>;
-const Classes& classes();
+inline constexpr std::size_t class_count = 0x110000;
+using Classes = std::span<const std::uint8_t, class_count>;
+Classes classes();
 
 // The four bytes at `at`, the first one lowest; zeros from `end` on.
 inline std::uint32_t up_to_four(const Byte* at, const Byte* end) {
