@@ -1,10 +1,12 @@
 // From text to tokens: lexer, word cache and merging together, over any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -50,6 +52,10 @@ struct Stretch {
 struct Workspace {
     // Pieces that are looked up at once, words that are learnt at once, and places where these are.
     static constexpr std::size_t batch = 256, together = 32, most_gaps = 256;
+
+    // In a large page: small ones may share places of a cache.
+    static void* operator new(std::size_t size) { return fresh(std::max(size, cpu::large_page)); }
+    static void operator delete(void* memory) { std::free(memory); }
 
     WordCache cache;
     std::size_t thread = 0;  // the number of the one that had it last

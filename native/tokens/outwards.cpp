@@ -144,7 +144,8 @@ void Outwards::work(std::size_t thread) {
     const Encoder::Lease lease(encoder_, thread);
     Workspace& space = *lease;
     space.cache.expect_text(share_);
-    TokenBuffer out, near;  // not in its place yet, where threads would share cache lines
+    TokenBuffer out;  // not in its place yet, where threads would share cache lines
+    TokenBuffer near(0, thread == 0 ? cpu::large_page / sizeof(Rank) : 0);
     for (std::size_t turn = 0; turn < 2; ++turn) {
         const bool is_behind = (thread + turn) % 2;
         const bool from_the_middle = thread < 2 && turn == 0;
