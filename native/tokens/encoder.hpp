@@ -51,7 +51,7 @@ struct Stretch {
 // What a thread needs while it encodes.
 struct Workspace {
     // Pieces that are looked up at once, words that are learnt at once, and places where these are.
-    static constexpr std::size_t batch = 256, together = 32, most_gaps = 256;
+    static constexpr std::size_t batch = 512, together = 32, most_gaps = 256;
 
     // In a large page: small ones may share places of a cache.
     static void* operator new(std::size_t size) { return fresh(std::max(size, cpu::large_page)); }
