@@ -140,7 +140,7 @@ class Encoding(Vocabulary):
         """
         threads = thread_count(num_threads)
         return self._encode_many(
-            text if type(text) is list else list(text),
+            list(text),
             allowed_special,
             disallowed_special,
             lambda texts, allowed: self._texts.encode_batch(texts, allowed, threads),
@@ -173,7 +173,7 @@ class Encoding(Vocabulary):
             raise TypeError("`texts` must be a list of str, got one str; write [text]")
         threads = thread_count(num_threads)
         return self._encode_many(
-            texts if type(texts) is list else list(texts),
+            list(texts),
             allowed_special,
             disallowed_special,
             lambda texts, allowed: FlatBatch(*self._texts.encode_flat(texts, allowed, threads)),
