@@ -11,8 +11,6 @@ using namespace hotgrid::tokens;
 
 namespace {
 
-// Texts lie far apart, and to wait for each of them takes as long as a word does.
-constexpr std::size_t ahead = 16;
 constexpr std::size_t most_integers = std::size_t{1} << 20;
 
 Rank token_from(PyObject* item) {
@@ -110,17 +108,8 @@ Texts::Texts(nb::handle texts) {
     owners_.reserve(count);
     // Another thread may change the list while we work: the texts are held one by one.
     for (std::size_t i = 0; i < count; ++i) {
-        if (i + ahead < count)
-            __builtin_prefetch(PySequence_Fast_GET_ITEM(fast.ptr(), Py_ssize_t(i + ahead)), 1);
         owners_.push_back(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), Py_ssize_t(i))));
         need_text(owners_.back());
-    }
-}
-
-Texts::~Texts() {
-    for (std::size_t i = 0; i < owners_.size(); ++i) {
-        if (i + ahead < owners_.size()) __builtin_prefetch(owners_[i + ahead].ptr(), 1);
-        owners_[i].reset();
     }
 }
 

@@ -20,9 +20,6 @@ std::string_view utf8_of(nanobind::handle text);
 class Texts {
 public:
     explicit Texts(nanobind::handle texts);  // any sequence of str
-    ~Texts();
-    Texts(const Texts&) = delete;
-    Texts& operator=(const Texts&) = delete;
     std::size_t size() const { return owners_.size(); }
     nanobind::handle operator[](std::size_t index) const { return owners_[index]; }
 

@@ -1,10 +1,7 @@
 #include "tokens/encoder.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <new>
 #include <utility>
 
 namespace hotgrid::tokens {
