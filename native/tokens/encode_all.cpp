@@ -37,11 +37,12 @@ Encoder::Lease::Lease(const Encoder& encoder, std::size_t thread) : encoder_(enc
         }
         encoder_.busy_.clear(std::memory_order_release);
     }
-    if (!space_) space_ = std::make_unique<Workspace>();
+    if (!space_) space_ = std::make_unique_for_overwrite<Workspace>();
     space_->thread = thread;
 }
 
 Encoder::Lease::~Lease() {
+    space_->journal.close();
     if (!encoder_.lock_idle()) return;
     encoder_.idle_.push_back(std::move(space_));
     encoder_.busy_.clear(std::memory_order_release);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tokens/code_points.hpp"
+#include "tokens/journal.hpp"
 #include "tokens/lexer.hpp"
 #include "tokens/merge.hpp"
 #include "tokens/merge_together.hpp"
@@ -102,7 +103,12 @@ struct Workspace {
     std::size_t parts_looked_up;  // at which count of moves
     std::unique_ptr<Byte[]> text;  // UTF-8 made of code points
     std::size_t text_room = 0;
+    Journal journal;  // of new words of up to 15 bytes, if other threads are at work, too
 
+    void remember(const Key& key, std::span<const Rank> tokens) {
+        cache.insert(key, tokens);
+        journal.add(key, tokens);
+    }
     // In `text`; its size. Throws LoneSurrogate.
     std::size_t convert(const CodePoints& points, std::size_t document);
     void prepare_long(std::size_t index, const Byte* piece, std::size_t size, const Byte* end);
@@ -122,6 +128,8 @@ struct Workspace {
         marks.reset();
     }
 };
+
+static_assert(sizeof(Workspace) <= cpu::large_page);
 
 class Encoder {
 public:

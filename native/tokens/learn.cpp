@@ -73,7 +73,7 @@ void Encoder::learn_parts(Workspace& space, std::size_t lanes) const {
         for (std::size_t i = 0; i < count; ++i) {
             Rank made[Lane::most_units];
             if (const std::size_t tokens = write_lane(space.lanes[lanes + i], made))
-                cache.insert(learnt[i]->key, {made, tokens});
+                space.remember(learnt[i]->key, {made, tokens});
         }
         merged = lanes;  // these are not merged again
         count = 0;
@@ -117,7 +117,7 @@ bool Encoder::append_parts(Workspace& space, std::span<const Workspace::Part> pa
         }
         const std::size_t before = space.ranks.size();
         if (!append_merged(space, part.at, part.size, end)) return false;
-        if (part.key.high) space.cache.insert(part.key, std::span(space.ranks).subspan(before));
+        if (part.key.high) space.remember(part.key, std::span(space.ranks).subspan(before));
     }
     return true;
 }
@@ -210,7 +210,7 @@ void Encoder::learn_words(Workspace& space, const Byte* end) const {
         else if (each.key.high == Workspace::is_wide)
             space.cache.insert(wide_key_of(each.at, each.size, end), tokens);
         else
-            space.cache.insert(each.key, tokens);
+            space.remember(each.key, tokens);
     }
 }
 

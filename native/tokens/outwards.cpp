@@ -27,12 +27,23 @@ std::size_t bytes_of(std::span<const Stretch> stretches) {
     return bytes;
 }
 
+// How large the group should be that has `before` and `behind` bytes on its sides. Those at both
+// ends come last and are small: one thread waits for another as long as for half of one.
+std::size_t wanted(std::size_t before, std::size_t behind, std::size_t chunk) {
+    const bool is_outer = std::min(before, behind) < 2 * chunk;
+    return is_outer ? std::max(chunk / parts_of_chunk, smallest_chunk) : chunk;
+}
+
 // Long stretches cut where every pattern cuts; the special goes with the last part.
-std::vector<Stretch> in_parts(std::span<const Stretch> stretches, std::size_t part) {
+std::vector<Stretch> in_parts(std::span<const Stretch> stretches, std::size_t bytes,
+                              std::size_t chunk) {
     std::vector<Stretch> cut;
-    cut.reserve(stretches.size());
+    cut.reserve(stretches.size() + 2 * parts_of_chunk);
+    std::size_t done = 0;
     for (Stretch rest : stretches) {
-        while (!rest.points && bytes_of(rest) > part + part / 2) {
+        while (!rest.points) {
+            const std::size_t part = wanted(done, bytes - done, chunk);
+            if (bytes_of(rest) <= part + part / 2) break;
             std::size_t place = rest.stop;
             for (std::size_t from = rest.at + part; from < rest.stop && place == rest.stop;
                  from += part)
@@ -42,28 +53,27 @@ std::vector<Stretch> in_parts(std::span<const Stretch> stretches, std::size_t pa
             first.stop = place;
             first.special = no_symbol;
             cut.push_back(first);
+            done += bytes_of(first);
             rest.at = place;
         }
         cut.push_back(rest);
+        done += bytes_of(rest);
     }
     return cut;
 }
 
-// Where to begin anew so that every group has about `chunk` bytes; the last is the count. Those at
-// both ends come last and are small: one thread waits for another as long as for half of one.
-std::vector<std::size_t> grouped(const std::vector<Stretch>& stretches, std::size_t chunk) {
-    const std::size_t all = bytes_of(stretches);
+// Where groups begin; the last is the count.
+std::vector<std::size_t> grouped(std::span<const Stretch> parts, std::size_t bytes,
+                                 std::size_t chunk) {
     std::vector<std::size_t> starts{0};
-    for (std::size_t i = 0, done = 0, bytes = 0; i < stretches.size(); ++i) {
-        const bool is_outer = std::min(done, all - done) < 2 * chunk;
-        if (bytes >= (is_outer ? chunk / parts_of_chunk : chunk)) {
+    for (std::size_t i = 0, done = 0, start = 0; i < parts.size(); ++i) {
+        if (done - start >= wanted(done, bytes - done, chunk)) {
             starts.push_back(i);
-            bytes = 0;
+            start = done;
         }
-        bytes += bytes_of(stretches[i]);
-        done += bytes_of(stretches[i]);
+        done += bytes_of(parts[i]);
     }
-    starts.push_back(stretches.size());
+    starts.push_back(parts.size());
     return starts;
 }
 
@@ -79,10 +89,6 @@ std::size_t chunk_of(std::size_t bytes, std::size_t threads) {
     return std::clamp(bytes / (8 * threads), smallest_chunk, largest_chunk);
 }
 
-std::size_t part_of(std::size_t chunk) {
-    return std::max(chunk / parts_of_chunk, smallest_chunk);
-}
-
 }  // namespace
 
 Outwards::Outwards(const Encoder& encoder, std::span<const Stretch> stretches, std::size_t bytes,
@@ -90,13 +96,13 @@ Outwards::Outwards(const Encoder& encoder, std::span<const Stretch> stretches, s
     : encoder_(encoder),
       threads_(threads),
       share_(bytes / threads),
-      parts_(in_parts(stretches, part_of(chunk_of(bytes, threads)))),
+      parts_(in_parts(stretches, bytes, chunk_of(bytes, threads))),
       found_(parts_.size()),
-      groups_(grouped(parts_, chunk_of(bytes, threads))),
+      groups_(grouped(parts_, bytes, chunk_of(bytes, threads))),
       middle_((groups_.size() - 1) / 2),
       before_(middle_),
       behind_(groups_.size() - 1 - middle_),
-      outs_(threads),
+      workers_(threads),
       elsewhere_(groups_.size() - 1) {
     const std::span<const Stretch> parts = parts_;
     const std::size_t first = groups_[middle_];
@@ -140,10 +146,31 @@ bool Outwards::write_behind(Workspace& space, std::size_t number) {
     return true;
 }
 
-void Outwards::work(std::size_t thread) {
-    const Encoder::Lease lease(encoder_, thread);
-    Workspace& space = *lease;
+Workspace& Outwards::begin(std::size_t thread) {
+    Worker& self = workers_[thread];
+    self.lease.emplace(encoder_, thread);
+    Workspace& space = **self.lease;
     space.cache.expect_text(share_);
+    space.journal.open();
+    self.journal.store(&space.journal, std::memory_order_release);
+    return space;
+}
+
+// What another thread has learnt, without the first `known` words; how many are known then.
+std::size_t Outwards::learn_from(std::size_t thread, std::size_t known, Workspace& space) const {
+    if (thread >= threads_) return 0;
+    const Journal* journal = workers_[thread].journal.load(std::memory_order_acquire);
+    if (!journal) return 0;  // it has not begun
+    const std::span<const Journal::Entry> words = journal->behind(known);
+    space.cache.learn_from(words);
+    return known + words.size();
+}
+
+void Outwards::work(std::size_t thread) {
+    Workspace& space = begin(thread);
+    // Of one other thread: those of all would be too many to read.
+    const std::size_t neighbour = thread ^ 1;
+    std::size_t known = 0;
     TokenBuffer out;  // not in its place yet, where threads would share cache lines
     TokenBuffer near(0, thread == 0 ? cpu::large_page / sizeof(Rank) : 0);
     for (std::size_t turn = 0; turn < 2; ++turn) {
@@ -151,16 +178,17 @@ void Outwards::work(std::size_t thread) {
         const bool from_the_middle = thread < 2 && turn == 0;
         Side& side = is_behind ? behind_ : before_;
         for (std::size_t step; (step = side.next(from_the_middle)) != Side::none;) {
+            known = learn_from(neighbour, known, space);
             const std::size_t number = is_behind ? middle_ + step : middle_ - 1 - step;
             if (from_the_middle &&
                 (is_behind ? write_behind(space, number) : write_before(space, number, near)))
                 continue;
             const std::size_t at = out.size();
             encode(space, number, out);
-            elsewhere_[number] = {&outs_[thread], at, out.size() - at};
+            elsewhere_[number] = {&workers_[thread].out, at, out.size() - at};
         }
     }
-    outs_[thread] = std::move(out);
+    workers_[thread].out = std::move(out);
 }
 
 // What lies elsewhere is before and behind all that is in its place.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,13 @@ private:
         std::atomic<std::size_t> taken_{0}, far_{0};
     };
 
+    struct Worker {
+        // Kept until all are done: another thread may be reading the journal.
+        std::optional<Encoder::Lease> lease;
+        std::atomic<const Journal*> journal{nullptr};
+        TokenBuffer out;
+    };
+
     // Of a group that is not in its place.
     struct Elsewhere {
         const TokenBuffer* out;
@@ -54,6 +62,8 @@ private:
 
     std::span<const Stretch> group(std::size_t number) const;
     void encode(Workspace& space, std::size_t number, TokenBuffer& out);
+    Workspace& begin(std::size_t thread);
+    std::size_t learn_from(std::size_t thread, std::size_t known, Workspace& space) const;
     void work(std::size_t thread);
     bool write_before(Workspace& space, std::size_t number, TokenBuffer& near);
     bool write_behind(Workspace& space, std::size_t number);
@@ -71,7 +81,7 @@ private:
     // Groups in their places on both sides. One that does not fit ends it.
     std::size_t placed_before_ = 0, placed_behind_ = 0;
     bool full_before_ = false, full_behind_ = false;
-    std::vector<TokenBuffer> outs_;  // of each thread
+    std::vector<Worker> workers_;
     std::vector<Elsewhere> elsewhere_;
 };
 

@@ -54,6 +54,17 @@ void WordCache::make_room(Table& table) {
 template void WordCache::make_room(WordTable<Entry>&);
 template void WordCache::make_room(WordTable<WideEntry>&);
 
+void WordCache::learn_from(std::span<const Entry> others) {
+    constexpr std::size_t ahead = 32;  // lines that are on their way
+    for (std::size_t i = 0; i < others.size() + ahead; ++i) {
+        if (i < others.size()) __builtin_prefetch(home(others[i].key));
+        if (i < ahead) continue;
+        if (!short_.roomy()) return;
+        const auto& [key, tokens, count] = others[i - ahead];
+        if (!find(key, home(key))) insert(key, {tokens, count});
+    }
+}
+
 std::uint32_t WordCache::spill(std::span<const Rank> tokens) {
     const std::uint32_t at = std::uint32_t(spilled_.size());
     spilled_.append(tokens);

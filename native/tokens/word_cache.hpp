@@ -49,6 +49,8 @@ public:
     const WideEntry* insert(const WideKey& key, std::span<const Rank> tokens) {
         return insert_in(wide_, key, tokens);
     }
+    // What another thread has learnt, as long as there is plenty of room: to grow would cost more.
+    void learn_from(std::span<const Entry> others);
     // Changes whenever homes have moved or an entry is no longer where it was.
     std::size_t moves() const { return moves_; }
 

@@ -67,6 +67,8 @@ public:
 
     // At most five eighths full, so that most entries sit in their own line.
     bool full() const { return 8 * (used_ + 1) > 5 * line_count_ * per_line; }
+    // Words that may never be asked for have room in it, too.
+    bool roomy() const { return 3 * used_ < line_count_ * per_line; }
     bool empty() const { return used_ == 0; }
     std::size_t bytes() const { return line_count_ * sizeof(Line); }
     // A small one that is full will mostly have to grow again, and moving all costs as much as
