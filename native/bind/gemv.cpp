@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "bind/unlocked.hpp"
 #include "kernels/codebook.hpp"
 #include "kernels/gemv.hpp"
 
@@ -36,7 +37,7 @@ void product(Address w, int type, Address scale, Address x, bool bf16, Address y
     const Matrix matrix{at<const void>(w), Number(type), rows, cols, stride, by_columns,
                         at<const float>(scale)};
     if (matrix.type == Number::i8 && !scale) throw nb::value_error("int8 needs a `scale`");
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     gemv(matrix, vectors(x, bf16, count), at<void>(y), threads);
 }
 
@@ -45,7 +46,7 @@ void nibbles(Address w, Address scale, Address x, bool bf16, Address y, Size row
     check(w, x, y, rows, cols);
     const Nibbles matrix{at<const std::uint8_t>(w), at<const std::uint16_t>(scale), rows,
                          (cols + 63) / 64 * 64};
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     gemv(matrix, vectors(x, bf16, count), cols, at<void>(y), threads);
 }
 
@@ -55,7 +56,7 @@ void rows_of_book(Address w, Address scale, Address ids, Address x, bool bf16, A
     if (!centroids || centroids > 256) throw nb::value_error("there are 1 to 256 centroids");
     const Matrix matrix{at<const void>(w), Number::i8, centroids, cols, cols, false,
                         at<const float>(scale)};
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     row_book({matrix, at<const std::uint8_t>(ids), rows}, vectors(x, bf16, count), at<void>(y),
              threads);
 }
@@ -65,7 +66,7 @@ void levels_of_book(Address codes, Address levels, Address scale, Address signs,
     check(codes, x, y, rows, cols);
     const LevelBook book{at<const std::uint8_t>(codes), at<const std::int8_t>(levels),
                          at<const float>(scale), at<const std::int8_t>(signs), rows, cols};
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     level_book(book, vectors(x, bf16, count), at<void>(y), threads);
 }
 
@@ -78,7 +79,7 @@ void subvectors_of_book(Address codes, Address table, Address scale, Address sig
     const SubvectorBook book{at<const std::uint8_t>(codes), at<const float>(table),
                              at<const float>(scale), at<const std::int8_t>(signs), rows, cols,
                              width, books};
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     subvector_book(book, vectors(x, bf16, count), at<void>(y), threads);
 }
 

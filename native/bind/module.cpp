@@ -10,6 +10,7 @@
 #include "bind/token_trainer.hpp"
 #include "bind/tokens.hpp"
 #include "bind/topk.hpp"
+#include "bind/unlocked.hpp"
 #include "cpu/bandwidth.hpp"
 #include "cpu/features.hpp"
 #include "cpu/pool.hpp"
@@ -28,7 +29,7 @@ nb::dict cpu_features() {
 double copy_bandwidth(std::int64_t size_bytes, std::int64_t repeats) {
     if (size_bytes < 1 || repeats < 1)
         throw nb::value_error("`size_bytes` and `repeats` must be at least 1");
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return hotgrid::cpu::copy_bandwidth(std::size_t(size_bytes), std::size_t(repeats));
 }
 

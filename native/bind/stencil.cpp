@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bind/unlocked.hpp"
 #include "stencil/life.hpp"
 #include "stencil/margin.hpp"
 #include "stencil/wavefront.hpp"
@@ -32,7 +33,7 @@ void life(const Words& to, const Words& from, int birth, int survival, bool toru
     if (to.data() == from.data()) throw nb::value_error("`to` and `from` must not overlap");
     if (generations < 0) throw nb::value_error("`generations` must not be negative");
     const auto grid = described(from, birth, survival, torus);
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     hotgrid::stencil::life(reinterpret_cast<std::uint32_t*>(to.data()),
                            reinterpret_cast<const std::uint32_t*>(from.data()), grid,
                            std::size_t(generations));
@@ -57,7 +58,7 @@ void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
     }
     if (cells > stride) throw nb::value_error("`size` has more cells than a plane");
     const std::size_t count = stride ? planes.size() / stride : 0;
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     hotgrid::stencil::join_ends(static_cast<std::byte*>(planes.data()), count, stride, size,
                                 margin, planes.itemsize());
 }
@@ -102,7 +103,7 @@ public:
     Sweeping& operator=(const Sweeping&) = delete;
 
     void run(std::size_t from, std::size_t steps) const {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         hotgrid::stencil::sweep(work_, from, steps);
     }
 

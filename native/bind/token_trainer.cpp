@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bind/token_values.hpp"
+#include "bind/unlocked.hpp"
 #include "tokens/trainer.hpp"
 
 namespace nb = nanobind;
@@ -65,14 +66,14 @@ public:
     }
 
     void start(std::size_t tokens, std::uint64_t min_frequency, std::size_t max_token_length) {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         trainer_ = std::make_unique<Trainer>(std::exchange(words_, {}), tokens, min_frequency,
                                              max_token_length);
     }
 
     bool run(double seconds) {
         Trainer& trainer = started();
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return trainer.run(seconds);
     }
 
@@ -125,7 +126,7 @@ private:
                 i += stop == rest.stop;
             }
             {
-                const nb::gil_scoped_release unlocked;
+                const Unlocked unlocked;
                 count_words(split_, round, threads_, words_);
                 forget_rare();
             }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "bind/unlocked.hpp"
+
 namespace nb = nanobind;
 using namespace hotgrid::tokens;
 
@@ -109,7 +111,10 @@ Texts::Texts(nb::handle texts) {
     // Another thread may change the list while we work: the texts are held one by one.
     for (std::size_t i = 0; i < count; ++i) {
         owners_.push_back(nb::borrow(PySequence_Fast_GET_ITEM(fast.ptr(), Py_ssize_t(i))));
-        need_text(owners_.back());
+        if (PyUnicode_Check(owners_.back().ptr())) continue;
+        PyErr_Format(PyExc_TypeError, "expected texts (str), got %.100s at index %zu",
+                     Py_TYPE(owners_.back().ptr())->tp_name, i);
+        throw nb::python_error();
     }
 }
 
@@ -243,7 +248,8 @@ void Integers::look_up(std::span<const Rank> tokens, PyObject** found) {
 #endif
 
 void import_numpy() {
-    if (!nb::steal(PyImport_ImportModule("numpy")).is_valid()) throw nb::python_error();
+    PyObject* const numpy = to_the_end([] { return PyImport_ImportModule("numpy"); });
+    if (!nb::steal(numpy).is_valid()) throw nb::python_error();
 }
 
 nb::object token_array(TokenBuffer tokens, bool writable) {

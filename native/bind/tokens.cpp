@@ -18,6 +18,7 @@
 
 #include "bind/token_specials.hpp"
 #include "bind/token_values.hpp"
+#include "bind/unlocked.hpp"
 #include "cpu/pool.hpp"
 #include "tokens/rank_file.hpp"
 
@@ -40,7 +41,7 @@ template <class Work, class TextOf>
 auto unlocked(const Work& work, const TextOf& text_of) {
     Byte missing = 0;
     try {
-        const nb::gil_scoped_release released;
+        const Unlocked released;
         return work();
     } catch (const MissingByte& problem) {
         missing = problem.value;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "bind/unlocked.hpp"
 #include "kernels/topk.hpp"
 
 namespace nb = nanobind;
@@ -17,7 +18,7 @@ void topk(std::uintptr_t from, std::uintptr_t values, std::uintptr_t indices, in
           std::size_t outer_step, std::size_t step, bool greatest, std::size_t threads) {
     if (type < 0 || type >= hotgrid::kernels::types)
         throw nb::value_error("`type` must be one of the types of top-k");
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     hotgrid::kernels::topk(
         {reinterpret_cast<const void*>(from), reinterpret_cast<void*>(values),
          reinterpret_cast<std::int64_t*>(indices), Type(type), outer, n, inner, k, outer_step,

@@ -110,6 +110,28 @@ TEST(threads_change_nothing) {
     }
 }
 
+// The first of them, as if there were one thread, though others are come upon before it.
+TEST(threads_name_the_first_byte_that_is_no_token) {
+    const auto vocabulary = samples::vocabulary({{"a", 0}, {" ", 1}});
+    const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
+    std::vector<std::string> texts(40);
+    for (std::string& text : texts)
+        while (text.size() < 20'000) text += " aaa";
+    texts[3] += " q";
+    texts[19] += " y";
+    texts[21] += " z";
+    for (const std::size_t threads : {1, 2, 3, 8}) {
+        std::vector<std::int64_t> counts(texts.size());
+        Byte named = 0;
+        try {
+            encoder.encode_all(stretches_of(texts), threads, counts);
+        } catch (const MissingByte& problem) {
+            named = problem.value;
+        }
+        CHECK(named == 'q');
+    }
+}
+
 // Two threads write outwards from the middle; there is room for a token of two bytes each.
 TEST(what_finds_no_room_around_the_middle_is_brought_home) {
     const auto vocabulary = samples::vocabulary(

@@ -1,6 +1,7 @@
 // Many texts, or a long one; and who has which workspace meanwhile.
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "cpu/pool.hpp"
@@ -15,6 +16,13 @@ constexpr std::size_t worth_a_thread = std::size_t{1} << 15;
 
 // A token of common text has more; a guess too low is paid for by growing, too high by nothing.
 constexpr std::size_t usual_bytes = 3;
+
+// More would be of threads that seldom work at once, and each holds the words of its own.
+std::size_t most_idle() {
+    static const std::size_t most =
+        4 * std::max<std::size_t>(cpu::threads(), std::thread::hardware_concurrency());
+    return most;
+}
 
 }  // namespace
 
@@ -44,7 +52,7 @@ Encoder::Lease::Lease(const Encoder& encoder, std::size_t thread) : encoder_(enc
 Encoder::Lease::~Lease() {
     space_->journal.close();
     if (!encoder_.lock_idle()) return;
-    encoder_.idle_.push_back(std::move(space_));
+    if (encoder_.idle_.size() < most_idle()) encoder_.idle_.push_back(std::move(space_));
     encoder_.busy_.clear(std::memory_order_release);
 }
 
@@ -91,7 +99,13 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
             counts[stretches[i].document] += found[i];
         return out;
     }
-    return Outwards(*this, stretches, total, threads).run(counts);
+    try {
+        return Outwards(*this, stretches, total, threads).run(counts);
+    } catch (const MissingByte&) {
+    } catch (const LoneSurrogate&) {
+    }
+    // Several threads come upon any of those that cannot be encoded; one comes upon the first.
+    return encode_all(stretches, 1, counts);
 }
 
 }  // namespace hotgrid::tokens

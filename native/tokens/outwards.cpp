@@ -167,6 +167,7 @@ std::size_t Outwards::learn_from(std::size_t thread, std::size_t known, Workspac
 }
 
 void Outwards::work(std::size_t thread) {
+    if (before_.is_done() && behind_.is_done()) return;  // others were quicker
     Workspace& space = begin(thread);
     // Of one other thread: those of all would be too many to read.
     const std::size_t neighbour = thread ^ 1;
@@ -213,6 +214,8 @@ TokenBuffer Outwards::run(std::span<std::int64_t> counts) {
     cpu::parallel_for(threads_, 1, [&](std::size_t begin, std::size_t end) {
         for (; begin < end; ++begin) work(begin);
     });
+    // Others may wait for them, and this may wait for the pool.
+    for (Worker& each : workers_) each.lease.reset();
     for (std::size_t i = 0; i < parts_.size(); ++i) counts[parts_[i].document] += found_[i];
     bring_home();
     return std::move(all_);

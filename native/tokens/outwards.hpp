@@ -42,13 +42,15 @@ private:
             return groups_ - 1 - far_.fetch_add(1, std::memory_order_relaxed);
         }
 
+        bool is_done() const { return taken_.load(std::memory_order_relaxed) >= groups_; }
+
     private:
         std::size_t groups_, near_ = 0;
         std::atomic<std::size_t> taken_{0}, far_{0};
     };
 
     struct Worker {
-        // Kept until all are done: another thread may be reading the journal.
+        // Kept until all have read: its journal is in it.
         std::optional<Encoder::Lease> lease;
         std::atomic<const Journal*> journal{nullptr};
         TokenBuffer out;

@@ -1,5 +1,6 @@
 """What others see of a batch that is being made, and what an interruption does to it."""
 
+import os
 import subprocess
 import sys
 
@@ -84,3 +85,37 @@ def test_an_interruption_of_the_first_array_stays_one(call: str) -> None:
 def test_none_is_no_text(method: str) -> None:
     with pytest.raises(TypeError, match=r"^expected a text \(str\), got NoneType$"):
         getattr(get_encoding(), method)(None)
+
+
+STILL_AT_WORK = """
+import threading, time
+from hotgrid import tokens
+enc = tokens.get_encoding()
+texts = ["hello world, foo bar. " * 5000] * 4
+begun = threading.Semaphore(0)
+def work(encode):
+    while True:
+        encode(texts)
+        begun.release()
+for encode in (enc.encode_flat, enc.encode_ordinary_batch):
+    for _ in range(2):
+        threading.Thread(target=work, args=(encode,), daemon=True).start()
+for _ in range(8):
+    begun.acquire()
+print("leaving")
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_interpreter_can_end_while_threads_encode(threads):
+    """A thread that is still at work then gets no lock any more, and must not abort all."""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", STILL_AT_WORK],
+            env={**os.environ, "HOTGRID_THREADS": threads},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")

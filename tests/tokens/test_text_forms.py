@@ -77,5 +77,5 @@ def test_more_than_a_group_of_texts_and_specials_between():
     assert ours.encode_batch(batch, num_threads=1, allowed_special="all") == rows
     with pytest.raises(ArgumentError, match="endoftext"):
         ours.encode_batch(batch, num_threads=1)
-    with pytest.raises(TypeError, match="expected a text"):
+    with pytest.raises(TypeError, match=r"expected texts \(str\), got bytes at index 1"):
         ours.encode_ordinary_batch(["ok", b"no"], num_threads=1)  # type: ignore[list-item]
