@@ -50,6 +50,8 @@ def test_padded_rows(batch: list[str], length: int | None, side: str):
     [
         ({"side": "top"}, "`side` must be"),
         ({"pad_token": -1}, "`pad_token` must be a token, got -1"),
+        ({"pad_token": "x"}, "`pad_token` must be a token, got 'x'"),
+        ({"length": 1.5}, "`length` must be a number of tokens, got 1.5"),
         ({"length": -1}, "`length` must not be negative, got -1"),
         ({"num_threads": 0}, "`num_threads` must be at least 1, got 0"),
     ],
@@ -64,6 +66,10 @@ def test_one_text_is_no_batch():
     encoding, _ = both("cl100k_base")
     with pytest.raises(TypeError, match="write \\[text\\]"):
         encoding.encode_flat("text")
+    with pytest.raises(TypeError, match="must be a list of str, got NoneType"):
+        encoding.encode_flat(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"expected texts \(str\), got NoneType at index 1"):
+        encoding.encode_flat(["a", None, "c"])  # type: ignore[list-item]
 
 
 def test_the_arrays_outlive_the_encoding_and_can_be_written_to():

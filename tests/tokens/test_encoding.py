@@ -261,9 +261,18 @@ def test_of_several_special_tokens_at_one_place_the_longest_counts():
         ({"special_tokens": {"<s>": 2**32}}, OverflowError, "'<s>' must be in the range"),
         ({"special_tokens": {"<s>": 2**32 - 1}}, ArgumentError, "got 4294967295"),
         ({"special_tokens": {"<s>": 1.5}}, TypeError, "'<s>' must be an int, got 1.5"),
+        ({"special_tokens": {"\ud800": 300}}, ArgumentError, "`special_tokens`: .*surrogate"),
+        ({"special_tokens": {b"<s>": 300}}, TypeError, "b'<s>' must be a str"),
         ({"pat_str": b"."}, TypeError, r"expression as str.* got b'\.'"),
         ({"pat_str": None}, TypeError, "expression as str.* got None"),
         ({"pat_str": "("}, ValueError, "is not a pattern"),
+        ({"pat_str": "(" * 9000 + ")" * 9000}, ArgumentError, r"^`pat_str` '\({500}'\.\.\. is"),
+        ({"pat_str": "cl100"}, ArgumentError, "did you mean 'cl100k'.* write \\(\\?:cl100\\)"),
+        (
+            {"pat_str": "GPT-2"},
+            ArgumentError,
+            "there is no pattern `GPT-2`; did you mean 'gpt2'",
+        ),
         ({"explicit_n_vocab": 3}, AssertionError, "256 tokens"),
     ],
 )
@@ -271,6 +280,11 @@ def test_what_cannot_be_an_encoding(settings: dict, error: type, words: str):
     given = {"pat_str": ".", "mergeable_ranks": BYTES, "special_tokens": {}} | settings
     with pytest.raises(error, match=words):
         Encoding("x", **given)
+
+
+def test_a_word_that_is_no_name_is_a_pattern():
+    encoding = Encoding("x", pat_str="word", mergeable_ranks=BYTES, special_tokens={})
+    assert encoding.encode("a word") == list(b"word")
 
 
 def test_an_explicit_count_that_is_right():

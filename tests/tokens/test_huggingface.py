@@ -44,6 +44,18 @@ def tokenizer(**changes) -> dict:
     } | changes
 
 
+def cut_by(pattern: str) -> dict:
+    """The same with a pattern of its own."""
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": pattern},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    steps = [split, BYTE_LEVEL | {"use_regex": False}]
+    return tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": steps})
+
+
 def written(file: object, folder: Path) -> Path:
     path = folder / "tokenizer.json"
     path.write_text(json.dumps(file))
@@ -85,15 +97,7 @@ def test_a_pair_joins_only_if_the_file_says_so(tmp_path: Path):
 
 
 def test_a_pattern_of_its_own(tmp_path: Path):
-    split = {
-        "type": "Split",
-        "pattern": {"Regex": LLAMA3},
-        "behavior": "Isolated",
-        "invert": False,
-    }
-    steps = [split, BYTE_LEVEL | {"use_regex": False}]
-    file = tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": steps})
-    assert load_huggingface(written(file, tmp_path))._pat_str == LLAMA3
+    assert load_huggingface(written(cut_by(LLAMA3), tmp_path))._pat_str == LLAMA3
 
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
@@ -157,6 +161,13 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
         ),
         (tokenizer(pre_tokenizer={"type": "Metaspace"}), 'got {"type": "Metaspace"}'),
         (tokenizer(added_tokens=[{"content": "a"}]), "must have a 'content' and an 'id'"),
+        (tokenizer(added_tokens=[{"content": "a", "id": -3}]), "'a' has the number -3"),
+        (tokenizer(added_tokens=[{"content": "\ud800", "id": 1}]), "has a lone surrogate"),
+        (
+            cut_by("("),
+            "tokenizer.json` is no tokenizer that can be loaded: `pat_str` '(' is not",
+        ),
+        (cut_by("(" * 9000 + ")" * 9000), "groups within groups"),
         (
             tokenizer(added_tokens=[{"content": "a", "id": 1, "lstrip": True}]),
             "asks for 'lstrip'",
@@ -167,6 +178,11 @@ def test_files_that_cannot_be_loaded(file: object, words: str, tmp_path: Path):
     with pytest.raises(ArgumentError) as refusal:
         load_huggingface(written(file, tmp_path))
     assert words in str(refusal.value)
+
+
+def test_added_tokens_without_content_are_left_out(tmp_path: Path):
+    file = tokenizer(added_tokens=[{"content": "", "id": 7}, {"content": "<s>", "id": 8}])
+    assert load_huggingface(written(file, tmp_path))._special_tokens == {"<s>": 8}
 
 
 def test_what_is_no_json(tmp_path: Path):

@@ -87,21 +87,15 @@ def pattern_of(name_or_regex: str) -> str:
     Raises:
         ArgumentError: It looks like a name, and no pattern has it.
     """
-    import difflib
-
     from hotgrid.tokens._pattern_names import pattern_named
 
-    known = patterns()
-    if (regex := pattern_named(name_or_regex)) != name_or_regex:
-        return regex
-    if name_or_regex.replace("_", "").replace("-", "").isalnum():
-        near = difflib.get_close_matches(name_or_regex, known, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+    regex = pattern_named(name_or_regex)
+    if regex == name_or_regex and regex.replace("_", "").replace("-", "").isalnum():
         raise ArgumentError(
-            f"there is no pattern `{name_or_regex}`; {hint}there are {', '.join(known)}, and "
-            "any regular expression"
+            f"there is no pattern `{regex}`; there are {', '.join(patterns())}, and any "
+            "regular expression"
         )
-    return name_or_regex
+    return regex
 
 
 def has_lexer(encoding: "Encoding") -> bool:

@@ -59,8 +59,10 @@ def padded(
 
     if side not in ("left", "right"):
         raise ArgumentError(f"`side` must be 'left' or 'right', got {side!r}")
-    if not 0 <= pad_token < 2**32:
+    if not isinstance(pad_token, (int, np.integer)) or not 0 <= pad_token < 2**32:
         raise ArgumentError(f"`pad_token` must be a token, got {pad_token!r}")
+    if length is not None and not isinstance(length, (int, np.integer)):
+        raise ArgumentError(f"`length` must be a number of tokens, got {length!r}")
     if length is not None and length < 0:
         raise ArgumentError(f"`length` must not be negative, got {length}")
     sizes = np.diff(flat.offsets)

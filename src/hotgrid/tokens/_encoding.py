@@ -171,6 +171,8 @@ class Encoding(Vocabulary):
         """
         if isinstance(texts, str):
             raise TypeError("`texts` must be a list of str, got one str; write [text]")
+        if not isinstance(texts, Iterable):
+            raise TypeError(f"`texts` must be a list of str, got {type(texts).__name__}")
         threads = thread_count(num_threads)
         return self._encode_many(
             list(texts),

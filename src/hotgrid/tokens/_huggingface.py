@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError
 
 from ._byte_letters import letters, to_bytes, to_letters
 from ._encoding import Encoding
-from ._patterns import GPT2, LEXERS, PORTABLE
+from ._patterns import GPT2, LEXERS, PORTABLE, compiled
 from ._vocabularies import write_whole
 
 # Back from the spelling that `save_huggingface` writes.
@@ -239,8 +239,14 @@ def _is_token(value: object) -> bool:
 def _added_tokens(file: Mapping[str, Any], path: Path) -> Iterator[tuple[str, int]]:
     for token in file.get("added_tokens") or []:
         content = token.get("content") if isinstance(token, dict) else None
-        if not isinstance(content, str) or not _is_token(token.get("id")):
+        if not isinstance(content, str) or "id" not in token:
             _refuse(path, f"an added token must have a 'content' and an 'id', got {token!r}")
+        if not _is_token(token["id"]):
+            _refuse(path, f"the added token {content!r} has the number {token['id']!r}")
+        if any("\ud800" <= letter <= "\udfff" for letter in content):
+            _refuse(path, f"the added token {content!r} has a lone surrogate, which is no text")
+        if not content:  # HuggingFace's library leaves such a one out, too
+            continue
         for option in ("single_word", "lstrip", "rstrip"):
             if token.get(option):
                 _refuse(path, f"the added token {content!r} asks for {option!r}")
@@ -291,6 +297,7 @@ def _pattern(pre_tokenizer: Any, path: Path) -> str:
     for part in parts if isinstance(parts, list) else []:
         match part:
             case {"type": "Split", "pattern": {"Regex": str(pattern)}} if found is None:
+                _check_pattern(pattern, path)
                 match part.get("behavior"), bool(part.get("invert")):
                     case "Isolated", False:
                         found = _with_the_rest(pattern)
@@ -312,6 +319,15 @@ def _pattern(pre_tokenizer: Any, path: Path) -> str:
         "its pre-tokenizer must be 'ByteLevel' without a space ahead, alone or behind one "
         f"'Split' by a pattern; got {json.dumps(pre_tokenizer)[:200]}",
     )
+
+
+def _check_pattern(pattern: str, path: Path) -> None:
+    if _USUAL.get(pattern, pattern) in LEXERS:
+        return
+    try:
+        compiled(pattern)
+    except ArgumentError as problem:
+        _refuse(path, str(problem))
 
 
 def _with_the_rest(pattern: str) -> str:

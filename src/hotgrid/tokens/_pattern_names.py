@@ -2,6 +2,8 @@
 
 from types import MappingProxyType
 
+from hotgrid.errors import ArgumentError
+
 from ._patterns import CL100K, GPT2, LLAMA3, O200K, QWEN2
 
 PATTERNS = MappingProxyType(
@@ -26,6 +28,8 @@ def pattern_named(pattern: str) -> str:
     """The regular expression of a name, or the one that was given.
 
     Raises:
+        ArgumentError: It is almost a name. As a regular expression it would match that word
+            alone, and all other text would be lost.
         TypeError: It is no str.
     """
     if not isinstance(pattern, str):
@@ -33,4 +37,16 @@ def pattern_named(pattern: str) -> str:
             "the pattern must be a regular expression as str, or one of "
             f"{', '.join(PATTERNS)}; got {pattern!r}"
         )
-    return PATTERNS.get(pattern) or _OF_ENCODINGS.get(pattern) or pattern
+    if found := PATTERNS.get(pattern) or _OF_ENCODINGS.get(pattern):
+        return found
+    if pattern.replace("_", "").replace("-", "").isalnum():
+        import difflib
+
+        near = difflib.get_close_matches(pattern.lower(), [*PATTERNS, *_OF_ENCODINGS], 1)
+        if near:
+            raise ArgumentError(
+                f"there is no pattern `{pattern}`; did you mean {near[0]!r}? There are "
+                f"{', '.join(PATTERNS)}, and any regular expression; to match that word, write "
+                f"(?:{pattern})"
+            )
+    return pattern

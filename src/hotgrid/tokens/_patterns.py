@@ -61,6 +61,9 @@ LEXERS = MappingProxyType(
 )
 
 
+_SHOWN = 500
+
+
 @functools.lru_cache(maxsize=32)
 def compiled(pattern: str) -> "regex.Pattern[str]":
     """A pattern for the `regex` library, with the meaning that tiktoken gives it.
@@ -74,7 +77,17 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
         # Letters fold to single ones, as they do in tiktoken: "ß" is not "ss".
         return regex.compile(f"(?-f){translated(pattern)}", regex.V1)
     except regex.error as problem:
-        raise ArgumentError(f"`pat_str` {pattern!r} is not a pattern: {problem}") from None
+        raise ArgumentError(
+            f"`pat_str` {_shown(pattern)} is not a pattern: {problem}"
+        ) from None
+    except RecursionError:
+        raise ArgumentError(
+            f"`pat_str` {_shown(pattern)} is not a pattern: groups within groups, too many"
+        ) from None
+
+
+def _shown(pattern: str) -> str:
+    return repr(pattern) if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]!r}..."
 
 
 def splitter(pattern: str) -> Callable[[str], list[str]]:

@@ -44,7 +44,7 @@ class Vocabulary:
         pat_str = pattern_named(pat_str)
         if not mergeable_ranks:
             raise ArgumentError("`mergeable_ranks` is empty; a vocabulary needs a token")
-        _check_numbers("special_tokens", special_tokens)
+        _check_specials(special_tokens)
         try:
             core = _native.core().BytePairs.from_ranks(
                 mergeable_ranks, special_tokens, LEXERS.get(pat_str)
@@ -121,7 +121,7 @@ class Vocabulary:
     ) -> Self:
         """The same; errors call the file `source`."""
         pat_str = pattern_named(pat_str)
-        _check_numbers("special_tokens", special_tokens)
+        _check_specials(special_tokens)
         try:
             core = _native.core().BytePairs.from_rank_file(
                 file, special_tokens, LEXERS.get(pat_str)
@@ -315,6 +315,19 @@ def thread_count(threads: int | None) -> int:
     if not enough:
         raise ArgumentError(f"`num_threads` must be at least 1, got {threads}")
     return count
+
+
+def _check_specials(special_tokens: Mapping[str, int]) -> None:
+    _check_numbers("special_tokens", special_tokens)
+    for text in special_tokens:
+        if not isinstance(text, str):
+            raise TypeError(f"`special_tokens`: {text!r} must be a str")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ArgumentError(
+                f"`special_tokens`: {text!r} has a lone surrogate, which is no text"
+            ) from None
 
 
 def _check_numbers(what: str, numbers: Mapping[Any, int]) -> None:
