@@ -35,6 +35,7 @@ from ._roll import GraphForm, RollForm
 from ._seen import SeenState, observed, pictured
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
+from ._step_check import check_step
 from ._strips import StripForm
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ class Simulation:
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
         self.reset()
+        check_step(model, self._setting, self._form.own())
 
     @property
     def form(self) -> str:
