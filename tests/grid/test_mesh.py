@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from hotgrid.cluster import Alone, Communicator, Mesh, run_ranks
+from hotgrid.cluster import Alone, Communicator, HaloExchange, Mesh, run_ranks, take
 from hotgrid.errors import ArgumentError, UnstableError
-from hotgrid.grid import Field, Model, Simulation, lbm, pde
+from hotgrid.grid import Field, Input, Model, Simulation, lbm, pde, rollout
 
 
 def test_a_mesh_of_one_is_the_whole_grid():
@@ -161,3 +161,53 @@ def test_processes_that_torchrun_started_find_each_other(tmp_path: Path):
     whole.run(12, progress=False)
     cut.load(tmp_path / "cut")
     assert torch.equal(whole.state["f"], cut.state["f"])
+
+
+class Carried(Model):
+    """Nothing lies beyond the ends of the field; the input repeats there."""
+
+    fields = (Field("u", outside=0),)
+    inputs = (Input("w", components=2),)
+
+    def initial(self, size, generator):
+        return {"u": torch.rand(size, generator=generator)}
+
+    def static(self, size):
+        cells = torch.arange(float(2 * size[0] * size[1]))
+        return {"w": cells.view(2, *size) / 100}
+
+    def step(self, state, inputs, params):
+        u, w = state["u"], inputs["w"]
+        return {"u": 0.5 * u[0, 1] + w.part(1)[1, 0] - w.part(0)[-1, -1] + w.here.sum(0)}
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("mesh", ["2x1", "1x2", "2x2"])
+@pytest.mark.parametrize("form", ["roll", "padded"])
+def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, overlap):
+    whole = Simulation(Carried(), size=(8, 9), compiled=False, form=form)
+    whole.run(5, progress=False)
+
+    def part(communicator: Communicator) -> torch.Tensor:
+        sim = Simulation(
+            Carried(), size=(8, 9), compiled=False, form=form, mesh=mesh, depth=1,
+            overlap=overlap, communicator=communicator,
+        )  # fmt: skip
+        sim.run(5, progress=False)
+        return sim.state["u"]
+
+    for u in run_ranks(Mesh(mesh).ranks, part):
+        assert torch.equal(u, whole.state["u"])
+
+
+def test_so_they_do_in_a_rollout_on_a_mesh():
+    model, size = Carried(), (8, 9)
+    start = model.initial(size, torch.Generator().manual_seed(1))["u"]
+    whole = rollout(model, {"u": start}, 4)["u"]
+
+    def part(communicator: Communicator) -> torch.Tensor:
+        halo = HaloExchange(communicator, Mesh("2x1"), size, (1, 0), periodic=False)
+        mine = take(start, halo.block)
+        return rollout(model, {"u": mine}, 4, halo=halo)["u"]
+
+    assert torch.equal(torch.cat(run_ranks(2, part)), whole)

@@ -99,7 +99,7 @@ NOT_LOCAL = {
     "diff": lambda u, w, p, m: torch.diff(u.here, prepend=u.here[..., :1], dim=-1),
     "conv2d": lambda u, w, p, m: functional.conv2d(u.here[None, None], WEIGHT, padding=1)[0, 0],
     "pad": lambda u, w, p, m: functional.pad(u.here, (1, 0))[..., :-1],
-    "unfold": lambda u, w, p, m: u.here.unfold(-1, 1, 1).squeeze(-1) + u.here.unfold(0, 2, 1).sum(),
+    "unfold": lambda u, w, p, m: u.here * u.here.unfold(0, 2, 1).sum(),
     "matmul": lambda u, w, p, m: u.here @ u.here.T @ u.here,
     "fft": lambda u, w, p, m: torch.fft.fft2(u.here).real,
     "wall by index": wall,
@@ -157,7 +157,9 @@ def own_temporary(u, w, p, m):
 
 def new_tensors(u, w, p, m):
     x = u.here
-    return torch.zeros(x.shape) + torch.full_like(x, 2) + x.new_ones(x.shape) + torch.tensor(1.0)
+    return (
+        torch.zeros(x.shape) + torch.full_like(x, 2) + x.new_ones(x.shape) + torch.tensor(1.0)
+    )
 
 
 LOCAL = {
@@ -289,7 +291,10 @@ class Wrong(Model):
     [
         (lambda s: {"v": s["u"].here}, "returned `v`, which is not one of its fields"),
         (lambda s: {"u": s["u"]}, r"returned a handle.*state\['u'\]\.here"),
-        (lambda s: {"k": s["u"].here - 3.5}, r"float32 for the field `k`, which is torch.uint8"),
+        (
+            lambda s: {"k": s["u"].here - 3.5},
+            r"float32 for the field `k`, which is torch.u",
+        ),
     ],
     ids=["extra", "handle", "floats"],
 )

@@ -1,5 +1,6 @@
 """What of a margin one step reads: a step is traced without numbers, and watched."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -46,6 +47,27 @@ def crossing(setting: Setting) -> Sequence[Needs | None]:
     them has to travel. The step itself says so: no model has to declare it. None stands
     for all components, where a step cannot be traced without numbers.
     """
+    watched = _watched_step(setting)
+    if watched is None:
+        return [None] * len(setting.model.fields)
+    return [watched[field.name].needs(setting.rank) for field in setting.model.fields]
+
+
+def asked_of_inputs(setting: Setting) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
+    """For every input, the components and offsets that one step asks for."""
+    watched = _watched_step(setting)
+    reach = range(-setting.model.radius, setting.model.radius + 1)
+    return {
+        known.name: list(itertools.product(range(known.components), cube))
+        if watched is None
+        else sorted(watched[known.name].asked)
+        for known in setting.model.inputs
+        for cube in [list(itertools.product(reach, repeat=setting.rank))]
+    }
+
+
+def _watched_step(setting: Setting) -> dict[str, _Watched] | None:
+    """Fields and inputs after one step; None where it cannot be traced without numbers."""
     model = setting.model
     fields = {field.name: _Watched(setting, field) for field in model.fields}
     inputs = {known.name: _Watched(setting, known) for known in model.inputs}
@@ -60,5 +82,5 @@ def crossing(setting: Setting) -> Sequence[Needs | None]:
             params,
         )
     except (NotImplementedError, RuntimeError):
-        return [None] * len(fields)
-    return [each.needs(setting.rank) for each in fields.values()]
+        return None
+    return {**fields, **inputs}

@@ -18,6 +18,7 @@ from hotgrid.cluster import Block, Communicator, HaloExchange, Mesh, join, take,
 from hotgrid.errors import ArgumentError
 
 from ._crossing import crossing
+from ._far_inputs import with_far_inputs
 from ._form import Form, Setting
 from ._layout import agreed_depth, joined_ends
 from ._model import State
@@ -189,4 +190,6 @@ def cut_form(
         # Cores that compute also carry the messages; a GPU has others for them.
         overlap = setting.device.type == "cuda" and layout.ranks > 1
     depth = agreed_depth(setting, layout, depth, ranks)
+    if layout.ranks > 1:
+        setting = with_far_inputs(setting)
     return (OverlappedForm if overlap else CutForm)(setting, ranks, layout, depth, inside)

@@ -7,6 +7,8 @@ from torch import Tensor
 from hotgrid.cluster import HaloExchange, halo_exchange, take
 from hotgrid.errors import ArgumentError
 
+from . import _far_inputs
+from ._form import Setting
 from ._model import Model
 
 Advance = Callable[..., tuple[Tensor, ...]]
@@ -28,6 +30,15 @@ def cut_inputs(model: Model, halo: HaloExchange, fixed: Sequence[Tensor]) -> tup
             f"for ends that are {_said(cut)}: give it `periodic={joined == {True}}`"
         )
     return tuple(take(x, halo.padded) for x in fixed)
+
+
+def with_far_inputs(model: Model, setting: Setting) -> tuple[Model, tuple[Tensor, ...]]:
+    """The model and the whole inputs that a cut grid needs."""
+    found = _far_inputs.with_far_inputs(setting)
+    return (
+        model if found is setting else found.model,
+        tuple(found.inputs[known.name] for known in model.inputs),
+    )
 
 
 def exchanging(model: Model, halo: HaloExchange, advance: Advance) -> Advance:

@@ -1,6 +1,7 @@
 """`rollout`: many steps as one function of state, parameters and inputs, with gradients."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from ._form import Setting, compile_step
 from ._model import Field, Input, Model, State
 from ._pace import goal_of
 from ._roll import whole_step
+from ._step_check import check_step
 
 if TYPE_CHECKING:
     from hotgrid.cluster import HaloExchange
@@ -96,10 +98,16 @@ def rollout(
     }
     fixed = _ordered("inputs", model, model.inputs, known, size, dtype, device)
     values = _parameters(model, {} if params is None else params, dtype, device)
-    step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
-
+    filled = replace(
+        _setting(model, size, device, dtype, compiled=False),
+        inputs=dict(zip([known.name for known in model.inputs], fixed, strict=True)),
+        params=dict(zip(model.parameters, values, strict=True)),
+    )
+    _check(model, filled, fields)
     if halo is not None:
+        model, fixed = _cut().with_far_inputs(model, filled)
         fixed = _cut().cut_inputs(model, halo, fixed)
+    step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
 
     def advance(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
         for _ in range(count):
@@ -189,6 +197,16 @@ def _parameters(
             )
     values = {**own, **given}
     return [torch.as_tensor(value, dtype=dtype, device=device) for value in values.values()]
+
+
+def _check(model: Model, setting: Setting, fields: Sequence[Tensor]) -> None:
+    """Check the step, unless torch is only tracing or transforming this call."""
+    given = (*fields, *setting.inputs.values(), *setting.params.values())
+    wrapped = map(torch._C._functorch.is_functorch_wrapped_tensor, given)
+    if not torch.compiler.is_compiling() and not any(wrapped):
+        check_step(
+            model, setting, dict(zip([f.name for f in model.fields], fields, strict=True))
+        )
 
 
 def _plain_step(

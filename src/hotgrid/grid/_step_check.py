@@ -113,8 +113,8 @@ class _Trial:
                 planes = stepped(setting, self._fields, self._inputs, setting.params, looks)
         except RuntimeError as problem:
             raise ArgumentError(
-                f"{self._name} failed on a trial grid of {'x'.join(map(str, size))}: {problem}. "
-                "A step must work on grids of any size"
+                f"{self._name} failed on a trial grid {tuple(size)}: {problem}; "
+                "a step must work on grids of any size"
             ) from problem
         return planes, watch.noted
 

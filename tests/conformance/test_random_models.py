@@ -1,0 +1,110 @@
+"""Random models in every form, batch and mesh, held to a slow evaluation bit by bit."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from hotgrid.cluster import Communicator, Mesh, run_ranks
+from hotgrid.grid import Simulation
+
+from .random_models import BYTE, RandomModel, Recipe, recipe, slow_steps
+
+MESHES = {1: ["2"], 2: ["2x1", "1x2", "2x2"], 3: ["2x1x1", "1x2x2"]}
+STEPS = 3
+
+
+def assert_bits(sim: Simulation, expected: list[np.ndarray], run: int | None = None) -> None:
+    for name, x in zip(sim.state, expected, strict=True):
+        found = sim.state[name] if run is None else sim.state[name][run]
+        assert np.array_equal(found.numpy(), x), f"`{name}` differs"
+
+
+def simulated(made: Recipe, **options) -> Simulation:
+    sim = Simulation(RandomModel(made), device="cpu", **{"compiled": False, **options})
+    sim.run(STEPS, progress=False)
+    return sim
+
+
+def check_plainly(seed: int) -> None:
+    made = recipe(seed)
+    expected = slow_steps(made, STEPS)
+    for form in ("roll", "padded"):
+        assert_bits(simulated(made, form=form), expected)
+    check_batch(made, "roll" if seed % 2 else "padded")
+    check_mesh(made, seed, expected)
+
+
+def check_batch(made: Recipe, form: str, **options) -> None:
+    starts = [RandomModel(made).initial(made.size, torch.Generator().manual_seed(s))
+              for s in (0, 5)]  # fmt: skip
+    state = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}
+    both = simulated(made, form=form, batch=2, state=state, **options)
+    assert_bits(both, slow_steps(made, STEPS, seed=0), 0)
+    assert_bits(both, slow_steps(made, STEPS, seed=5), 1)
+
+
+def check_mesh(made: Recipe, seed: int, expected: list[np.ndarray], **options) -> None:
+    mesh = random.Random(seed).choice(MESHES[len(made.size)])
+    # Slabs of three margins must fit into a block.
+    overlap = seed % 3 == 0 and min(made.size) >= 6 * made.radius
+
+    def part(communicator: Communicator) -> list[np.ndarray]:
+        sim = simulated(
+            made, mesh=mesh, depth=1, overlap=overlap, communicator=communicator, **options
+        )
+        return [x.numpy() for x in sim.state.values()]
+
+    for found in run_ranks(Mesh(mesh).ranks, part):
+        for x, right in zip(found, expected, strict=True):
+            assert np.array_equal(x, right)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_random_model_is_the_same_in_every_form_batch_and_mesh(seed: int):
+    check_plainly(seed)
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("seed", [3, 8, 17])
+def test_so_it_is_when_compiled(seed: int):
+    check_compiled(seed)
+
+
+def check_compiled(seed: int) -> None:
+    made = recipe(seed)
+    expected = slow_steps(made, STEPS)
+    for form in ("roll", "padded"):
+        assert_bits(simulated(made, form=form, compiled=True), expected)
+    check_batch(made, "padded", compiled=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(200, 500))
+def test_so_are_three_hundred_more(seed: int):
+    check_plainly(seed)
+
+
+@pytest.mark.long
+@pytest.mark.compiles
+@pytest.mark.parametrize("seed", range(500, 520))
+def test_so_are_twenty_more_when_compiled(seed: int):
+    check_compiled(seed)
+
+
+def test_the_generator_makes_models_of_every_kind():
+    recipes = [recipe(seed) for seed in range(200)]
+    assert {len(r.size) for r in recipes} == {1, 2, 3}
+    assert {r.radius for r in recipes} == {1, 2, 3}
+    assert {f.dtype for r in recipes for f in r.fields} == {torch.float32, BYTE}
+    assert {f.outside for r in recipes for f in r.fields} == {None, 0.0, 1.0}
+    assert any(len(r.fields) > 1 and r.inputs for r in recipes)
+    moved = sum(
+        not all(
+            np.array_equal(a, b)
+            for a, b in zip(slow_steps(r, 1), slow_steps(r, 2), strict=True)
+        )
+        for r in recipes[:50]
+    )
+    assert moved > 40  # most of them do something
