@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # A new room must be made known to the editable install: its list of packages is
@@ -15,17 +16,21 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench peers tokenpeers wheel sanitize setup clean
+.PHONY: help demo test test-slow check docs bench peers tokenpeers wheel sanitize setup clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup  ## Say what this machine has, then run a Karman street and measure it
 	$(BIN)/hotgrid doctor
 	$(BIN)/python examples/30_karman.py --out out
 
-test: setup  ## Run every test
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+test: setup  ## Run every test that does not take minutes
+	$(PYTEST) -m "not long"
+
+test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
+	$(PYTEST) -m long --timeout 1200
+	$(BIN)/python native/tests/sanitize.py python
 
 check: setup docs  ## Lint, types, floors of the house, docs
 	$(BIN)/ruff check
@@ -60,7 +65,7 @@ sanitize: setup  ## Run the native core under address, undefined and thread sani
 setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install what is pinned, build the core
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) build dist site out .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
+	rm -rf $(VENV) build dist site out .hotgrid .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The compiler is asked for before anything is fetched: better said now than in two minutes.
