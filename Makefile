@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+# The last of the texts that make_corpora.py writes.
+CORPORA := .hotgrid/corpora/mixed.json
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -16,7 +18,7 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check docs bench peers tokenpeers wheel sanitize setup clean
+.PHONY: help demo test test-slow check docs bench corpora peers tokenpeers wheel sanitize setup clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +43,13 @@ check: setup docs  ## Lint, types, floors of the house, docs
 docs: setup  ## Build the docs strictly into site/
 	$(BIN)/zensical build --clean --strict
 
-bench: setup  ## Run every benchmark; figures go to benchmarks/results/
+bench: setup corpora  ## Run every benchmark; figures go to benchmarks/results/
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+corpora: $(CORPORA)  ## Make the texts for bench_tokens.py, of Debian packages (needs apt-get)
+
+$(CORPORA): benchmarks/make_corpora.py | setup
+	$(BIN)/python benchmarks/make_corpora.py
 
 peers: setup  ## Install the rivals that benchmarks compare with, as far as they install here
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r peer; do \

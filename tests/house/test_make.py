@@ -6,9 +6,9 @@ import subprocess
 from .rooms import ROOT
 
 
-def commands(target: str) -> str:
+def commands(target: str, *options: str) -> str:
     """What `make` would run for a target, without running it."""
-    dry = ["make", "--dry-run", "--no-print-directory", target]
+    dry = ["make", "--dry-run", "--no-print-directory", *options, target]
     return subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
@@ -26,6 +26,14 @@ def test_each_test_belongs_to_one_of_the_two_targets():
     assert re.findall(r"-m (.*?)(?= -|$)", quick.splitlines()[-1]) == ['"not long"']
     assert re.search(r"pytest .*-m long", slow)
     assert "native/tests/sanitize.py" in slow
+
+
+def test_bench_makes_the_corpora_first():
+    # A fresh clone has nothing: --always-make takes nothing for made.
+    planned = commands("bench", "--always-make")
+    assert (
+        0 < planned.find("benchmarks/make_corpora.py\n") < planned.find("benchmarks/bench_*.py")
+    )
 
 
 def test_ci_runs_the_targets_in_this_order():
