@@ -7,6 +7,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
+# The last of the texts that make_corpora.py writes.
+CORPORA := .hotgrid/corpora/mixed.json
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # A new room must be made known to the editable install: its list of packages is
@@ -15,17 +18,21 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench peers tokenpeers wheel sanitize setup clean
+.PHONY: help demo test test-slow check docs bench corpora peers tokenpeers wheel sanitize setup clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup  ## Say what this machine has, then run a Karman street and measure it
 	$(BIN)/hotgrid doctor
 	$(BIN)/python examples/30_karman.py --out out
 
-test: setup  ## Run every test
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+test: setup  ## Run every test that does not take minutes
+	$(PYTEST) -m "not long"
+
+test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
+	$(PYTEST) -m long --timeout 1200
+	$(BIN)/python native/tests/sanitize.py python
 
 check: setup docs  ## Lint, types, floors of the house, docs
 	$(BIN)/ruff check
@@ -36,8 +43,13 @@ check: setup docs  ## Lint, types, floors of the house, docs
 docs: setup  ## Build the docs strictly into site/
 	$(BIN)/zensical build --clean --strict
 
-bench: setup  ## Run every benchmark; figures go to benchmarks/results/
+bench: setup corpora  ## Run every benchmark; figures go to benchmarks/results/
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+corpora: $(CORPORA)  ## Make the texts for bench_tokens.py, of Debian packages (needs apt-get)
+
+$(CORPORA): benchmarks/make_corpora.py | setup
+	$(BIN)/python benchmarks/make_corpora.py
 
 peers: setup  ## Install the rivals that benchmarks compare with, as far as they install here
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r peer; do \
@@ -60,7 +72,7 @@ sanitize: setup  ## Run the native core under address, undefined and thread sani
 setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install what is pinned, build the core
 
 clean:  ## Remove everything that make has made
-	rm -rf $(VENV) build dist site out .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
+	rm -rf $(VENV) build dist site out .hotgrid .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The compiler is asked for before anything is fetched: better said now than in two minutes.

@@ -1,14 +1,16 @@
 """Claim: `hotgrid.kernels.copy_bandwidth` is the limit of a device; nothing copies faster.
 
-Each device is measured by the probe and by the copies one would write by hand.
+The CPU, and the GPU where there is one, are measured by the probe and by the copies one would
+write by hand.
 
-    python benchmarks/bench_bandwidth.py
+    python benchmarks/bench_bandwidth.py [--device cpu]
 """
 
 import time
 
 import numpy as np
 import torch
+from options import parser
 from report import report
 
 from hotgrid import _native
@@ -80,9 +82,9 @@ def cuda_rows() -> list[dict]:
 
 
 def main() -> None:
+    device = parser(__doc__).parse_args().device
     rows = cpu_rows()
-    gpu = torch.cuda.is_available()
-    if gpu:
+    if device == "cuda":
         rows += cuda_rows()
     for row in rows:
         row["GB/s"] = round(row["GB/s"], 1)

@@ -6,16 +6,16 @@ all are done, on a GPU until its work is done. Peers run in the same process, an
 results were compared. `add` adds one number again and again; `alternate` takes
 `abs(a - x)`, which no compiler can fold into fewer operations.
 
-    python benchmarks/bench_capture.py [cpu|cuda]
+    python benchmarks/bench_capture.py [--device cpu]
 """
 
-import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from options import parser
 from report import report
 from torch import Tensor
 
@@ -66,9 +66,8 @@ def milliseconds(run: Callable[[], object], threads: int, device: torch.device) 
 
 
 def main() -> None:
+    device = torch.device(parser(__doc__).parse_args().device)
     torch.set_num_threads(1)
-    chosen = sys.argv[1] if len(sys.argv) > 1 else None
-    device = torch.device(chosen or ("cuda" if torch.cuda.is_available() else "cpu"))
     x, a = torch.randn(2, 1, 8, 8, 8, device=device)
     rows = []
     for make in (add, alternate):

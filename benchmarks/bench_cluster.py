@@ -8,9 +8,10 @@
 
 On a GPU the first claim is measured there, and the collectives are called over NCCL.
 
-    python benchmarks/bench_cluster.py
+    python benchmarks/bench_cluster.py [--device cpu]
 """
 
+import argparse
 import json
 import math
 import os
@@ -22,26 +23,26 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from options import parser
 from report import report
 
 import hotgrid as hg
 from hotgrid.cluster import Alone, GroupCommunicator, all_reduce, to_device, world
 
-GPU = torch.cuda.is_available()
-SIDE = 4096 if GPU else 2048
+SIDE = {"cpu": 2048, "cuda": 4096}
 DEPTHS = (1, 4, 8)
 
 
-def waited() -> None:
-    if GPU:
+def waited(device: str) -> None:
+    if device == "cuda":
         torch.cuda.synchronize()
 
 
 def seconds(sim: hg.Simulation, steps: int) -> float:
-    waited()
+    waited(sim.device.type)
     begin = time.perf_counter()
     sim._form.run(steps)
-    waited()
+    waited(sim.device.type)
     return (time.perf_counter() - begin) / steps
 
 
@@ -49,10 +50,14 @@ def flow() -> hg.lbm.Flow:
     return hg.lbm.Flow(collision="bgk")
 
 
-def one_rank(rounds: int = 9, steps: int = 40) -> list[dict]:
+def one_rank(device: str, rounds: int = 9, steps: int = 40) -> list[dict]:
     """The plain path and the distributed one, in turns."""
-    plain = hg.Simulation(flow(), size=(SIDE, SIDE))
-    cut = hg.Simulation(flow(), size=(SIDE, SIDE), mesh="1x1", communicator=Alone(plain.device))
+    side = SIDE[device]
+    plain = hg.Simulation(flow(), size=(side, side), device=device)
+    alone = Alone(plain.device)
+    cut = hg.Simulation(
+        flow(), size=(side, side), device=device, mesh="1x1", communicator=alone
+    )
     best = {"plain": math.inf, "distributed": math.inf}
     for sim in (plain, cut):
         sim.run(steps, progress=False)
@@ -64,8 +69,8 @@ def one_rank(rounds: int = 9, steps: int = 40) -> list[dict]:
     return [
         {
             "case": f"one rank, {name}",
-            "cells a rank": f"{SIDE}x{SIDE}",
-            "MLUPS": round(SIDE**2 / each / 1e6, 1),
+            "cells a rank": f"{side}x{side}",
+            "MLUPS": round(side**2 / each / 1e6, 1),
             "over plain %": round(100 * (each / best["plain"] - 1), 1),
         }
         for name, each in best.items()
@@ -75,12 +80,12 @@ def one_rank(rounds: int = 9, steps: int = 40) -> list[dict]:
 def worker(out: Path, ranks: int) -> None:
     """What every rank of the scaling runs does; the first one writes the figures."""
     torch.set_num_threads(1)
-    communicator = world("cpu")
+    side, communicator = SIDE["cpu"], world("cpu")
     found = []
     for depth in DEPTHS if ranks > 1 else (1,):
         for overlap in (False, True) if ranks > 1 else (False,):
             sim = hg.Simulation(
-                flow(), size=(ranks * SIDE, SIDE), mesh=f"{ranks}x1", depth=depth,
+                flow(), size=(ranks * side, side), mesh=f"{ranks}x1", depth=depth,
                 overlap=overlap, device="cpu", communicator=communicator,
             )  # fmt: skip
             sim.run(16, progress=False)
@@ -116,15 +121,16 @@ def scaling_run(ranks: int) -> list[dict]:
 
 def scaling() -> list[dict]:
     """Weak scaling, one thread a rank; the single rank runs before and after."""
+    side = SIDE["cpu"]
     alone = min(scaling_run(1)[0]["seconds"], math.inf)
     found = scaling_run(2)
     alone = min(alone, scaling_run(1)[0]["seconds"])
-    rows = [{"case": "1 rank, 1 thread", "MLUPS": round(SIDE**2 / alone / 1e6, 1)}]
+    rows = [{"case": "1 rank, 1 thread", "MLUPS": round(side**2 / alone / 1e6, 1)}]
     for each in found:
         rows.append({
             "case": f"2 ranks, d = {each['depth']}" + ", overlapped" * each["overlap"],
-            "cells a rank": f"{SIDE}x{SIDE}",
-            "MLUPS": round(2 * SIDE**2 / each["seconds"] / 1e6, 1),
+            "cells a rank": f"{side}x{side}",
+            "MLUPS": round(2 * side**2 / each["seconds"] / 1e6, 1),
             "efficiency": round(alone / each["seconds"], 3),
             "messages a step": round(each["messages"], 3),
             "bytes a step": round(each["bytes"]),
@@ -163,11 +169,11 @@ def nccl() -> list[dict]:
             call(x)
         if isinstance(found, torch.Tensor):
             assert torch.equal(found, x)
-        waited()
+        waited("cuda")
         begin = time.perf_counter()
         for _ in range(100):
             call(x)
-        waited()
+        waited("cuda")
         cost = (time.perf_counter() - begin) / 100
         rows.append({"case": f"NCCL, {name}, 4 MiB", "us a call": round(cost * 1e6, 1)})
     dist.destroy_process_group()
@@ -175,14 +181,17 @@ def nccl() -> list[dict]:
 
 
 def main() -> None:
-    rows = one_rank()
-    rows += nccl() if GPU else scaling()
-    where = torch.cuda.get_device_name() if GPU else "cpu"
-    report(f"cluster-{'cuda' if GPU else 'cpu'}", rows, torch=torch.__version__, device=where)
+    options = parser(__doc__)
+    options.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.worker:
+        worker(Path(given.worker[0]), int(given.worker[1]))
+        return
+    gpu = given.device == "cuda"
+    rows = one_rank(given.device) + (nccl() if gpu else scaling())
+    where = torch.cuda.get_device_name() if gpu else "cpu"
+    report(f"cluster-{given.device}", rows, torch=torch.__version__, device=where)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        worker(Path(sys.argv[2]), int(sys.argv[3]))
-    else:
-        main()
+    main()

@@ -16,7 +16,6 @@ the reference.
     python benchmarks/bench_codebook.py [--device cuda] [--only check|speed|network]
 """
 
-import argparse
 import itertools
 import math
 import sys
@@ -27,6 +26,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from options import parser
 from report import once, report
 from torch import nn
 
@@ -301,10 +301,9 @@ def network() -> tuple[list[dict], str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--only", choices=("check", "speed", "network"))
-    given = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--only", choices=("check", "speed", "network"))
+    given = options.parse_args()
     torch.manual_seed(0)
     if given.only in (None, "check"):
         check(given.device)

@@ -9,6 +9,7 @@ core back; what the calling thread computes is told beside it.
     python benchmarks/bench_collectives.py
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from options import parser
 from report import nanoseconds, report
 
 from hotgrid.cluster import Alone, GroupCommunicator, all_reduce, to_device
@@ -128,17 +130,19 @@ def row(name: str, size: str, best: dict[str, tuple[float, float]]) -> dict:
 
 
 def main() -> None:
+    options = parser(__doc__, devices=("cpu",))
+    options.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
+    if rank := options.parse_args().rank:
+        rank_main(int(rank[0]), rank[1])
+        return
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "store")
         environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
-        command = [sys.executable, __file__]
+        command = [sys.executable, __file__, "--rank"]
         ranks = [subprocess.Popen([*command, str(r), file], env=environment) for r in range(2)]
         codes = [rank.wait() for rank in ranks]
     sys.exit(max(codes))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        rank_main(int(sys.argv[1]), sys.argv[2])
-    else:
-        main()
+    main()

@@ -11,6 +11,7 @@ the nearest it can, and the table says what that is.
 from typing import Any
 
 import numpy as np
+from options import parser
 from report import absent, nanoseconds, report, same
 
 from hotgrid import _native
@@ -90,6 +91,7 @@ def decorated(x: Any, p: int) -> Any:
 
 def main() -> None:
     """Check that all agree, time all, keep the figures."""
+    parser(__doc__, devices=("cpu",)).parse_args()
     same(
         {
             "Contract.unpack": lambda: CONTRACT.unpack(KEYS, SHAPE, GIVEN),

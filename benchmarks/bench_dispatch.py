@@ -17,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from options import parser
 from report import nanoseconds, report
 
 from hotgrid import _native
@@ -68,6 +69,7 @@ def tiny_layer() -> tuple[CodebookLinear, Any]:
 
 
 def main() -> None:
+    parser(__doc__, devices=("cpu",)).parse_args()
     torch.set_num_threads(1)
     x, matrix, vector = torch.randn(64), torch.randn(8, 64), torch.randn(1, 64)
     made, image = torch.topk(x, 4), torch.randn(1, 8, 8)

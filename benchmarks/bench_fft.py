@@ -11,7 +11,6 @@ the machine hardly lengthen.
     python benchmarks/bench_fft.py [--device cuda] [--rounds N] [--one-thread]
 """
 
-import argparse
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
+from options import parser
 from report import report
 from torch import Tensor
 
@@ -144,11 +144,10 @@ def convolutions(side: int, device: str, rounds: int) -> list[dict[str, object]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--one-thread", action="store_true")
-    options = parser.parse_args()
+    asked = parser(__doc__)
+    asked.add_argument("--rounds", type=int, default=20)
+    asked.add_argument("--one-thread", action="store_true")
+    options = asked.parse_args()
     if options.one_thread:
         torch.set_num_threads(1)
     # Otherwise a GPU rounds to 10 bits what it convolves, and is no rival.

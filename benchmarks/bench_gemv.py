@@ -9,14 +9,14 @@ once more captured in a graph, where nothing is left but the kernels: the share 
 bandwidth is theirs. "Host" is the time of the processor to queue a call: where it is longer
 than the kernel, it and not the GPU decides.
 
-    PYTHONPATH=src:benchmarks python benchmarks/bench_gemv.py [--device cuda]
+    python benchmarks/bench_gemv.py [--device cuda]
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 
 import torch
+from options import parser
 from report import once, report
 from torch import Tensor
 
@@ -100,9 +100,7 @@ def timed(ours: Callable, theirs: Callable, matrices: Sequence[Sequence[Tensor]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    device = parser.parse_args().device
+    device = parser(__doc__).parse_args().device
     torch.manual_seed(0)
     weight, x = torch.randn(SIDE, SIDE, device=device), torch.randn(1, SIDE, device=device)
     exact = (x.double() @ weight.double().T).float()

@@ -1,16 +1,16 @@
 """Claims of the grid: shares of the copy bandwidth, against plain torch in the same run.
 
-python benchmarks/bench_grid.py [NAME ...]
+    python benchmarks/bench_grid.py [--device cpu] [NAME ...]
 
 Names choose cases; the other rows of an earlier table stay as they are.
 """
 
 import json
-import sys
 import time
 from dataclasses import replace
 
 import torch
+from options import parser
 from report import RESULTS, report
 
 import hotgrid as hg
@@ -44,12 +44,12 @@ def speed(model, size, steps: int, at_once: int | None = None, **options) -> hg.
     return found
 
 
-def rows(cases, limit: float) -> list[dict]:
+def rows(cases, limit: float, device: str, names: list[str]) -> list[dict]:
     found = []
     for name, model, size, steps, options, cells_per_site in cases:
-        if len(sys.argv) > 1 and not any(word in name for word in sys.argv[1:]):
+        if names and not any(word in name for word in names):
             continue
-        s = speed(model, size, steps, **options)
+        s = speed(model, size, steps, device=device, **options)
         found.append({
             "case": name,
             "grid": "x".join(map(str, size)),
@@ -62,9 +62,8 @@ def rows(cases, limit: float) -> list[dict]:
     return found
 
 
-def by_hand_d2q9(size, steps: int) -> float:
+def by_hand_d2q9(size, steps: int, device: str) -> float:
     """The rival on every device: D2Q9 BGK with torch.roll, written plainly and compiled."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     c = [(0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, -1), (-1, 1)]
     w = [4 / 9] + [1 / 9] * 4 + [1 / 36] * 4
 
@@ -130,7 +129,7 @@ def cuda_cases() -> list:
 def largest() -> dict:
     """The largest cube of D3Q19 that the GPU holds, and its speed over a few steps."""
     model = hg.lbm.Flow(lattice=hg.lbm.D3Q19, collision=hg.lbm.BGK())
-    setting = hg.Simulation(model, size=(32, 32, 32))._setting
+    setting = hg.Simulation(model, size=(32, 32, 32), device="cuda")._setting
     for n in range(1024, 511, -32):
         try:
             form = RollForm(replace(setting, size=(n, n, n)))
@@ -187,11 +186,14 @@ def with_earlier(name: str, found: list[dict]) -> list[dict]:
 
 
 def main() -> None:
-    gpu = torch.cuda.is_available()
-    limit = copy_bandwidth("cuda" if gpu else "cpu").bytes_per_second
-    found = rows(cuda_cases() if gpu else cpu_cases(), limit)
+    options = parser(__doc__)
+    options.add_argument("names", nargs="*", metavar="NAME", help="words of the wanted cases")
+    given = options.parse_args()
+    gpu = given.device == "cuda"
+    limit = copy_bandwidth(given.device).bytes_per_second
+    found = rows(cuda_cases() if gpu else cpu_cases(), limit, given.device, given.names)
     size = (4096, 4096) if gpu else (1024, 1024)
-    mlups = by_hand_d2q9(size, 200 if gpu else 20)
+    mlups = by_hand_d2q9(size, 200 if gpu else 20, given.device)
     moved = mlups * 72e6
     found.append({
         "case": "D2Q9 BGK by hand, torch.roll compiled",
@@ -200,13 +202,13 @@ def main() -> None:
         "GB/s": round(moved / 1e9, 1),
         "share of copy %": round(100 * moved / limit, 1),
     })  # fmt: skip
-    if gpu and (len(sys.argv) == 1 or "largest" in sys.argv):
+    if gpu and (not given.names or "largest" in given.names):
         found.append(largest())
     where = torch.cuda.get_device_name() if gpu else "cpu"
-    name = f"grid-{'cuda' if gpu else 'cpu'}"
+    name = f"grid-{given.device}"
     report(
         name,
-        with_earlier(name, found) if len(sys.argv) > 1 else found,
+        with_earlier(name, found) if given.names else found,
         torch=torch.__version__,
         device=where,
         copy_GBps=round(limit / 1e9, 1),

@@ -10,7 +10,6 @@ Words choose cases by name. Rivals are in requirements-peers.txt (`make peers`);
 is not installed or does not run has a row that says why.
 """
 
-import argparse
 import importlib.metadata
 import importlib.util
 import math
@@ -23,6 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from options import parser
 from report import report
 
 import hotgrid as hg
@@ -246,11 +246,11 @@ def measured(case: Case, rounds: int, seconds: float, limit: float) -> list[dict
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=0.3)
-    asked = parser.parse_args()
+    options = parser(__doc__, devices=("cpu",))
+    options.add_argument("words", nargs="*", metavar="WORD", help="of the names of cases")
+    options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--seconds", type=float, default=0.3)
+    asked = options.parse_args()
     torch.set_num_threads(THREADS)
     # Rivals are imported after this, and take their threads from here.
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), str(THREADS))

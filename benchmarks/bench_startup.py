@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from options import parser
 from report import report
 
 ROWS = {
@@ -33,6 +34,7 @@ def seconds(arguments: list[str], repeats: int = 9) -> float:
 
 
 def main() -> None:
+    parser(__doc__, devices=("cpu",)).parse_args()
     rows = [
         {"what": name, "s": round(seconds(arguments), 3)} for name, arguments in ROWS.items()
     ]

@@ -10,7 +10,7 @@ once the usual way and once with `O_DIRECT`; the faster one is what the disk tak
 turns, since a shared disk changes its mind, and the best of each counts. Reading comes from
 the disk (the system is told to forget the files) and once more from memory.
 
-    python benchmarks/bench_store.py [GIGABYTES [FOLDER]]
+    python benchmarks/bench_store.py [--gigabytes N] [--folder FOLDER] [--device cpu]
 """
 
 import mmap
@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 import torch
+from options import parser
 from report import report
 
 from hotgrid.store import Checkpoints
@@ -166,11 +167,14 @@ def table(seconds: dict[str, list[float]], size: int) -> list[dict]:
 
 
 def main() -> None:
-    place = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    with tempfile.TemporaryDirectory(dir=place) as name:
+    options = parser(__doc__)
+    options.add_argument("--gigabytes", type=float, help="default: 4, or what fits")
+    options.add_argument("--folder", type=Path, help="on the disk to measure")
+    given = options.parse_args()
+    device = given.device
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
         folder = Path(name)
-        gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else affordable(folder)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        gigabytes = given.gigabytes or affordable(folder)
         check_that_changes_come_too_late(folder, device)
         tensors = state(gigabytes, device)
         size = sum(tensor.nbytes for tensor in tensors.values())

@@ -3,12 +3,13 @@
 Five-point diffusion, one step, against `torch.roll` by hand and against the copy
 bandwidth of the same device. A cell is read once and written once: 8 bytes in fp32.
 
-    python benchmarks/bench_tensors.py
+    python benchmarks/bench_tensors.py [--device cpu]
 """
 
 import time
 
 import torch
+from options import parser
 from report import report
 
 from hotgrid.kernels import copy_bandwidth
@@ -55,7 +56,7 @@ def seconds(step, x: torch.Tensor, repeats: int = 20) -> float:
 
 
 def main() -> None:
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = parser(__doc__).parse_args().device
     side = 8192 if device == "cuda" else 2048
     torch.manual_seed(0)
     x = torch.rand(side, side, device=device)

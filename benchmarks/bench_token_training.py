@@ -24,6 +24,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from options import parser
+
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv" / "token-peers" / "bin" / "python"
 TOKENS = 32_000
@@ -169,14 +171,14 @@ def check(name: str, found: list[str], expected: list[str]) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument(
+    asked = parser(__doc__, devices=("cpu",))
+    asked.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    asked.add_argument("--smoke", action="store_true", help="one megabyte; nothing is kept")
+    asked.add_argument(
         "--peers", type=Path, default=PEERS if PEERS.exists() else sys.executable
     )
-    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    asked.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
+    options = asked.parse_args()
     if options.work:
         work(options.work[0], Path(options.work[1]))
         return

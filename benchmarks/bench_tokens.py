@@ -13,7 +13,6 @@ Rivals are in requirements-token-peers.txt (`make tokenpeers`) or in another env
 Python --peers names; one that is not installed or does not run has a row that says why.
 """
 
-import argparse
 import contextlib
 import gzip
 import importlib
@@ -30,6 +29,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from options import parser
 from report import report
 
 from hotgrid.cli._tokens_rivals import CONTESTANTS, Job, Subject, measured
@@ -330,15 +330,15 @@ def corpora_in(folder: Path, megabytes: float) -> dict[str, tuple[str, int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--megabytes", type=float, default=math.inf, help="of each corpus")
-    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
-    parser.add_argument("--peers", default=str(PEERS) if PEERS.exists() else sys.executable)
-    asked = parser.parse_args()
+    options = parser(__doc__, devices=("cpu",))
+    options.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--megabytes", type=float, default=math.inf, help="of each corpus")
+    options.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    options.add_argument("--peers", default=str(PEERS) if PEERS.exists() else sys.executable)
+    asked = options.parse_args()
     if unknown := set(asked.parts) - set(PARTS):
-        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        options.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
     load = round(os.getloadavg()[0], 1)
     with tempfile.TemporaryDirectory(prefix="hotgrid-bench-") as name:
         arena = arena_in(Path(name), asked.peers, asked.rounds, asked.clock)

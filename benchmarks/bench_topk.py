@@ -6,7 +6,7 @@ many lines as sort quickly. The two take turns and the best time of each counts,
 neighbour on the machine slows both. "Wanted" on a CPU is Burn's own ratio over LibTorch,
 1.5 where it lost; on a GPU 10 and 3.
 
-    python benchmarks/bench_topk.py [candidate]
+    python benchmarks/bench_topk.py [--candidate NAME] [--device cpu]
 """
 
 import os
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from options import parser
 from report import report
 
 from hotgrid.config import override
@@ -72,8 +73,11 @@ def measure(k: int, dim: int, x: torch.Tensor, rounds: int) -> tuple[float, floa
 
 
 def main() -> None:
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = sys.argv[1] if len(sys.argv) > 1 else {"cpu": "core", "cuda": "triton"}[device]
+    options = parser(__doc__)
+    options.add_argument("--candidate", help="default: core on a CPU, triton on a GPU")
+    given = options.parse_args()
+    device = given.device
+    chosen = given.candidate or {"cpu": "core", "cuda": "triton"}[device]
     limit = copy_bandwidth(device).bytes_per_second
     torch.manual_seed(0)
     rows = []

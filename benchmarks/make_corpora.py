@@ -7,7 +7,6 @@ The same packages give the same bytes; their versions and the sha256 of each cor
 kept beside it. A corpus is a JSON list of documents of at most 20,000 characters.
 """
 
-import argparse
 import fnmatch
 import gzip
 import hashlib
@@ -22,6 +21,8 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from options import parser
 
 FOLDER = Path(__file__).parents[1] / ".hotgrid" / "corpora"
 CHARACTERS = 20_000
@@ -173,10 +174,10 @@ def corpus(sources: list[Source], debs: Path) -> tuple[list[str], list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--debs", type=Path)
-    asked = parser.parse_args()
+    options = parser(__doc__, devices=("cpu",))
+    options.add_argument("--folder", type=Path, default=FOLDER)
+    options.add_argument("--debs", type=Path, help="packages that are here already")
+    asked = options.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     for name, sources in CORPORA.items():
         chosen, packages = corpus(sources, asked.debs or asked.folder / "debs")

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from options import parser
+
 from hotgrid.errors import MissingPartError
 from hotgrid.tokens import DEFAULT_ENCODING, get_encoding, save_tiktoken, train
 from hotgrid.tokens._registry import _EMBEDDED, _embedded_file
@@ -328,11 +330,13 @@ def measure(folder: Path) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    folder = Path(sys.argv[1]).resolve()
+    options = parser(__doc__, devices=("cpu",))
+    options.add_argument("folder", type=Path, metavar="FOLDER")
+    options.add_argument("--measure", action="store_true", help="make nothing")
+    given = options.parse_args()
+    folder = given.folder.resolve()
     packages = fetch(folder)
-    if "--measure" not in sys.argv:
+    if not given.measure:
         make(folder, packages)
     measure(folder)
 

@@ -6,11 +6,11 @@ One line for each grid and velocity: what was found, and how far it is from what
     python benchmarks/study_cylinder.py --reynolds 100 --rows 164 410 --velocities 0.04 0.02
 """
 
-import argparse
 import time
 from statistics import fmean
 
 import torch
+from options import parser
 
 from hotgrid.grid import Simulation
 from hotgrid.grid.lbm import SchaeferTurek
@@ -67,14 +67,13 @@ def trace(sim: Simulation, model: SchaeferTurek) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reynolds", type=float, default=20, help="20 is 2D-1, 100 is 2D-2")
-    parser.add_argument("--rows", type=int, nargs="+", default=[41, 82])
-    parser.add_argument("--velocities", type=float, nargs="+", default=[0.05])
-    parser.add_argument("--double", action="store_true", help="float64 in place of float32")
-    parser.add_argument("--trace", action="store_true", help="2D-2: print every period first")
-    parser.add_argument("--device", default=None)
-    given = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--reynolds", type=float, default=20, help="20 is 2D-1, 100 is 2D-2")
+    options.add_argument("--rows", type=int, nargs="+", default=[41, 82])
+    options.add_argument("--velocities", type=float, nargs="+", default=[0.05])
+    options.add_argument("--double", action="store_true", help="float64 in place of float32")
+    options.add_argument("--trace", action="store_true", help="2D-2: print every period first")
+    given = options.parse_args()
     dtype = torch.float64 if given.double else torch.float32
     for velocity in given.velocities:
         for rows in given.rows:

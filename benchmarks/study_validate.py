@@ -1,29 +1,32 @@
 """The full table of `hotgrid validate`, kept row by row as it is found.
 
-PYTHONPATH=src python benchmarks/study_validate.py [CHECK ...]
+    PYTHONPATH=src python benchmarks/study_validate.py [--device cpu] [CHECK ...]
 
 For machines that have torch and nothing else; elsewhere `hotgrid validate --json FILE`.
 """
 
 import json
-import sys
 
 import torch
+from options import parser
 from report import RESULTS, machine
 
 from hotgrid.grid.validate import validate
 
 
 def main() -> None:
-    gpu = torch.cuda.is_available()
+    options = parser(__doc__)
+    options.add_argument("checks", nargs="*", metavar="CHECK")
+    given = options.parse_args()
+    gpu = given.device == "cuda"
     where = {
         **machine(),
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if gpu else "cpu",
     }
-    path = RESULTS / f"validate-{'cuda' if gpu else 'cpu'}.json"
+    path = RESULTS / f"validate-{given.device}.json"
     rows = []
-    for row in validate(only=sys.argv[1:]):
+    for row in validate(only=given.checks, device=given.device):
         rows.append(row.record())
         verdict = "pass" if row.passed else "FAIL"
         print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "

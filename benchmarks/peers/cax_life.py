@@ -1,9 +1,9 @@
 """Life by CAX, as it comes: floats, a convolution, many steps in one compiled scan."""
 
 import numpy as np
-from cax.cs.life import Life  # pyright: ignore[reportMissingImports]
-from flax import nnx  # pyright: ignore[reportMissingImports]
-from jax import numpy as jnp  # pyright: ignore[reportMissingImports]
+from cax.cs.life import Life
+from flax import nnx
+from jax import numpy as jnp
 
 # The number of steps is a constant of the compiled code.
 _MANY = 8

@@ -8,18 +8,18 @@ from a list of links before each step.
 import platform
 import time
 
-import lbmpy  # pyright: ignore[reportMissingImports]
+import lbmpy
 import numpy as np
-import pystencils as ps  # pyright: ignore[reportMissingImports]
+import pystencils as ps
 import sympy as sp
-from lbmpy.boundaries import NoSlip  # pyright: ignore[reportMissingImports]
-from lbmpy.boundaries.boundaryhandling import (  # pyright: ignore[reportMissingImports]
+from lbmpy.boundaries import NoSlip
+from lbmpy.boundaries.boundaryhandling import (
     LatticeBoltzmannBoundaryHandling,
 )
-from pystencils.jit.cpu.compiler_info import (  # pyright: ignore[reportMissingImports]
+from pystencils.jit.cpu.compiler_info import (
     CompilerInfo,
 )
-from pystencils.jit.cpu.cpujit import CpuJit  # pyright: ignore[reportMissingImports]
+from pystencils.jit.cpu.cpujit import CpuJit
 
 from .numba_flow import VELOCITIES
 

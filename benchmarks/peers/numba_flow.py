@@ -10,7 +10,7 @@ redone after their row, so that the loop over a row knows no mask.
 import time
 
 import numpy as np
-from numba import njit, prange  # pyright: ignore[reportMissingImports]
+from numba import njit, prange
 
 # Velocities (y, x) and opposites, in the order of hotgrid.
 VELOCITIES = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))

@@ -7,7 +7,7 @@ across first, so that each of them is made once and used by three rows.
 """
 
 import numpy as np
-from numba import njit, prange  # pyright: ignore[reportMissingImports]
+from numba import njit, prange
 
 _BITS = 64
 _CACHED_WORDS = 1 << 10

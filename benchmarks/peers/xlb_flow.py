@@ -1,12 +1,12 @@
 """D2Q9 by XLB on its JAX backend, periodic, all steps inside one compiled loop."""
 
-import jax  # pyright: ignore[reportMissingImports]
-import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
+import jax
+import jax.numpy as jnp
 import numpy as np
-import xlb  # pyright: ignore[reportMissingImports]
-import xlb.velocity_set  # pyright: ignore[reportMissingImports]
-from xlb.grid import grid_factory  # pyright: ignore[reportMissingImports]
-from xlb.operator.stepper import (  # pyright: ignore[reportMissingImports]
+import xlb
+import xlb.velocity_set
+from xlb.grid import grid_factory
+from xlb.operator.stepper import (
     IncompressibleNavierStokesStepper,
 )
 

@@ -1,6 +1,6 @@
 """Build the native core under sanitizers and run its tests, and Python's over it.
 
-python native/tests/sanitize.py [thread|address] ...
+python native/tests/sanitize.py [address|thread|python] ...
 """
 
 import os
@@ -81,12 +81,15 @@ def python_tests(build: Path) -> None:
 
 
 def main() -> None:
-    """All sanitizers, or the ones named."""
-    for kind in sys.argv[1:] or KINDS:
-        print(f"== {kind} sanitizer", flush=True)
-        native_tests(kind, ROOT / "build" / f"sanitize-{kind}")
-        if kind == "address":
-            python_tests(ROOT / "build" / "sanitize-python")
+    """Everything, or what is named."""
+    for kind in sys.argv[1:] or (*KINDS, "python"):
+        build = ROOT / "build" / f"sanitize-{kind}"
+        if kind == "python":
+            print("== Python tests under the address sanitizer", flush=True)
+            python_tests(build)
+        else:
+            print(f"== {kind} sanitizer", flush=True)
+            native_tests(kind, build)
 
 
 if __name__ == "__main__":

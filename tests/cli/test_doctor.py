@@ -113,6 +113,7 @@ def test_only_what_is_broken_gives_exit_1(
 def test_a_pipe_gets_plain_lines_without_blanks_at_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
+    monkeypatch.delenv("COLUMNS")
     path = "/a/" + "long/" * 60
     pretend(
         monkeypatch,
@@ -125,6 +126,16 @@ def test_a_pipe_gets_plain_lines_without_blanks_at_the_end(
     assert "way out: set compile.cache" in [line.strip() for line in lines]
     assert lines == [line.rstrip() for line in lines]
     assert "\x1b" not in "".join(lines)
+
+
+def test_columns_hold_for_a_pipe_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("COLUMNS", "60")
+    pretend(monkeypatch, Finding("caches", "global", "word " * 40, detail="more " * 40))
+    run(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) in range(50, 61)
 
 
 def test_flags_show_as_origin_of_their_value(capsys: pytest.CaptureFixture[str]):

@@ -25,6 +25,14 @@ def test_every_python_example_runs(tmp_path):
     assert 0 < float(found[2]) < 0.02
 
 
+def test_the_home_page_of_the_docs_shows_the_same_smallest_example():
+    first = [
+        re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)[0]
+        for page in ("README.md", "docs/index.md")
+    ]
+    assert first[0] == first[1]
+
+
 def test_the_two_commands_are_there():
     text = (ROOT / "README.md").read_text()
     assert "make demo" in text

@@ -53,7 +53,7 @@ def init(path: Path = Path("hotgrid.toml"), *, force: bool = False) -> int:
         `hotgrid config init`
 
     Args:
-        path: The file to write.
+        path: The file to write; by default hotgrid.toml.
         force: Replace the file if it exists.
     """
     config.write_default_toml(path, force=force)

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from itertools import groupby
 from json import dumps
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -49,10 +48,9 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield lambda section: status.update(f"Looking at {section} ...")
 
 
-def _rendered(console: Console, findings: Sequence[Finding]) -> str:
-    """The report as text, with the colours that the console has."""
-    if not console.is_terminal:
-        console = Console(width=10_000)  # a pipe has no width: one finding, one line
+def _rendered(terminal: Terminal, findings: Sequence[Finding]) -> str:
+    """The report as text, with the colours that the terminal has."""
+    console = terminal.for_tables()
     with console.capture() as captured:
         for section, members in groupby(findings, key=lambda finding: finding.section):
             console.print(Text(section, "bold"), _table(list(members)), sep="\n")

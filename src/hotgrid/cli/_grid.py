@@ -234,8 +234,7 @@ def _print_rows(console: Terminal, rows: Iterable[tuple[str, Text]]) -> None:
     table.add_column(overflow="fold")
     for name, text in rows:
         table.add_row(Text(name, "bold"), text)
-    # A pipe has no width: one row, one line.
-    wide = console if console.is_terminal else Terminal(width=10_000)
+    wide = console.for_tables()
     with wide.capture() as captured:
         wide.print(table)
     lines = captured.get().splitlines()

@@ -23,7 +23,7 @@ def draw_scaling(path: Path, title: str, report: "Report") -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingPartError(
-            "`--plot` needs matplotlib: run `pip install hotgrid[plot]`"
+            "`--plot` needs matplotlib: run `pip install matplotlib`"
         ) from None
     figure = Figure(figsize=(9, 3.8), dpi=120, layout="constrained")
     time, efficiency = figure.subplots(1, 2)

@@ -1,5 +1,6 @@
 """The rich console that commands print on."""
 
+import os
 from typing import NoReturn
 
 from rich.console import Console
@@ -14,3 +15,12 @@ class Terminal(Console):
     def on_broken_pipe(self) -> NoReturn:
         """Hand the exception on; rich would exit with 1, which means something else here."""
         raise BrokenPipeError
+
+    def for_tables(self) -> "Terminal":
+        """The console whose width tables take.
+
+        A pipe has no width, so one row is one line there, unless COLUMNS says otherwise.
+        """
+        if self.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+            return self
+        return Terminal(width=10_000)

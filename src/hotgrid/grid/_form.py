@@ -312,10 +312,14 @@ def compiled_code_folder() -> Path | None:
 
 def _keep_compiled_code() -> None:
     """Tell torch where compiled code is kept for the next process, as the settings say."""
+    from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
+
+    quote_torch_folder()
     told = os.environ.get(_CACHE_VARIABLE)
     if told is not None:
         problem = _obstacle_to_writing(told)
         if not problem:
+            os.environ[_CACHE_VARIABLE] = without_blanks(told)
             return
         del os.environ[_CACHE_VARIABLE]
         logger("compile").warning(
@@ -330,7 +334,7 @@ def _keep_compiled_code() -> None:
     if place != "none":
         folder = str(cache_folder(place, "compiled"))
         if not _obstacle_to_writing(folder):
-            os.environ[_CACHE_VARIABLE] = folder
+            os.environ[_CACHE_VARIABLE] = without_blanks(folder)
 
 
 def _obstacle_to_writing(folder: str) -> str:

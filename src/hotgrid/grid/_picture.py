@@ -197,7 +197,7 @@ def need_matplotlib() -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingPartError(
-            "pictures need matplotlib: run `pip install hotgrid[plot]`"
+            "pictures need matplotlib: run `pip install matplotlib`"
         ) from None
 
 

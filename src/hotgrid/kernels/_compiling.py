@@ -14,6 +14,8 @@ from torch._guards import TracingContext
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from ._compiler_paths import quote_torch_folder
+
 _BACKEND = "inductor"
 _WARMUPS = 3  # what torch wants before a graph is recorded, for allocators and libraries
 # In training these change the averages they are given, which torch does not count as such.
@@ -41,6 +43,7 @@ class Trial:
     def __init__(self, function: Callable[..., Any]) -> None:
         from torch._dynamo import exc, lookup_backend  # takes seconds, so not before needed
 
+        quote_torch_folder()
         self.failed = exc.BackendCompilerFailed
         self.unsupported = exc.Unsupported
         self.repeatable = False

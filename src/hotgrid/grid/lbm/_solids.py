@@ -165,7 +165,7 @@ def _read(path: str | Path) -> Any:
         from matplotlib.image import imread
     except ImportError:
         raise MissingPartError(
-            "reading a picture needs matplotlib: `pip install 'hotgrid[plot]'`, "
+            "reading a picture needs matplotlib: `pip install matplotlib`, "
             "or give the pixels as an array"
         ) from None
     try:

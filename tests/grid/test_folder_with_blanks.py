@@ -1,0 +1,64 @@
+"""torch.compile works where torch, its cache or a project lies in a folder with blanks."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from hotgrid.kernels._compiler_paths import without_blanks
+
+PROGRAM = """
+import torch
+import hotgrid as hg
+from hotgrid.kernels import capture
+
+assert " " in torch.__file__, torch.__file__
+model, start = hg.pde.Heat(), {"u": torch.rand(8, 8)}
+if not hg.Simulation(model, size=(8, 8), state=start, form="roll").run(2, progress=False).steps:
+    raise SystemExit("nothing ran")
+print(capture(lambda x: 2 * x + 1)(torch.ones(3)).tolist())
+"""
+
+
+@pytest.mark.compiles
+def test_steps_and_captured_functions_are_compiled(tmp_path):
+    folder = tmp_path / "my grüne project"
+    folder.mkdir()
+    # Python does not resolve links of what it imports, so torch lies in this folder now.
+    (folder / "packages").symlink_to(Path(torch.__file__).parents[1])
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder / "packages"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "compiled"),
+        "HOTGRID_COMPILE_ENABLED": "on",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "[3.0, 3.0, 3.0]" in done.stdout
+    assert "uncompiled" not in done.stderr
+    assert list((folder / "compiled").rglob("*.so"))
+
+
+def test_a_link_stands_for_a_folder_with_blanks(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    plain, odd = tmp_path / "plain", tmp_path / "a b"
+    odd.mkdir()
+    assert without_blanks(str(plain)) == str(plain)
+    link = Path(without_blanks(str(odd)))
+    assert " " not in str(link)
+    assert link.resolve() == odd.resolve()
+    assert without_blanks(str(odd)) == str(link)
+    # A link that leads elsewhere was made by somebody else.
+    link.unlink()
+    link.symlink_to(plain)
+    assert without_blanks(str(odd)) == str(odd)

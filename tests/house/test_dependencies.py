@@ -1,0 +1,22 @@
+"""A plain `pip install .` brings all that the package imports."""
+
+import re
+import sys
+import tomllib
+
+from .rooms import ROOT, SOURCE
+from .test_types import imported
+
+# Imported where it is asked for, and the extra that brings it.
+EXTRAS = {"av": "video"}
+# What comes with a dependency: triton with torch, Pillow with matplotlib.
+BROUGHT = {"triton", "PIL"}
+
+
+def test_what_the_package_imports_is_installed_with_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    plain = set(re.findall(r"^[\w-]+", "\n".join(project["dependencies"]), re.MULTILINE))
+    found = set().union(*(imported(path.read_text("utf-8")) for path in SOURCE.rglob("*.py")))
+    others = found - set(sys.stdlib_module_names) - {"hotgrid", "__future__"}
+    assert others - plain - BROUGHT == set(EXTRAS)
+    assert all(extra in project["optional-dependencies"] for extra in EXTRAS.values())

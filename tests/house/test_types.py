@@ -1,0 +1,33 @@
+"""What the type checker finds does not depend on the rivals that are installed."""
+
+import ast
+import tomllib
+
+from .rooms import ROOT
+
+# Import names of benchmarks/requirements-peers.txt, and flax, which cax brings.
+RIVALS = {"numba", "pystencils", "lbmpy", "cpuinfo", "jax", "cax", "flax", "warp", "xlb"}
+
+
+def imported(source: str) -> set[str]:
+    """Top-level names of all that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_files_that_import_rivals_are_not_type_checked():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["basedpyright"]
+    ignored = {path for pattern in settings["ignore"] for path in ROOT.glob(pattern)}
+    users = {
+        path
+        for folder in settings["include"]
+        for path in (ROOT / folder).rglob("*.py")
+        if imported(path.read_text("utf-8")) & RIVALS
+    }
+    assert {path.parent.name for path in users} == {"peers"}
+    assert not [path for path in users if not ignored & {path, *path.parents}]
