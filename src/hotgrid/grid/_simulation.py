@@ -421,7 +421,7 @@ def _chosen_form(setting: Setting, name: str | None) -> Form:
         )
     if name not in forms:
         raise ArgumentError(
-            f"`form` {name!r} is unknown{near(name, forms)}; use {', '.join(forms)}"
+            f"`form` {name!r} is unknown; use {', '.join(forms)}{near(name, forms)}"
         )
     obstacle = forms[name].obstacle(setting)
     if obstacle:

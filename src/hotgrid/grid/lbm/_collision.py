@@ -237,8 +237,8 @@ def find_collision(collision: Collision | str) -> Collision:
         )
     if not isinstance(collision, str) or collision.lower() not in COLLISIONS:
         raise ArgumentError(
-            f"`collision` {collision!r} is unknown{near(str(collision).lower(), COLLISIONS)}; "
-            f"use one of {', '.join(COLLISIONS)}"
+            f"`collision` {collision!r} is unknown; use one of "
+            f"{', '.join(COLLISIONS)}{near(str(collision).lower(), COLLISIONS)}"
         )
     return COLLISIONS[collision.lower()]
 
