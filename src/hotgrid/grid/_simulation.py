@@ -229,8 +229,9 @@ class Simulation:
 
         Arguments:
             steps: How many steps; with `until`, the most.
-            until: Asked every `check_every` steps; true ends the run.
-            time: For how long, in the units of the model.
+            until: Asked when the step count is a multiple of `check_every`, and after the
+                last step; true ends the run.
+            time: For how long, in the units of the model; rounded up to whole steps.
             check_every: Steps between two looks for numbers that are not finite.
             stop: Asked about every second, between two steps; true ends the run. With a
                 mesh, one rank that says so ends it on all of them, after the same step.
