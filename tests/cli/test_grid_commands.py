@@ -262,6 +262,7 @@ def test_options_and_case_files_have_the_same_names():
         (["heat", "--set", "rate=x"], 1, "`rate` must be a number, got 'x'"),
         (["heat", "--set", "rate"], 2, "`--set rate` must be NAME=VALUE"),
         (["heat", "--size", "8by8"], 1, "`--size` must be whole numbers"),
+        (["heat", "--size", "0x5"], 1, "`--size` must be whole numbers of at least 1, such as"),
         (["heat", "--size", "2x2x2x2"], 1, "`size` (2, 2, 2, 2) has 4"),
         (["heat", "--size", "1000000x1000000"], 1, "needs about"),
         (

@@ -101,7 +101,7 @@ def test_a_model_of_ones_own_comes_from_its_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        (":Stil", "has no class `Stil`; did you mean `Still`"),
+        (":Stil", "has no class `Stil`; the models in it are .*; did you mean `Still`"),
         ("", "the models in it are Still"),
         (":Rest", "`Rest` in .* is not a hotgrid.grid.Model"),
         (":Unfinished", "cannot be run: it has no `step`"),

@@ -86,7 +86,7 @@ CPU = torch.device("cpu")
         ({"size": 8}, r"Spread runs in 2 dims, but `size` \(8,\) has 1"),
         ({"size": (0, 8)}, r"one positive whole number for each dim, got \(0, 8\)"),
         ({"size": (8.0, 8)}, r"one positive whole number for each dim, got \(8\.0, 8\)"),
-        ({"form": "paded"}, r"`form` 'paded' is unknown; did you mean `padded`\?"),
+        ({"form": "paded"}, r"'paded' is unknown; use .*, roll; did you mean `padded`\?"),
         ({"form": "graph"}, "`graph` cannot run here: it records CUDA graphs and needs a GPU"),
         ({"device": "gpu"}, "the device 'gpu' cannot be used here"),
         ({"device": "cuda:99"}, "the device 'cuda:99' cannot be used here"),
@@ -396,6 +396,19 @@ def test_a_run_ends_when_its_condition_holds():
     assert sim.run(until=late, check_every=10).steps == 30
     assert asked == [10, 20, 30]
     assert sim.run(5, until=lambda s: False, check_every=2).steps == 5
+
+
+def test_the_condition_of_a_run_is_asked_at_its_last_step_too():
+    sim, asked = simulation(), []
+    sim.run(25, until=lambda s: asked.append(s.step_count), check_every=10, progress=False)  # pyright: ignore[reportArgumentType]
+    assert asked == [10, 20, 25]
+
+
+def test_a_time_is_rounded_up_to_whole_steps():
+    sim = simulation()
+    step = sim.model.time_step
+    assert sim.run(time=2.25 * step, progress=False).steps == 3
+    assert sim.run(time=3 * step, progress=False).steps == 3
 
 
 def test_a_callback_may_go_back_to_the_start():

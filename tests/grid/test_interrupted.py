@@ -5,6 +5,7 @@ import torch
 
 from hotgrid.errors import UnstableError
 from hotgrid.grid import Field, Model, Simulation, pde
+from hotgrid.grid.life import Life
 
 
 @pytest.mark.parametrize("form", ["roll", "padded", "strips"])
@@ -46,3 +47,30 @@ def test_callbacks_never_see_what_is_not_finite():
         sim.run(1000, progress=False)
     assert seen == [True] * 3
     assert sim.step_count == 9
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "storage"),
+    [
+        (Life(), "native", None),
+        (pde.Heat(), "padded", None),
+        (pde.Heat(), "padded", torch.bfloat16),
+        (pde.Heat(), "padded", torch.float64),
+    ],
+)
+def test_an_interrupt_cannot_fall_into_a_call_of_the_core(model, form, storage, monkeypatch):
+    """What is raised while the core takes a tensor is lost, so it takes none in a run."""
+    size = (32, 64)
+    sim = Simulation(
+        model, size=size, form=form, storage=storage, compiled=False, device="cpu"
+    )
+    taken = []
+    plain = torch.Tensor.__dlpack__
+
+    def take(self: torch.Tensor, **options: object) -> object:
+        taken.append(self.shape)
+        return plain(self, **options)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(torch.Tensor, "__dlpack__", take)
+    sim.run(20, progress=False)
+    assert taken == []

@@ -125,3 +125,23 @@ def test_a_quiet_run_is_left_alone():
     sim.run(100, check_every=3)
     assert sim.step_count == 100
     assert sim.state["u"].eq(1).all()
+
+
+class Still(Model):
+    fields = (Field("u"),)
+
+    def step(self, state: Mapping[str, Any], inputs: Mapping[str, Any], params: Any):
+        return {"u": state["u"][0, 0] * 1.0}
+
+
+def test_large_numbers_whose_sum_overflows_are_finite():
+    largest = torch.full(SIZE, 1.5e308, dtype=torch.float64)
+    options = {"dtype": torch.float64, "compiled": False, "device": "cpu"}
+    sim = Simulation(Still(), size=SIZE, state={"u": largest}, **options)
+    sim.run(3, progress=False)
+    assert torch.equal(sim.state["u"], largest)
+    largest[1, 2] = -torch.inf
+    largest[3, 4] = torch.inf
+    bad = Simulation(Still(), size=SIZE, state={"u": largest}, **options)
+    with pytest.raises(UnstableError, match=r"first at cell \(1, 2\)"):
+        bad.run(3, progress=False)

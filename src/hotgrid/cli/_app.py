@@ -75,7 +75,7 @@ table takes minutes on a GPU and hours on a CPU; --quick is for the latter.
 
 Examples:
   hotgrid validate --quick
-  hotgrid validate --only glider ghia-100
+  hotgrid validate --only glider cavity-re-100
   hotgrid validate --device cuda --html truth.html
 """
 

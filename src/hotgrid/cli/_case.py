@@ -213,7 +213,7 @@ def _path(value: object) -> Path:
 _A_DTYPE = f"one of {', '.join(get_args(Dtype))}"
 _READERS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "model": ("the name of a model or `file.py:ClassName`", _text),
-    "size": ("whole numbers, such as 400x1600", _size),
+    "size": ("whole numbers of at least 1, such as 400x1600", _size),
     "steps": ("a whole number of at least 0", _whole(0)),
     "time": ("a number of at least 0", _duration),
     "device": ("a device, such as cpu or cuda", _text),

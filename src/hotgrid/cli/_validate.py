@@ -27,6 +27,7 @@ def validate(
     html: Path | None = None,
     device: str | None = None,
     only: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)] = None,
+    listed: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> int:
     """Compute what is known and compare, on this device, now.
 
@@ -35,7 +36,8 @@ def validate(
         json: Print a list of rows as JSON instead of a table.
         html: Write the table to this file as well, as one page.
         device: Where to compute, such as `cpu` or `cuda`; by default the GPU if there is one.
-        only: The names of the checks to make; by default all.
+        only: The names of the checks to make, as `--list` prints them; by default all.
+        listed: Print the names of the checks, one a line, and compute nothing.
     """
     if only == ():
         raise CycloptsError(msg="`--only` needs the names of checks, such as `--only glider`.")
@@ -45,6 +47,9 @@ def validate(
     from hotgrid.grid import validate as room
 
     console = Terminal(highlight=False, soft_wrap=True)
+    if listed:
+        console.out("\n".join(room.check_names(quick)), highlight=False)
+        return 0
     rows: list[Row] = []
     with _progress() as starting:
         for row in room.validate(quick, device, only or (), starting):

@@ -97,7 +97,7 @@ def _model_in_file(file: str, name: str) -> type[Model]:
         )
     value = getattr(module, name, None)
     if value is None:
-        raise ArgumentError(f"`{path}` has no class `{name}`{near(name, there)}; {choice}")
+        raise ArgumentError(f"`{path}` has no class `{name}`; {choice}{near(name, there)}")
     if inspect.isclass(value) and issubclass(value, Model):
         raise ArgumentError(f"`{name}` in `{path}` cannot be run: it has no `step`")
     raise ArgumentError(f"`{name}` in `{path}` is not a hotgrid.grid.Model; {choice}")

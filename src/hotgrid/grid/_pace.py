@@ -49,7 +49,7 @@ class Pace:
         simulation: What runs.
         goal: Steps to make, or None.
         check_every: Steps between two looks for numbers that are not finite.
-        until: Asked at every such look; true ends the run.
+        until: Asked at every such look and at the last step; true ends the run.
         stop: Asked about every second; true on one rank ends the run on all of them.
     """
 
@@ -146,8 +146,10 @@ class Pace:
             if not self._form.everywhere(finite(self._form.own())):
                 self._unstable()
             self._remember()
-        if looking:
-            more = more and not (self._until is not None and self._until(simulation))
+        if looking and self._until is not None:
+            # Asked at the last step, too: it may count or keep what it sees.
+            enough = self._until(simulation)
+            more = more and not enough
         if due:
             # What callbacks do is not the speed of the steps.
             wait_for(simulation.device)
@@ -217,7 +219,8 @@ class Pace:
 def finite(state: State) -> bool:
     """Whether every floating number of a state is finite: one sum, one host read a field."""
     floats = [x for x in state.values() if x.is_floating_point()]
-    return all(bool(torch.isfinite(total(x))) for x in floats)
+    # A sum may overflow where no number does.
+    return all(bool(torch.isfinite(total(x))) or bool(x.isfinite().all()) for x in floats)
 
 
 def first_bad_cell(state: State, rank: int) -> tuple[str, tuple[int, ...]]:

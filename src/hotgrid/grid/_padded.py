@@ -81,6 +81,8 @@ class PaddedForm(TwoBufferForm):
         self._fixed = {
             known.name: self._extended(setting.inputs[known.name]) for known in model.inputs
         }
+        # For the core: it would call Python to take a tensor, and lose a Ctrl-C there.
+        self._ends = [[_bits(x) for x in flats] for flats in self._flats if self._by_hand]
         self._clean = 0
         self._whole: _Step | None = None
         self._kernel: Any = None
@@ -241,8 +243,8 @@ class PaddedForm(TwoBufferForm):
             if field.outside is not None:
                 _fill(buffer, self.margin, field.outside)
             elif self._by_hand:
-                flat = self._flats[self._now][k]
-                _native.core().join_ends(flat, self._padded_size, self.margin)
+                ends = self._ends[self._now][k]
+                _native.core().join_ends(ends, self._padded_size, self.margin)
             else:
                 _wrap(buffer, self.margin)
 
@@ -259,6 +261,12 @@ def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
         return plane.narrow(-1, there, cells)
 
     return look
+
+
+def _bits(x: Tensor) -> Any:
+    """The memory of a tensor as an array of NumPy, which has not all of torch's types."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return x.view(kinds[x.element_size()]).numpy()
 
 
 def _wrap(buffer: Tensor, margin: Sequence[int]) -> None:

@@ -231,8 +231,9 @@ class Simulation:
 
         Arguments:
             steps: How many steps; with `until`, the most.
-            until: Asked every `check_every` steps; true ends the run.
-            time: For how long, in the units of the model.
+            until: Asked when the step count is a multiple of `check_every`, and after the
+                last step; true ends the run.
+            time: For how long, in the units of the model; rounded up to whole steps.
             check_every: Steps between two looks for numbers that are not finite.
             stop: Asked about every second, between two steps; true ends the run. With a
                 mesh, one rank that says so ends it on all of them, after the same step.
@@ -423,7 +424,7 @@ def _chosen_form(setting: Setting, name: str | None) -> Form:
         )
     if name not in forms:
         raise ArgumentError(
-            f"`form` {name!r} is unknown{near(name, forms)}; use {', '.join(forms)}"
+            f"`form` {name!r} is unknown; use {', '.join(forms)}{near(name, forms)}"
         )
     obstacle = forms[name].obstacle(setting)
     if obstacle:

@@ -67,6 +67,6 @@ def test_a_lattice_is_found_by_name():
     assert find_lattice("d3q19") is D3Q19
     assert Flow(lattice="D3Q27").fields[0].components == 27
     with pytest.raises(
-        ArgumentError, match=r"`lattice` 'D2Q8' is unknown; did you mean `D2Q9`"
+        ArgumentError, match=r"`lattice` 'D2Q8' is unknown; use .*; did you mean `D2Q9`\?$"
     ):
         find_lattice("D2Q8")

@@ -70,6 +70,6 @@ def test_bad_numbers_and_kinds_are_refused():
     with pytest.raises(ArgumentError, match=r"`cells` must be above 0, got 0"):
         Units(**{**AIR, "cells": 0})
     with pytest.raises(
-        ArgumentError, match=r"`kind` 'velocty' is unknown; did you mean `velocity`"
+        ArgumentError, match=r"`kind` 'velocty' is unknown; use .*; did you mean `velocity`\?$"
     ):
         Units(**AIR).to_world(1, "velocty")

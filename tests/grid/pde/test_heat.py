@@ -89,3 +89,10 @@ def test_a_rate_that_is_unstable_in_so_many_dims_is_refused(rank: int, limit: st
 def test_a_rate_that_is_unstable_anywhere_is_refused_at_once():
     with pytest.raises(ArgumentError, match=r"`rate` must be from 0 to 0\.5, got 0\.51"):
         Heat(rate=0.51)
+
+
+@pytest.mark.parametrize("size", [(1,), (5,), (2, 3), (2, 2, 2)])
+def test_the_smallest_grids_start_with_some_heat(size: tuple[int, ...]):
+    for seed in range(5):
+        sim = Simulation(Heat(), size=size, seed=seed, compiled=False, device="cpu")
+        assert sim.observe()["heat"] >= 1

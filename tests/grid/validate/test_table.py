@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -100,6 +101,33 @@ def test_the_quick_table_leaves_out_what_is_slow():
 def test_a_check_that_cannot_be_made_is_refused_before_anything_runs(only: str, said: str):
     with pytest.raises(ArgumentError, match=said):
         validate(quick=True, device="cpu", only=[only])
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "validation.md"
+
+
+def names_on_the_page() -> list[str]:
+    """What stands before the colon in the first table of the page."""
+    table = PAGE.read_text(encoding="utf-8").split("## How each was found")[0]
+    lines = [line for line in table.splitlines() if line.endswith("| pass |")]
+    return [line.split("|")[1].split(":")[0].strip() for line in lines]
+
+
+def test_checks_have_the_names_of_the_page():
+    found = {name: _validate.chosen(_validate.CHECKS, False, [name]) for name in names_on_the_page()}
+    assert len(found) >= 20
+    assert {check.name for checks in found.values() for check in checks} == set(check_names())
+    assert [check.name for check in found["replicator"]] == ["replicator"]
+    assert [check.name for check in found["cavity Re 400"]] == ["cavity-re-400"]
+
+
+def test_old_names_of_checks_still_hold():
+    old = ("gun", "fredkin", "plates", "double-shear", "ghia-100", "schaefer-turek-2d-2")
+    found = [check.name for check in _validate.chosen(_validate.CHECKS, False, old)]
+    assert found == [
+        "gosper-gun", "replicator", "poiseuille", "couette", "double-shear-layer",
+        "cavity-re-100", "cylinder-2d-2",
+    ]  # fmt: skip
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_runs():

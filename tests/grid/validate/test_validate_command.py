@@ -38,6 +38,11 @@ def test_all_rows_pass_is_exit_0(capsys: pytest.CaptureFixture[str]):
     assert "All 1 rows pass" in text
 
 
+def test_the_checks_are_listed_without_making_them(capsys: pytest.CaptureFixture[str]):
+    assert run(["validate", "--list"]) == 0
+    assert capsys.readouterr().out == "passing\nfailing\n"
+
+
 def test_a_row_that_fails_is_exit_1(capsys: pytest.CaptureFixture[str]):
     assert run(["validate", "--device", "cpu"]) == 1
     text = capsys.readouterr().out

@@ -188,8 +188,8 @@ class Face(Boundary):
     def __post_init__(self) -> None:
         if self.face not in FACES:
             raise ArgumentError(
-                f"`face` {self.face!r} is unknown{near(str(self.face), FACES)}; "
-                f"use one of {', '.join(FACES)}"
+                f"`face` {self.face!r} is unknown; use one of "
+                f"{', '.join(FACES)}{near(str(self.face), FACES)}"
             )
 
     def cells(self, size: tuple[int, ...]) -> Tensor:

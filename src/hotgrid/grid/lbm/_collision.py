@@ -49,6 +49,17 @@ class Collision(ABC):
         """
         return None
 
+    def stress_time(self, tau: Tensor, strain: Mapping[tuple[int, int], Tensor]) -> Tensor:
+        """The relaxation time of the stress where the flow shears; by default `tau`.
+
+        A flow starts with the stress that it gives.
+
+        Arguments:
+            tau: The relaxation time of the viscosity, `[*space]`.
+            strain: The strain rate, `[*space]` by pair of axes, upper half only.
+        """
+        return tau
+
 
 def relaxed_pairs(
     lattice: Lattice,
@@ -192,6 +203,12 @@ class Smagorinsky(Collision):
         keep = 1 - 2 / (tau + torch.sqrt(tau * tau + eddies))
         return [keep * plane for plane in h]
 
+    def stress_time(self, tau: Tensor, strain: Mapping[tuple[int, int], Tensor]) -> Tensor:
+        """With the viscosity of the eddies, `constant` squared times the shear."""
+        squares = [s * s if a == b else 2 * (s * s) for (a, b), s in strain.items()]
+        shear = torch.sqrt(2 * combined([1] * len(squares), squares))
+        return tau + 3 * self.constant**2 * shear
+
 
 COLLISIONS: Mapping[str, Collision] = {
     "bgk": BGK(),
@@ -220,8 +237,8 @@ def find_collision(collision: Collision | str) -> Collision:
         )
     if not isinstance(collision, str) or collision.lower() not in COLLISIONS:
         raise ArgumentError(
-            f"`collision` {collision!r} is unknown{near(str(collision).lower(), COLLISIONS)}; "
-            f"use one of {', '.join(COLLISIONS)}"
+            f"`collision` {collision!r} is unknown; use one of "
+            f"{', '.join(COLLISIONS)}{near(str(collision).lower(), COLLISIONS)}"
         )
     return COLLISIONS[collision.lower()]
 

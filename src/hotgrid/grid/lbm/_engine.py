@@ -28,7 +28,8 @@ from ._boundary import (
 )
 from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
-from ._moments import at_equilibrium, equilibrium, half_source, is_zero, moments
+from ._moments import equilibrium, half_source, is_zero, moments
+from ._start import at_start
 
 LOWEST_TAU = 0.5001
 _VISCOSITY_MAP = "viscosity_map"
@@ -174,10 +175,23 @@ class LatticeModel(Model):
         return [b + x for b, x in zip(base, left, strict=True)]
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """Equilibrium at the density and velocity of `begin`, rest in solids."""
+        """The density and velocity of `begin` with the stress they cause, rest in solids."""
         density, velocity = self._checked_begin(size, generator)
-        f = at_equilibrium(self.lattice, density, velocity)
-        solid = self.solid(size)
+        numbers, solid = self.numbers(size), self.solid(size)
+        viscosity = self.viscosity_in(numbers)
+        if self.viscosity_map is not None:
+            viscosity = viscosity * spread(self.viscosity_map, size, _VISCOSITY_MAP)
+        closed = [b.axis(len(size)) for b in self.boundaries if isinstance(b, Face)]
+        f = at_start(
+            self.lattice,
+            density,
+            velocity,
+            collision=self.collision,
+            tau=3 * viscosity + 0.5,
+            force=self.force_in(numbers),
+            joined=[axis not in closed for axis in range(len(size))],
+            solid=solid,
+        )
         return {"f": f if solid is None else f.masked_fill_(solid, 0.0)}
 
     def initial_bytes(self, size: tuple[int, ...]) -> int:

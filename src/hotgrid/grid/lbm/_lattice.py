@@ -107,7 +107,7 @@ def find_lattice(lattice: Lattice | str) -> Lattice:
         return lattice
     if not isinstance(lattice, str) or lattice.upper() not in LATTICES:
         raise ArgumentError(
-            f"`lattice` {lattice!r} is unknown{near(str(lattice).upper(), LATTICES)}; "
-            f"use one of {', '.join(LATTICES)}"
+            f"`lattice` {lattice!r} is unknown; use one of "
+            f"{', '.join(LATTICES)}{near(str(lattice).upper(), LATTICES)}"
         )
     return LATTICES[lattice.upper()]

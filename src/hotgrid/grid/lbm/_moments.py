@@ -156,9 +156,14 @@ def at_equilibrium(lattice: Lattice, density: Tensor, velocity: Sequence[Tensor]
     dtype = reduce(torch.promote_types, [x.dtype for x in (density, *velocity)])
     found = density.new_empty((lattice.count, *density.shape), dtype=dtype)
     # Slab by slab: what lies between takes more room than the result.
-    rows = max(1, _AT_ONCE * len(density) // max(1, density.numel()))
+    rows = slab_rows(density)
     for at in range(0, len(density), rows):
         here = slice(at, at + rows)
         momentum = [density[here] * x[here] for x in velocity]
         found[:, here] = torch.stack(equilibrium(lattice, density[here] - 1, momentum))
     return found
+
+
+def slab_rows(plane: Tensor) -> int:
+    """How many rows of a plane to compute with at once."""
+    return max(1, _AT_ONCE * len(plane) // max(1, plane.numel()))

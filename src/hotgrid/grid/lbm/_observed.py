@@ -73,18 +73,18 @@ class LatticeBoltzmann(LatticeModel):
 
     @observable
     def momentum_x(self, state: State) -> Tensor:
-        """The momentum of the whole grid along x."""
-        return total(self._moments(state)[1][-1])
+        """The momentum of the fluid along x; solids have none."""
+        return total(self._momentum(state)[-1])
 
     @observable
     def momentum_y(self, state: State) -> Tensor:
-        """The momentum of the whole grid along y."""
-        return total(self._moments(state)[1][-2])
+        """The momentum of the fluid along y; solids have none."""
+        return total(self._momentum(state)[-2])
 
     @observable
     def momentum_z(self, state: State) -> Tensor:
-        """The momentum of the whole grid along z, in 3-D."""
-        return total(self._moments(state)[1][-3])
+        """The momentum of the fluid along z, in 3-D; solids have none."""
+        return total(self._momentum(state)[-3])
 
     @observable
     def kinetic_energy(self, state: State) -> Tensor:
@@ -110,10 +110,8 @@ class LatticeBoltzmann(LatticeModel):
     @once
     def velocities(self, state: State) -> list[Tensor]:
         """The velocity along each axis, `[*space]` each; zero in solids."""
-        excess, momentum = self._moments(state)
-        solid = self.solid(tuple(excess.shape), excess.device)
-        found = [m / (1 + excess) for m in momentum]
-        return found if solid is None else [torch.where(solid, 0.0, u) for u in found]
+        density = self.density(state)
+        return [m / density for m in self._momentum(state)]
 
     @once
     def force_on_obstacles(self, state: State) -> list[Tensor]:
@@ -166,6 +164,13 @@ class LatticeBoltzmann(LatticeModel):
             if not is_zero(x):
                 momentum[axis] = momentum[axis] - 0.5 * x
         return excess, momentum
+
+    @once
+    def _momentum(self, state: State) -> list[Tensor]:
+        """The momentum along each axis, `[*space]` each; zero in solids."""
+        excess, momentum = self._moments(state)
+        solid = self.solid(tuple(excess.shape), excess.device)
+        return momentum if solid is None else [torch.where(solid, 0.0, m) for m in momentum]
 
     @once
     def _curl(self, state: State) -> list[Tensor]:

@@ -134,8 +134,8 @@ class Units:
     def _unit(self, kind: str) -> float:
         if kind not in _KINDS:
             raise ArgumentError(
-                f"`kind` {kind!r} is unknown{near(kind, _KINDS)}; "
-                f"use one of {', '.join(_KINDS)}"
+                f"`kind` {kind!r} is unknown; "
+                f"use one of {', '.join(_KINDS)}{near(kind, _KINDS)}"
             )
         length, time, mass = _KINDS[kind]
         return self.cell**length * self.step**time * (self.density * self.cell**3) ** mass

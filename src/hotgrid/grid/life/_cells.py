@@ -36,8 +36,8 @@ class CellModel(Model):
         known = ("torus", "plane")
         if topology not in known:
             raise ArgumentError(
-                f"`topology` {topology!r} is unknown{near(str(topology), known)}; use `torus` "
-                "(the ends are joined) or `plane` (dead cells lie all around)"
+                f"`topology` {topology!r} is unknown; use `torus` (the ends are joined) or "
+                f"`plane` (dead cells lie all around){near(str(topology), known)}"
             )
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
         self.topology: Topology = topology

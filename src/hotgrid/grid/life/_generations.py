@@ -7,6 +7,7 @@ rows that need them. The rule is the same, and so is every bit.
 
 import importlib.util
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,11 +27,15 @@ class GenerationsForm(Form):
         super().__init__(setting)
         self._words = torch.empty(0)
         self._spare = torch.empty(0)
+        # The grids of both buffers, as `_go` takes them.
+        self._given: list[Any] = []
+        self._to: list[Any] = []
 
     def load(self, state: State) -> None:
         """Copy a state into the buffers."""
         self._words = state["cells"].to(self.setting.device).clone()
         self._spare = torch.empty_like(self._words)
+        self._given, self._to = self._grids(self._words), self._grids(self._spare)
 
     def read(self) -> State:
         """The present words, `[*batch, 1, rows, words]`."""
@@ -40,13 +45,14 @@ class GenerationsForm(Form):
         """Advance by a number of generations."""
         while steps > 0:
             generations = self._deep(steps)
-            pairs = zip(self._grids(self._spare), self._grids(self._words), strict=True)
-            for to, given in pairs:
+            for to, given in zip(self._to, self._given, strict=True):
                 self._go(to, given, generations)
             self._words, self._spare = self._spare, self._words
+            self._given, self._to = self._to, self._given
             steps -= generations
 
-    def _grids(self, x: Tensor) -> list[Tensor]:
+    def _grids(self, x: Tensor) -> list[Any]:
+        """The grid of every run in a buffer, `[rows, words]` each, sharing its memory."""
         return list(x.flatten(0, -3).unbind(0))
 
     @property
@@ -63,8 +69,8 @@ class GenerationsForm(Form):
         """How many of the steps that are left the next pass takes."""
 
     @abstractmethod
-    def _go(self, to: Tensor, given: Tensor, generations: int) -> None:
-        """A pass from `given` `[rows, words]` to `to`."""
+    def _go(self, to: Any, given: Any, generations: int) -> None:
+        """A pass from one grid of `_grids` to another."""
 
 
 class NativeLifeForm(GenerationsForm):
@@ -89,11 +95,18 @@ class NativeLifeForm(GenerationsForm):
         """Everywhere: it needs no compiling either."""
         return setting.compiled
 
-    def _deep(self, steps: int) -> int:
-        depth = _native.core().life_depth(self._grids(self._words)[0])
-        return min(steps, depth)
+    def _grids(self, x: Tensor) -> list[Any]:
+        """NumPy's views, made once.
 
-    def _go(self, to: Tensor, given: Tensor, generations: int) -> None:
+        To take a tensor, the core calls `Tensor.__dlpack__`, which is Python: a Ctrl-C that
+        comes while it runs is lost there.
+        """
+        return [grid.numpy() for grid in super()._grids(x)]
+
+    def _deep(self, steps: int) -> int:
+        return min(steps, _native.core().life_depth(self._given[0]))
+
+    def _go(self, to: Any, given: Any, generations: int) -> None:
         _native.core().life(to, given, *self._masks, self._torus, generations)
 
 

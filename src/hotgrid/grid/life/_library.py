@@ -30,8 +30,8 @@ def pattern(name: str) -> Pattern:
     key = name.strip().lower().replace("_", " ").replace("-", " ")
     if key not in known:
         raise ArgumentError(
-            f"there is no pattern `{name}`{near(key, known)}; `pattern_names()` lists them, "
-            "and files end in `.rle` or `.cells`"
+            f"there is no pattern `{name}`; `pattern_names()` lists them, and files end in "
+            f"`.rle` or `.cells`{near(key, known)}"
         )
     return read_rle(known[key])
 

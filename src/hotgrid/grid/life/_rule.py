@@ -70,8 +70,8 @@ class Rule:
         if self.neighbourhood not in ("moore", "von_neumann"):
             words = ("moore", "von_neumann")
             raise ArgumentError(
-                f"`neighbourhood` {self.neighbourhood!r} is unknown"
-                f"{near(str(self.neighbourhood), words)}; use {' or '.join(words)}"
+                f"`neighbourhood` {self.neighbourhood!r} is unknown; use "
+                f"{' or '.join(words)}{near(str(self.neighbourhood), words)}"
             )
         for name in ("birth", "survival"):
             given = getattr(self, name)

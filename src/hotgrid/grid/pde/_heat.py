@@ -43,8 +43,11 @@ class Heat(Model):
         return {"u": u.here + params["rate"] * laplacian(u)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """Hot cells, scattered at random."""
-        return {"u": (torch.rand(size, generator=generator) > 0.95).float()}
+        """Hot cells, scattered at random; at least one."""
+        u = (torch.rand(size, generator=generator) > 0.95).float()
+        if not u.any():
+            u.view(-1)[u.numel() // 2] = 1
+        return {"u": u}
 
     @observable
     def heat(self, state: State) -> Tensor:

@@ -89,6 +89,11 @@ def _beside_spectral(found: Mapping[str, Tensor], setting: str) -> Iterator[Row]
 
 
 CAVITY = tuple(
-    Check(f"ghia-{reynolds}", reynolds == 100, partial(_ghia_rows, reynolds=reynolds))
+    Check(
+        f"cavity-re-{reynolds}",
+        reynolds == 100,
+        partial(_ghia_rows, reynolds=reynolds),
+        aliases=(f"ghia-{reynolds}",),
+    )
     for reynolds in (100, 400, 1000)
 )

@@ -57,11 +57,13 @@ class Check:
     """Something that is known, and how to compute it here.
 
     Attributes:
-        name: The word that `--only` knows it by.
+        name: What its rows begin with, in lower case and with hyphens; `--only` takes it.
         quick: Whether it belongs to the quick table.
         rows: Computes the rows, one after the other.
+        aliases: Other names that `--only` takes.
     """
 
     name: str
     quick: bool
     rows: Callable[[Terms], Iterator[Row]]
+    aliases: tuple[str, ...] = ()

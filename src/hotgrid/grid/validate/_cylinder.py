@@ -121,6 +121,6 @@ def _setting(model: SchaeferTurek, sim: Simulation) -> str:
 
 
 CYLINDER = (
-    Check("schaefer-turek-2d-1", True, _steady),
-    Check("schaefer-turek-2d-2", False, _shedding),
+    Check("cylinder-2d-1", True, _steady, aliases=("schaefer-turek-2d-1",)),
+    Check("cylinder-2d-2", False, _shedding, aliases=("schaefer-turek-2d-2",)),
 )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -28,31 +29,29 @@ def _velocity(sim: Simulation) -> Tensor:
     return torch.stack([sim.view("velocity_y"), sim.view("velocity_x")]).double()
 
 
-def _plates(terms: Terms) -> Iterator[Row]:
+def _plates(
+    terms: Terms, flow: type[Poiseuille] | type[Couette], profile: str
+) -> Iterator[Row]:
     """Between plates the steady flow is a polynomial, which the scheme meets exactly."""
     size, steps = (8, 4), 800
-    for model in (
-        Poiseuille(TRT(magic=3 / 16), velocity=0.05, reynolds=0.8),
-        Couette(velocity=0.05, reynolds=0.8),
-    ):
-        sim = terms.simulation(model, size, small=True)
-        sim.run(steps, progress=False)
-        found = sim.view("velocity_x") - model.exact(size)
-        name = type(model).__name__
-        yield compared(
-            f"{name}: largest error / U",
-            0,
-            found.abs().max().item() / model.velocity,
-            limit=1e-12,
-            source="exact parabola" if name == "Poiseuille" else "exact straight line",
-            setting=f"TRT 3/16, half-way walls, {size[0]} cells, fp64, {steps} steps",
-        )
+    model = flow(TRT(magic=3 / 16), velocity=0.05, reynolds=0.8)
+    sim = terms.simulation(model, size, small=True)
+    sim.run(steps, progress=False)
+    found = sim.view("velocity_x") - model.exact(size)
+    yield compared(
+        f"{flow.__name__}: largest error / U",
+        0,
+        found.abs().max().item() / model.velocity,
+        limit=1e-12,
+        source=f"exact {profile}",
+        setting=f"TRT 3/16, half-way walls, {size[0]} cells, fp64, {steps} steps",
+    )
 
 
-def _taylor_green_on(terms: Terms, n: int) -> tuple[float, float]:
+def _taylor_green_on(terms: Terms, n: int, reynolds: float) -> tuple[float, float]:
     """Measured over true viscosity, and the error of velocity, both at the same time."""
     # Velocity falls as the grid gets finer, so that compressibility falls with it.
-    model, steps = TaylorGreen(velocity=0.32 / n, reynolds=0.5), n * n // 8
+    model, steps = TaylorGreen(velocity=0.32 / n, reynolds=reynolds), n * n // 8
     sim = terms.simulation(model, (n, n), small=True)
     sim.run(steps // 2, progress=False)
     half = sim.observe()["kinetic_energy"]
@@ -66,23 +65,25 @@ def _taylor_green_on(terms: Terms, n: int) -> tuple[float, float]:
 
 def _taylor_green(terms: Terms) -> Iterator[Row]:
     """A vortex that decays by an exact law."""
-    coarse, fine = (_taylor_green_on(terms, n) for n in (32, 64))
+    viscosity, _ = _taylor_green_on(terms, 64, 0.5)
+    # At Re 0.5 errors of second order all but cancel, and no order can be seen.
+    coarse, fine = (_taylor_green_on(terms, n, 2)[1] for n in (32, 64))
     source, setting = "Taylor and Green 1937, exact", "D2Q9 TRT, fp64, U ~ 1 / n"
     yield compared(
         "Taylor-Green: viscosity / true one",
         1,
-        fine[0],
+        viscosity,
         limit=1e-3,
         source=source,
-        setting=f"{setting}, 64^2",
+        setting=f"{setting}, Re 0.5, 64^2",
     )
     yield compared(
         "Taylor-Green: order of convergence",
         2,
-        math.log2(coarse[1] / fine[1]),
+        math.log2(coarse / fine),
         limit=0.1,
         source=source,
-        setting=f"{setting}, 32^2 against 64^2",
+        setting=f"{setting}, Re 2, 32^2 against 64^2",
     )
 
 
@@ -143,8 +144,24 @@ def _conservation(terms: Terms) -> Iterator[Row]:
 
 
 FLOWS = (
-    Check("plates", True, _plates),
+    Check(
+        "poiseuille",
+        True,
+        partial(_plates, flow=Poiseuille, profile="parabola"),
+        aliases=("plates",),
+    ),
+    Check(
+        "couette",
+        True,
+        partial(_plates, flow=Couette, profile="straight line"),
+        aliases=("plates",),
+    ),
     Check("taylor-green", True, _taylor_green),
-    Check("double-shear", True, _double_shear),
-    Check("conservation", True, _conservation),
+    Check("double-shear-layer", True, _double_shear, aliases=("double-shear",)),
+    Check(
+        "conservation",
+        True,
+        _conservation,
+        aliases=("mass", "momentum-along-x", "momentum-along-y"),
+    ),
 )

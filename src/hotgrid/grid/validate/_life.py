@@ -99,7 +99,7 @@ def _population(sim: Simulation) -> int:
     return int(sim.observe()["population"])
 
 
-def _fredkin(terms: Terms) -> Iterator[Row]:
+def _replicator(terms: Terms) -> Iterator[Row]:
     """Parity rules are linear: after 2^k steps a cell is the XOR of cells 2^k away."""
     size, steps = (96, 128), 32
     sim = terms.simulation(Life("B1357/S1357"), size, small=True, seed=1)
@@ -119,7 +119,7 @@ def _fredkin(terms: Terms) -> Iterator[Row]:
 
 LIFE = (
     Check("glider", True, _glider),
-    Check("gun", True, _gun),
+    Check("gosper-gun", True, _gun, aliases=("gun",)),
     Check(
         "r-pentomino",
         True,
@@ -130,5 +130,5 @@ LIFE = (
         False,
         partial(_methuselah, name="acorn", settled=5206, cells=633, size=2816, small=False),
     ),
-    Check("fredkin", True, _fredkin),
+    Check("replicator", True, _replicator, aliases=("fredkin",)),
 )
