@@ -69,28 +69,32 @@ class CallCheck:
         self._store = PrefixStore("hotgrid-calls", group.get_group_store())
         self._number = 0
         self._known: set[Call] = set()
-        self._recent: deque[tuple[int, Call, bool]] = deque(maxlen=_REMEMBERED)
+        # Calls that were not compared; None for those that were.
+        self._recent: deque[Call | None] = deque(maxlen=_REMEMBERED)
         self._broken = ""
 
-    def note(self, group: dist.ProcessGroup, call: Call, always: bool) -> None:
-        """Count a call, and compare it with the other ranks if it is new or `always` is set.
+    def passes(self, call: Call) -> bool:
+        """Count a call; whether it is of a kind that ranks have compared before."""
+        self._number += 1
+        known = call in self._known
+        self._recent.append(call if known else None)
+        return known
+
+    def compare(self, group: dist.ProcessGroup, call: Call) -> None:
+        """Compare the call that was counted last with those of the other ranks.
 
         Raises:
             ArgumentError: Ranks make different calls. All ranks raise it.
             CommunicationError: An earlier mismatch has left the group in an unknown state.
             RuntimeError: The backend lost a rank.
         """
-        self._number += 1
-        known = call in self._known and not always
-        self._recent.append((self._number, call, known))
-        if known:
-            return
+        self._recent[-1] = None
         if self._broken:
             raise CommunicationError(
                 "this group of ranks cannot be used any more, because of an earlier mismatch: "
                 + self._broken
             )
-        self._compare(group, self._number, call, late=False)
+        self._exchange(group, self._number, call, late=False)
         # All ranks know the same kinds, so all of them forget at the same call.
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
@@ -111,11 +115,14 @@ class CallCheck:
                 if work.is_completed():
                     work.wait()
                     return
-            for number, call, known in tuple(self._recent):
-                if known and self._store.check([_key(number)]):
-                    self._compare(group, number, call, late=True)
+            first = self._number - len(self._recent) + 1
+            for number, call in enumerate(tuple(self._recent), first):
+                if call is not None and self._store.check([_key(number)]):
+                    self._exchange(group, number, call, late=True)
 
-    def _compare(self, group: dist.ProcessGroup, number: int, call: Call, late: bool) -> None:
+    def _exchange(
+        self, group: dist.ProcessGroup, number: int, call: Call, late: bool
+    ) -> None:
         self._store.set(_key(number), b"")
         header = _header(number, late, call)
         if group.rank() == 0:

@@ -203,12 +203,16 @@ class GroupCommunicator(Communicator):
 
     def agree(self, call: str, *facts: Any) -> None:
         """Raise on all ranks if they make different calls: the first of a kind, or any."""
-        if self._check is None:
+        check = self._check
+        if check is None:
             super().agree(call, *facts)
+            return
+        kind = (call, *facts)
+        if check.passes(kind) and not self.checking:
             return
         begun = time.monotonic()
         try:
-            self._check.note(self.group, (call, *facts), self.checking)
+            check.compare(self.group, kind)
         except RuntimeError as error:
             raise self._lost(call, begun, error) from error
 
