@@ -205,3 +205,12 @@ def test_help_imports_no_torch():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "131072x131072" in done.stdout
+
+
+def test_a_misspelled_model_is_named_before_devices_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+):
+    said = complaint(capsys, "karmna")
+    assert "there is no model `karmna`" in said
+    assert "`karman`" in said
+    assert "--devices" in complaint(capsys, "karman")

@@ -122,6 +122,8 @@ def _expect_sense(
             "--link 450GB/s,3us`; only `--calibrate` goes without"
         )
     if devices is None and not calibrate and not check:
+        if case is not None:
+            hg.grid.find_model(case.model)  # a name that is misspelled is told first
         raise ArgumentError(
             "say on what, such as `--devices 64xH200 --link 450GB/s,3us`, `--devices "
             "64x(80GB,3TB/s)`, or `--devices 4xlocal` for machines like this one"
