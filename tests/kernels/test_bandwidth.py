@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from hotgrid import _native
+from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import Bandwidth, copy_bandwidth, kept_bandwidth
 from hotgrid.kernels.tune import _bandwidth
@@ -104,7 +106,7 @@ def test_where_memory_is_short_the_buffers_shrink(available_mib: int, size_mib: 
 
 
 @pytest.fixture
-def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[int]]:
     """The sizes of buffers that were measured; each copy is a little faster than the last."""
     sizes: list[int] = []
 
@@ -113,9 +115,8 @@ def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
         return Bandwidth(device="cpu", bytes_per_second=1e9 + len(sizes), method="torch")
 
     monkeypatch.setattr(_bandwidth, "_cpu", measure)
-    monkeypatch.setenv("HOTGRID_AUTOTUNE_CACHE", "global")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return sizes
+    with override({"autotune.cache": {"file": str(tmp_path)}}):
+        yield sizes
 
 
 def another_process() -> None:
@@ -155,10 +156,10 @@ def test_what_another_machine_measured_is_not_used(
 
 
 def test_without_a_cache_it_is_measured_once_for_a_process(
-    measurements: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    measurements: list[int], tmp_path: Path
 ):
-    monkeypatch.setenv("HOTGRID_AUTOTUNE_CACHE", "none")
-    assert copy_bandwidth("cpu") == copy_bandwidth("cpu")
+    with override({"autotune.cache": "none"}):
+        assert copy_bandwidth("cpu") == copy_bandwidth("cpu")
     assert len(measurements) == 1
     assert [*tmp_path.iterdir()] == []
 

@@ -59,7 +59,8 @@ def plan(
     Args:
         model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
         size: The grid, such as 131072x131072; by default the model's own.
-        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for this machine.
+        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for four machines
+            like this one.
         link: Bandwidth out of a device and latency, such as 450GB/s,3us.
         set_: One option of the model; repeatable.
         dtype: The type of arithmetic; by default float32.
