@@ -1,6 +1,7 @@
 """`hotgrid models` and `hotgrid run`, in this process, on tiny grids, uncompiled."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli import _case
+from hotgrid.cli import _case, _run
 from hotgrid.cli._case import Case, case_of, read_case
 from hotgrid.cli._main import run
 from hotgrid.errors import ArgumentError
@@ -39,7 +40,7 @@ class Growth(Model):
 def a_known_copy_bandwidth(monkeypatch: pytest.MonkeyPatch):
     """Measuring takes a second, and another figure each time."""
     known = Bandwidth(device="cpu", bytes_per_second=2e10, method="torch")
-    monkeypatch.setattr(hg.kernels, "copy_bandwidth", lambda device: known)
+    monkeypatch.setattr(hg.kernels, "kept_bandwidth", lambda device: known)
 
 
 def hotgrid(*arguments: str) -> int:
@@ -101,6 +102,43 @@ def test_a_run_reports_observables_and_speed(capsys: pytest.CaptureFixture[str])
     assert "steps/s" in rows["speed"]
     assert "MLUPS" in rows["speed"]
     assert rows["memory"].endswith("of the 20.0 GB/s of a copy")
+
+
+def test_a_short_or_stopped_run_does_not_measure_a_copy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    measured = Bandwidth(device="cpu", bytes_per_second=1e10, method="torch")
+    monkeypatch.setattr(hg.kernels, "kept_bandwidth", lambda device: None)
+    monkeypatch.setattr(hg.kernels, "copy_bandwidth", lambda device: measured)
+    speed = outcome(capsys, *HEAT, "--steps", "20")["speed"]
+    assert (speed["copy_gigabytes_per_second"], speed["share_of_copy"]) == (None, None)
+    assert hotgrid(*HEAT, "--steps", "20") == 0
+    assert "of a copy" not in capsys.readouterr().out
+    # Any run is long enough now.
+    monkeypatch.setattr(_run, "_WORTH_MEASURING", 0.0)
+    speed = outcome(capsys, *HEAT, "--steps", "20")["speed"]
+    assert speed["copy_gigabytes_per_second"] == 10
+    monkeypatch.setattr(_run, "_unfinished", lambda case, simulation: True)
+    speed = outcome(capsys, *HEAT, "--steps", "20")["speed"]
+    assert speed["copy_gigabytes_per_second"] is None
+
+
+PEAK = """
+import resource
+import hotgrid.cli._run, hotgrid.grid, torch
+from hotgrid.cli._main import run
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = peak()
+assert run(["run", "life", "--size", "64x64", "--steps", "10"]) == 0
+print(peak() - before)
+"""
+
+
+def test_a_small_run_takes_little_memory(tmp_path: Path):
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", PEAK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert float(done.stdout.splitlines()[-1]) < 100  # MB
 
 
 def test_a_run_without_a_folder_writes_nothing(tmp_path: Path):

@@ -145,7 +145,7 @@ def test_calibrating_is_remembered_and_used(
 def test_predictions_are_held_against_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    MACHINE.with_model("heat float32", ModelSpeed(0.5, 1e-5)).save()
+    MACHINE.with_model("heat float32", ModelSpeed(0.5, 1e-3)).save()
     asked = []
 
     def measured(ranks: int, module: str, arguments: list[str], timeout: float) -> str:
@@ -159,6 +159,9 @@ def test_predictions_are_held_against_runs(
     assert two["size"] == [1024, 1024]
     assert two["error"] == pytest.approx(two["predicted_seconds_per_step"] / 1e-3 - 1)
     assert found["check"][2]["more_ranks_than_cores"]
+    predicted = [each["predicted_seconds_per_step"] for each in found["check"]]
+    # Four ranks on two cores: their overheads come one after the other, and nothing is won.
+    assert predicted[2] >= predicted[0] + 1e-3
     arguments = asked[1][2]
     assert arguments[:4] == ["run", "heat", "--size", "1024x1024"]
     assert arguments[arguments.index("--mesh") + 1] == two["mesh"]
@@ -205,3 +208,12 @@ def test_help_imports_no_torch():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "131072x131072" in done.stdout
+
+
+def test_a_misspelled_model_is_named_before_devices_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+):
+    said = complaint(capsys, "karmna")
+    assert "there is no model `karmna`" in said
+    assert "`karman`" in said
+    assert "--devices" in complaint(capsys, "karman")

@@ -18,7 +18,7 @@ LIFE = ["run", "life", "--size", "8x32", "--device", "cpu"]
 @pytest.fixture(autouse=True)
 def a_known_copy_bandwidth(monkeypatch: pytest.MonkeyPatch):
     known = Bandwidth(device="cpu", bytes_per_second=2e10, method="torch")
-    monkeypatch.setattr(hg.kernels, "copy_bandwidth", lambda device: known)
+    monkeypatch.setattr(hg.kernels, "kept_bandwidth", lambda device: known)
 
 
 def hotgrid(*arguments: str) -> int:

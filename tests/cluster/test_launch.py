@@ -3,8 +3,10 @@
 import inspect
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,80 @@ def test_a_rank_ends_after_its_launcher_was_killed():
     launcher.kill()
     # The pipe is closed when the rank, too, is gone.
     assert launcher.communicate(timeout=120)[0] == b""
+
+
+# Stands for `hotgrid` in the ranks: importing torch is most of what a rank would do.
+RANK = """
+import os, signal, sys, time
+if sys.argv[1] == "stubborn":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+rank = os.environ["RANK"]
+print("up", rank, os.getpid(), flush=True)
+try:
+    time.sleep(600)
+except KeyboardInterrupt:
+    print("interrupted", rank, flush=True)
+    sys.exit(130)
+"""
+
+LAUNCH = """
+import os, signal, sys
+from hotgrid.cluster import launch, _launch
+signal.signal(signal.SIGINT, signal.default_int_handler)
+_launch._PATIENCE = 0.5
+os.environ["PYTHONPATH"] = sys.argv[1]
+sys.exit(launch(2, sys.argv[2:], restarts=3))
+"""
+
+
+def launcher_of(folder: Path, manner: str) -> subprocess.Popen[str]:
+    (folder / "hotgrid.py").write_text(RANK)
+    command = [sys.executable, "-c", LAUNCH, str(folder), manner]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+
+
+def ranks_up(launcher: subprocess.Popen[str]) -> list[int]:
+    assert launcher.stdout is not None
+    said = [launcher.stdout.readline().split() for _ in range(2)]
+    assert sorted(words[:2] for words in said) == [["up", "0"], ["up", "1"]]
+    return [int(words[2]) for words in said]
+
+
+def test_an_interrupt_of_the_launcher_alone_ends_the_ranks_with_130(tmp_path: Path):
+    launcher = launcher_of(tmp_path, "obedient")
+    ranks_up(launcher)
+    launcher.send_signal(signal.SIGINT)
+    out, err = launcher.communicate(timeout=120)
+    assert launcher.returncode == 130
+    # Each rank hears it once; the first one speaks, so the launcher need not.
+    assert sorted(out.splitlines()) == ["interrupted 0", "interrupted 1"]
+    assert "interrupted" not in err
+
+
+def test_ranks_that_do_not_hear_an_interrupt_are_killed_and_named(tmp_path: Path):
+    launcher = launcher_of(tmp_path, "stubborn")
+    ranks_up(launcher)
+    launcher.send_signal(signal.SIGINT)
+    out, err = launcher.communicate(timeout=120)
+    assert (launcher.returncode, out) == (130, "")
+    assert "interrupted; rank 0, 1 did not end within 0.5 s and was killed" in err
+
+
+def test_ranks_pause_with_their_launcher(tmp_path: Path):
+    launcher = launcher_of(tmp_path, "obedient")
+    pids = ranks_up(launcher)
+    for sent, state in ((signal.SIGTSTP, "T"), (signal.SIGCONT, "S")):
+        launcher.send_signal(sent)
+        while {state_of(pid) for pid in (launcher.pid, *pids)} != {state}:
+            assert launcher.poll() is None
+            time.sleep(0.02)
+    launcher.send_signal(signal.SIGINT)
+    launcher.communicate(timeout=120)
+    assert launcher.returncode == 130
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

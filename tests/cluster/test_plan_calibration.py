@@ -1,11 +1,21 @@
 """What was measured is kept, read back, and told apart from what is not a calibration."""
 
 import json
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from hotgrid.cluster import Calibration, Link, ModelSpeed, load_calibration, run_ranks
+from hotgrid.cluster import (
+    Calibration,
+    Communicator,
+    Link,
+    ModelSpeed,
+    _link_probe,
+    load_calibration,
+    run_ranks,
+)
 from hotgrid.cluster._calibration import calibration_file, run_module
 from hotgrid.cluster._link_probe import seconds_per_exchange
 from hotgrid.config import override
@@ -70,6 +80,29 @@ def test_a_model_brings_its_overhead():
 def test_the_probe_times_exchanges_on_all_ranks_alike():
     times = run_ranks(2, lambda communicator: seconds_per_exchange(communicator, 64))
     assert times[0] == times[1] > 0
+
+
+def test_the_probe_takes_the_least_exchange_of_the_slower_rank(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Most exchanges wait for the scheduler; one rank alone may seem to be quick."""
+    here = threading.local()
+
+    def clock() -> float:
+        here.calls = getattr(here, "calls", 0) + 1
+        here.now = getattr(here, "now", 0.0)
+        if here.calls % 2 == 0:
+            exchange = here.calls // 2
+            quick = exchange == 30 or (exchange == 20 and here.rank == 1)
+            here.now += 0.0002 if quick else 0.01
+        return here.now
+
+    def rank(communicator: Communicator) -> float:
+        here.rank = communicator.rank
+        return seconds_per_exchange(communicator, 64)
+
+    monkeypatch.setattr(_link_probe, "time", SimpleNamespace(perf_counter=clock))
+    assert run_ranks(2, rank) == [pytest.approx(0.0002)] * 2
 
 
 def test_a_module_that_fails_as_ranks_is_an_error_with_its_last_words():

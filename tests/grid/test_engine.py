@@ -551,7 +551,7 @@ def test_a_progress_bar_shows_the_speed_when_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     limit = type("Bandwidth", (), {"bytes_per_second": 1e9})
-    monkeypatch.setattr("hotgrid.kernels.copy_bandwidth", lambda device: limit)
+    monkeypatch.setattr("hotgrid.kernels.kept_bandwidth", lambda device: limit)
     simulation().run(3, progress=True)
     assert "Spread" in capsys.readouterr().err
     simulation().run(3)

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -6,8 +8,9 @@ import pytest
 import torch
 
 from hotgrid import _native
+from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import Bandwidth, copy_bandwidth
+from hotgrid.kernels import Bandwidth, copy_bandwidth, kept_bandwidth
 from hotgrid.kernels.tune import _bandwidth
 
 SMALL = 2**20
@@ -100,3 +103,86 @@ def test_two_buffers_must_fit_into_memory(size: int, monkeypatch: pytest.MonkeyP
 )
 def test_where_memory_is_short_the_buffers_shrink(available_mib: int, size_mib: int):
     assert _bandwidth._fitting(256 * 2**20, available_mib * 2**20) == size_mib * 2**20
+
+
+@pytest.fixture
+def measurements(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[int]]:
+    """The sizes of buffers that were measured; each copy is a little faster than the last."""
+    sizes: list[int] = []
+
+    def measure(size_bytes: int, repeats: int) -> Bandwidth:
+        sizes.append(size_bytes)
+        return Bandwidth(device="cpu", bytes_per_second=1e9 + len(sizes), method="torch")
+
+    monkeypatch.setattr(_bandwidth, "_cpu", measure)
+    with override({"autotune.cache": {"file": str(tmp_path)}}):
+        yield sizes
+
+
+def another_process() -> None:
+    _bandwidth._measured.cache_clear()
+
+
+def test_it_is_measured_once_for_a_machine_and_kept(measurements: list[int], tmp_path: Path):
+    assert kept_bandwidth("cpu") is None
+    found = copy_bandwidth("cpu")
+    another_process()
+    assert copy_bandwidth("cpu") == kept_bandwidth("cpu") == found
+    assert len(measurements) == 1
+    [file] = tmp_path.rglob("copy-bandwidth-*.json")
+    file.write_text("{ damaged")
+    another_process()
+    assert kept_bandwidth("cpu") is None
+    assert copy_bandwidth("cpu") == kept_bandwidth("cpu") != found
+
+
+def test_measured_again_the_larger_figure_is_kept(
+    measurements: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    first = copy_bandwidth("cpu")
+    faster = copy_bandwidth("cpu", again=True)
+    assert faster.bytes_per_second > first.bytes_per_second
+    slow = Bandwidth(device="cpu", bytes_per_second=1.0, method="torch")
+    monkeypatch.setattr(_bandwidth, "_cpu", lambda size_bytes, repeats: slow)
+    assert copy_bandwidth("cpu", again=True) == kept_bandwidth("cpu") == faster
+
+
+def test_what_another_machine_measured_is_not_used(
+    measurements: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    copy_bandwidth("cpu")
+    monkeypatch.setattr("platform.node", lambda: "elsewhere")
+    assert kept_bandwidth("cpu") is None
+
+
+def test_without_a_cache_it_is_measured_once_for_a_process(
+    measurements: list[int], tmp_path: Path
+):
+    with override({"autotune.cache": "none"}):
+        assert copy_bandwidth("cpu") == copy_bandwidth("cpu")
+    assert len(measurements) == 1
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(("cache_mib", "buffer_mib"), [(36, 72), (4, 16), (512, 256)])
+def test_buffers_are_larger_than_the_last_caches_and_not_more(
+    cache_mib: int, buffer_mib: int, measurements: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_bandwidth, "_last_level_caches", lambda: cache_mib * 2**20)
+    monkeypatch.setattr(_bandwidth, "_available_memory", lambda: 2**36)
+    copy_bandwidth("cpu")
+    assert measurements == [buffer_mib * 2**20]
+
+
+def test_the_last_caches_of_all_processors_count(tmp_path: Path):
+    for cpu in range(4):
+        for index, (level, size, shared) in enumerate(
+            [("1", "32K", str(cpu)), ("2", "1024K", str(cpu)), ("3", "8192K", str(cpu // 2))]
+        ):
+            folder = tmp_path / f"cpu{cpu}" / "cache" / f"index{index}"
+            folder.mkdir(parents=True)
+            (folder / "level").write_text(f"{level}\n")
+            (folder / "size").write_text(f"{size}\n")
+            (folder / "shared_cpu_list").write_text(f"{shared}\n")
+    assert _bandwidth._last_level_caches(tmp_path) == 2 * 8192 * 1024
+    assert _bandwidth._last_level_caches(tmp_path / "none") == 32 * 2**20

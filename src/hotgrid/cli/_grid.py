@@ -202,16 +202,12 @@ def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
     for name, value in outcome.observables.items():
         shown = f"{value:,}" if isinstance(value, int) else f"{value:.8g}"
         rows.append((name.replace("_", " "), shown))
-    if outcome.copy_bandwidth is None:
+    if not speed.steps:
         rows.append(("speed", "no step was left to make"))
     else:
         rows += [
             ("speed", f"{speed.steps_per_second:,.1f} steps/s, {speed.mlups:,.1f} MLUPS"),
-            (
-                "memory",
-                f"{speed.bytes_per_second / 1e9:,.2f} GB/s, {outcome.share:.1%} of the "
-                f"{outcome.copy_bandwidth / 1e9:,.1f} GB/s of a copy",
-            ),
+            ("memory", _memory(outcome)),
             ("start-up", f"{speed.startup_seconds:.1f} s, {_startup(simulation)}"),
         ]
     rows += [("wrote", str(path)) for path in outcome.files]
@@ -221,6 +217,14 @@ def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
     title = f"{type(simulation.model).__name__} on {size}, {case.dtype} on {simulation.device}"
     console.print(Text(title, "bold"))
     _print_rows(console, [(name, Text(text)) for name, text in rows])
+
+
+def _memory(outcome: "Outcome") -> str:
+    """The bytes that steps moved, and their share of a copy's if that is known."""
+    moved = f"{outcome.speed.bytes_per_second / 1e9:,.2f} GB/s"
+    if outcome.copy_bandwidth is None:
+        return moved
+    return f"{moved}, {outcome.share:.1%} of the {outcome.copy_bandwidth / 1e9:,.1f} GB/s of a copy"
 
 
 def _startup(simulation: "Simulation") -> str:

@@ -17,7 +17,8 @@ class Outcome:
         speed: How fast it was.
         observables: At the end.
         files: What was written.
-        copy_bandwidth: Of the device, in bytes a second; None when no step was made.
+        copy_bandwidth: Of the device, in bytes a second; None when no step was made, or
+            when it is not known and the run was too short to measure it.
         spoken: Whether it is for this process to tell of it.
         stopped: Whether it was told to stop before its end.
     """
@@ -31,9 +32,9 @@ class Outcome:
     stopped: bool = False
 
     @property
-    def share(self) -> float:
-        """The share of the copy bandwidth that the steps reached."""
-        return self.speed.bytes_per_second / self.copy_bandwidth if self.copy_bandwidth else 0.0
+    def share(self) -> float | None:
+        """The share of the copy bandwidth that the steps reached; None if that is not known."""
+        return self.copy_bandwidth and self.speed.bytes_per_second / self.copy_bandwidth
 
     def plain(self) -> dict[str, Any]:
         """The object of `run --json`."""
@@ -56,7 +57,7 @@ class Outcome:
                 "steps_per_second": speed.steps_per_second,
                 "mlups": speed.mlups,
                 "gigabytes_per_second": speed.bytes_per_second / 1e9,
-                "copy_gigabytes_per_second": (self.copy_bandwidth or 0.0) / 1e9,
+                "copy_gigabytes_per_second": self.copy_bandwidth and self.copy_bandwidth / 1e9,
                 "share_of_copy": self.share,
             },
             "files": [str(path) for path in self.files],

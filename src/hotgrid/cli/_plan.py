@@ -59,7 +59,8 @@ def plan(
     Args:
         model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
         size: The grid, such as 131072x131072; by default the model's own.
-        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for this machine.
+        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for four machines
+            like this one.
         link: Bandwidth out of a device and latency, such as 450GB/s,3us.
         set_: One option of the model; repeatable.
         dtype: The type of arithmetic; by default float32.
@@ -122,6 +123,8 @@ def _expect_sense(
             "--link 450GB/s,3us`; only `--calibrate` goes without"
         )
     if devices is None and not calibrate and not check:
+        if case is not None:
+            hg.grid.find_model(case.model)  # a name that is misspelled is told first
         raise ArgumentError(
             "say on what, such as `--devices 64xH200 --link 450GB/s,3us`, `--devices "
             "64x(80GB,3TB/s)`, or `--devices 4xlocal` for machines like this one"

@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import hotgrid as hg
@@ -147,8 +147,9 @@ def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator
     """Predict runs of 1, 2 and 4 ranks on this machine, run them, and compare.
 
     The single rank tells how much the machine has changed since it was measured. Ranks on
-    one machine share its memory. Where there are more of them than cores, a message waits
-    until its ranks have their turn.
+    one machine share its memory. More ranks than cores are never predicted to be faster than
+    one rank. They are slower than predicted, since a message waits until its ranks have
+    their turn on a core, which depends on the scheduler.
 
     Raises:
         HotgridError: The ranks could not be run.
@@ -167,6 +168,8 @@ def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator
         crowd = max(1.0, ranks / found.cores) if found.kind == "cpu" else 1.0
         link = hg.cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
         device = found.device(model_key(case))
+        # Ranks that take turns on a core have their overheads one after the other.
+        device = replace(device, step_overhead=device.step_overhead * crowd)
         plan = hg.cluster.best_plan(
             job,
             device.shared(ranks) if found.kind == "cpu" else device,

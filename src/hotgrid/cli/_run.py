@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 _STEPS = 1000
 _RESTARTS = 3
 _MOST_TRACED = 5000
+_WORTH_MEASURING = 5.0
 _TABLE = "observables.csv"
 
 
@@ -208,11 +209,20 @@ def _performed(run: _Run) -> Outcome:
     files = [film.path] if film else []
     files += _written(run, seen, stopped)
     observables = simulation.observe()
-    limit = None
-    # It takes a while, and nobody waits for this rank any more.
-    if speed.steps and ranks.rank == 0:
-        limit = hg.kernels.copy_bandwidth(simulation.device).bytes_per_second
+    limit = _copy_bandwidth(run, speed, stopped)
     return Outcome(simulation, speed, observables, files, limit, ranks.rank == 0, stopped)
+
+
+def _copy_bandwidth(run: _Run, speed: "grid.Speed", stopped: bool) -> float | None:
+    """What a copy reaches here: as kept, or measured now if that is worth the time."""
+    if not speed.steps or run.ranks.rank:
+        return None
+    device = run.simulation.device
+    found = hg.kernels.kept_bandwidth(device)
+    # It takes time and memory, which a short run and one that must end have not.
+    if found is None and not stopped and speed.seconds >= _WORTH_MEASURING:
+        found = hg.kernels.copy_bandwidth(device)
+    return found and found.bytes_per_second
 
 
 def _keep_what_can_be(run: _Run, seen: "grid.Observations | None", every: int) -> None:

@@ -27,8 +27,7 @@ def _like(x: Tensor) -> Tensor:
 
 
 def _all_reduce(x: Tensor, op: str, communicator: Communicator) -> Tensor:
-    if communicator.checking:
-        communicator.agree("all_reduce", x.dtype, tuple(x.shape), op)
+    communicator.agree("all_reduce", x.dtype, x.shape, op)
     if op == "max" and x.is_floating_point():
         return _largest(x, communicator)
     out = _copy(x)
@@ -79,9 +78,8 @@ ALL_REDUCE = Operator(
 def _all_gather(
     x: Tensor, dim: int, sizes: Sequence[int], communicator: Communicator
 ) -> Tensor:
-    if communicator.checking:
-        fixed = (*x.shape[:dim], -1, *x.shape[dim + 1 :])
-        communicator.agree("all_gather", x.dtype, fixed, dim, tuple(sizes))
+    fixed = (*x.shape[:dim], -1, *x.shape[dim + 1 :])
+    communicator.agree("all_gather", x.dtype, fixed, "dim=", dim, "sizes=", tuple(sizes))
     rows, longest = x.movedim(dim, 0), max(sizes)
     if min(sizes) == longest:
         return communicator.all_gather(rows).flatten(0, 1).movedim(0, dim).contiguous()
@@ -108,8 +106,8 @@ ALL_GATHER = Operator(
 def _reduce_scatter(
     x: Tensor, dim: int, sizes: Sequence[int], communicator: Communicator
 ) -> Tensor:
-    if communicator.checking:
-        communicator.agree("reduce_scatter", x.dtype, tuple(x.shape), dim, tuple(sizes))
+    facts = (x.dtype, x.shape, "dim=", dim, "sizes=", tuple(sizes))
+    communicator.agree("reduce_scatter", *facts)
     rows, longest = x.movedim(dim, 0), max(sizes)
     if min(sizes) == longest:
         parts = rows.unflatten(0, (len(sizes), longest))
@@ -147,9 +145,11 @@ def _all_to_all(
     concat_sizes: Sequence[int],
     communicator: Communicator,
 ) -> Tensor:
-    if communicator.checking:
-        fixed = [-1 if dim in (split_dim, concat_dim) else n for dim, n in enumerate(x.shape)]
-        communicator.agree("all_to_all", x.dtype, fixed, split_dim, concat_dim)
+    cut = (split_dim, concat_dim)
+    fixed = tuple(-1 if dim in cut else n for dim, n in enumerate(x.shape))
+    # Along one dim each pair of ranks may have its own size; along two, sizes are common.
+    sizes = None if split_dim == concat_dim else (tuple(split_sizes), tuple(concat_sizes))
+    communicator.agree("all_to_all", x.dtype, fixed, "dims=", cut, "sizes=", sizes)
     sent = [part.reshape(-1) for part in plain(x).split(list(split_sizes), split_dim)]
     shapes = []
     for count in concat_sizes:
@@ -192,16 +192,14 @@ ALL_TO_ALL = Operator(
 
 
 def _broadcast(x: Tensor, source: int, communicator: Communicator) -> Tensor:
-    if communicator.checking:
-        communicator.agree("broadcast", x.dtype, tuple(x.shape), source)
+    communicator.agree("broadcast", x.dtype, x.shape, "source=", source)
     out = _copy(x) if communicator.rank == source else _like(x)
     communicator.broadcast(out, source)
     return out
 
 
 def _reduce(x: Tensor, target: int, communicator: Communicator) -> Tensor:
-    if communicator.checking:
-        communicator.agree("reduce", x.dtype, tuple(x.shape), target)
+    communicator.agree("reduce", x.dtype, x.shape, "target=", target)
     out = _copy(x)
     communicator.reduce(out, target)
     return out if communicator.rank == target else out.zero_()
@@ -229,8 +227,7 @@ REDUCE = Operator(
 
 def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> Tensor:
     """`targets` says for each rank where its tensor goes, or -1."""
-    if communicator.checking:
-        communicator.agree("permute", x.dtype, tuple(x.shape), tuple(targets))
+    communicator.agree("permute", x.dtype, x.shape, "targets=", tuple(targets))
     rank = communicator.rank
     target = targets[rank]
     if target == rank:

@@ -9,6 +9,7 @@ it by `communicator.size`, or let one rank keep it and the others take 0 times t
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
@@ -192,6 +193,10 @@ def all_to_all(
         same = split_dim == concat_dim
         count = split_sizes[communicator.rank] if same else x.shape[concat_dim]
         concat_sizes = (count,) * communicator.size
+        # Compiled code goes without: a graph holds no Python objects.
+        if same and not torch.compiler.is_compiling():
+            facts = (x.dtype, x.shape, "dim=", split_dim, "sizes=", tuple(split_sizes))
+            communicator.agree("all_to_all", *facts)
     expect_sizes("concat_sizes", concat_sizes, communicator)
     return ALL_TO_ALL(x, split_dim, concat_dim, split_sizes, concat_sizes, communicator)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 
+from ._call_check import described, mismatch
 from ._handles import named
 
 Reduction = Literal["sum", "max"]
@@ -53,8 +54,8 @@ class Communicator(ABC):
         rank: Which of the ranks this is, from 0.
         size: How many there are.
         device: Where small tensors of its own live.
-        checking: Whether ranks compare shapes before each differentiable collective. It
-            costs one more message round each, and turns a hang into an error.
+        checking: Whether ranks compare every collective call before it is made. Otherwise
+            only the first call of each kind is compared, see `agree`.
         name: How compiled code finds it.
     """
 
@@ -125,7 +126,9 @@ class Communicator(ABC):
         text = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         length = torch.tensor([len(text)], device=self.device)
         lengths = self.all_gather(length).flatten().tolist()
-        padded = torch.zeros(max(lengths), dtype=torch.uint8, device=self.device)
+        # Few sizes: the first call of each is compared between ranks.
+        size = max(64, 1 << (max(lengths) - 1).bit_length())
+        padded = torch.zeros(size, dtype=torch.uint8, device=self.device)
         padded[: len(text)] = text
         rows = self.all_gather(padded).cpu()
         return [
@@ -133,11 +136,16 @@ class Communicator(ABC):
         ]
 
     def agree(self, call: str, *facts: Any) -> None:
-        """Do nothing if all ranks make the same call, or if nobody checks.
+        """Raise on all ranks if they make different calls.
+
+        All collectives call it first. A `GroupCommunicator` compares the first call of each
+        kind, which is the call with its facts, or every call if it is `checking`. Other
+        communicators compare only if they are `checking`. If ranks differ in a call of
+        which each has made its own kind before, only `checking` finds out.
 
         Args:
             call: Its name.
-            facts: What must be equal on all ranks, such as the dtype and the shape.
+            facts: What must be equal on all ranks, such as the dtype and the shape; hashable.
 
         Raises:
             ArgumentError: They differ; the text shows every rank. All ranks raise it.
@@ -147,13 +155,9 @@ class Communicator(ABC):
         """
         if not self.checking:
             return
-        calls = self.gather_json(", ".join([call, *map(str, facts)]))
+        calls = self.gather_json(described((call, *facts)))
         if len(set(calls)) > 1:
-            lines = [f"  rank {rank}: {text}" for rank, text in enumerate(calls)]
-            raise ArgumentError(
-                "ranks make different calls, and would wait for each other:\n"
-                + "\n".join(lines)
-            )
+            raise ArgumentError(mismatch(calls))
 
 
 class Alone(Communicator):

@@ -13,6 +13,7 @@ from torch import Tensor
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError
 
+from ._call_check import call_check
 from ._communicator import Communicator, Message, Pending, Reduction, plain
 
 
@@ -44,11 +45,17 @@ class GroupCommunicator(Communicator):
     does. Sums and maxima are left to the group: gloo knows bool (maximum only), 8-, 32-
     and 64-bit ints, and floats from 16 bits on.
 
+    Before the first collective of each kind (its name, shape, dtype and options) ranks
+    compare it. If they differ, all of them raise an `ArgumentError`. That takes two short
+    messages; later calls of the same kind cost nothing. It needs a group with a backend for
+    the CPU, such as gloo, or `cpu:gloo,cuda:nccl` for GPUs.
+
     Args:
         group: A `torch.distributed.ProcessGroup`: gloo for tensors on the CPU, nccl for
             those on a GPU.
         device: Where small tensors of its own live; a device that the group serves.
-        checking: Compare shapes before each differentiable collective.
+        checking: Compare every call, not only the first of each kind. Give the same on all
+            ranks.
         another: Makes one more group of the same ranks, over gloo, for `beside`; by
             default `torch.distributed.new_group` does.
 
@@ -76,6 +83,7 @@ class GroupCommunicator(Communicator):
         super().__init__(group.rank(), group.size(), torch.device(device), checking)
         self.group = group
         self._another = another
+        self._check = call_check(group)
 
     def post(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending:
         """Begin to send and to receive, without waiting.
@@ -106,41 +114,45 @@ class GroupCommunicator(Communicator):
                 "real numbers"
             )
         _expect_contiguous(x)
+        self.agree("all_reduce", x.dtype, x.shape, op)
         begun = time.monotonic()
         try:
             # Past torch.distributed.all_reduce, whose checks cost more than a small sum.
             numbers = torch.view_as_real(x) if x.is_complex() else x
-            work = self.group.allreduce([numbers], options)
-            if work is not None:
-                work.wait()
+            self._wait(self.group.allreduce([numbers], options))
         except RuntimeError as error:
             raise self._lost("all_reduce", begun, error) from error
 
     def reduce(self, x: Tensor, target: int) -> None:
         """Put the sum over all ranks into `x` on rank `target`, and anything elsewhere."""
         _expect_contiguous(x)
+        self.agree("reduce", x.dtype, x.shape, "target=", target)
         begun = time.monotonic()
         try:
-            dist.reduce(x, group=self.group, group_dst=target)
+            self._wait(dist.reduce(x, group=self.group, group_dst=target, async_op=True))
         except RuntimeError as error:
             raise self._lost("reduce", begun, error) from error
 
     def broadcast(self, x: Tensor, source: int) -> None:
         """Put what rank `source` has in `x` into it on every rank."""
         _expect_contiguous(x)
+        self.agree("broadcast", x.dtype, x.shape, "source=", source)
         begun = time.monotonic()
         try:
-            dist.broadcast(_bytes(x), group=self.group, group_src=source)
+            self._wait(
+                dist.broadcast(_bytes(x), group=self.group, group_src=source, async_op=True)
+            )
         except RuntimeError as error:
             raise self._lost("broadcast", begun, error) from error
 
     def all_gather(self, x: Tensor) -> Tensor:
         """Return the `x` of all ranks, `[size, *x.shape]`."""
         x = plain(x)
+        self.agree("all_gather", x.dtype, x.shape)
         out = x.new_empty((self.size, *x.shape))
         begun = time.monotonic()
         try:
-            _all_gather(_bytes(out), _bytes(x), group=self.group)
+            self._wait(_all_gather(_bytes(out), _bytes(x), group=self.group, async_op=True))
         except RuntimeError as error:
             raise self._lost("all_gather", begun, error) from error
         return out
@@ -148,10 +160,13 @@ class GroupCommunicator(Communicator):
     def reduce_scatter(self, x: Tensor) -> Tensor:
         """Return the sum over all ranks of the own part of `x`, `[size, *part]`."""
         x = plain(x)
+        self.agree("reduce_scatter", x.dtype, x.shape)
         out = x.new_empty(x.shape[1:])
         begun = time.monotonic()
         try:
-            _reduce_scatter(out.view(-1), x.view(-1), group=self.group)
+            self._wait(
+                _reduce_scatter(out.view(-1), x.view(-1), group=self.group, async_op=True)
+            )
         except RuntimeError as error:
             raise self._lost("reduce_scatter", begun, error) from error
         return out
@@ -162,22 +177,53 @@ class GroupCommunicator(Communicator):
         out = x.new_empty(sum(received))
         arrive = [count * each for count in received]
         leave = [count * each for count in sent]
+        self.agree("all_to_all", x.dtype)
         begun = time.monotonic()
         try:
-            dist.all_to_all_single(_bytes(out), _bytes(x), arrive, leave, group=self.group)
+            self._wait(
+                dist.all_to_all_single(
+                    _bytes(out), _bytes(x), arrive, leave, group=self.group, async_op=True
+                )
+            )
         except RuntimeError as error:
             raise self._lost("all_to_all", begun, error) from error
         return out
 
     def barrier(self) -> None:
         """Return when every rank has come here."""
+        self.agree("barrier")
         begun = time.monotonic()
         try:
             # nccl has to be told which GPU is meant.
             own = self.device.index if self.device.type == "cuda" else None
-            dist.barrier(group=self.group, device_ids=None if own is None else [own])
+            ids = None if own is None else [own]
+            self._wait(dist.barrier(group=self.group, device_ids=ids, async_op=True))
         except RuntimeError as error:
             raise self._lost("barrier", begun, error) from error
+
+    def agree(self, call: str, *facts: Any) -> None:
+        """Raise on all ranks if they make different calls: the first of a kind, or any."""
+        check = self._check
+        if check is None:
+            super().agree(call, *facts)
+            return
+        kind = (call, *facts)
+        if check.passes(kind) and not self.checking:
+            return
+        begun = time.monotonic()
+        try:
+            check.compare(self.group, kind)
+        except RuntimeError as error:
+            raise self._lost(call, begun, error) from error
+
+    def _wait(self, work: Any) -> None:
+        if work is None:
+            return
+        # Waiting for a GPU with a time limit would block the host.
+        if self._check is None or self.device.type != "cpu":
+            work.wait()
+        else:
+            self._check.wait(self.group, work)
 
     def _batched(self, begin: Callable[..., Any], message: Message) -> dist.P2POp:
         return dist.P2POp(

@@ -231,9 +231,9 @@ class HaloExchange:
 
     def _freight(self, buffers: Sequence[Tensor], space: Block) -> list[list[_Leg]]:
         """The legs for buffers of this kind, with staging that is made only once."""
-        kinds = [(x.dtype, self._before(x, space)) for x in buffers]
-        self.communicator.agree("halo_exchange", *kinds)
-        kind = tuple(kinds), buffers[0].device if buffers else None
+        kinds = tuple([(x.dtype, self._before(x, space)) for x in buffers])
+        self.communicator.agree("halo_exchange", kinds)
+        kind = kinds, buffers[0].device if buffers else None
         if kind not in self._legs:
             needs = (None,) * len(buffers) if self._needs is None else self._needs
             if len(needs) != len(buffers) or not buffers:

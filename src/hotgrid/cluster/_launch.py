@@ -15,6 +15,7 @@ from hotgrid.config import logger
 from hotgrid.errors import CommunicationError
 
 _LOST = CommunicationError.exit_code
+_INTERRUPTED = 128 + signal.SIGINT
 _PATIENCE = 10.0
 _LOOK_EVERY = 0.05
 _PARENT = "LAUNCHER_OF_HOTGRID"
@@ -66,7 +67,11 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
 
     Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
     rank fails, the others have ten seconds to end. When none of them failed by itself but
-    one was killed, or lost another, all are started again. SIGTERM is passed on to the ranks.
+    one was killed, or lost another, all are started again.
+
+    Ranks run in a session of their own, so a signal to the launcher alone and Ctrl-C do the
+    same: SIGTERM, SIGINT and SIGTSTP are passed on to every rank. After SIGINT ranks have ten
+    seconds to end, then they are killed.
 
     Args:
         ranks: How many.
@@ -75,8 +80,8 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
 
     Returns:
         The exit code: 0 if all ranks ended well, 75 if one was lost and no restart is
-        left, 143 after SIGTERM and 130 after an interrupt if they did not end well, else
-        what the first rank to fail returned.
+        left, 143 after SIGTERM and 130 after SIGINT if they did not end well, else what the
+        first rank to fail returned.
     """
     from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
@@ -87,9 +92,10 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
             shared = _environment(ranks, store.port, name, attempt, restarts)
             signals.concern(_started(ranks, arguments, shared))
             failures = _failures(signals)
-            if not failures:
+            if not failures and not signals.killed:
                 return 0
             if signals.code:
+                _tell_of_interrupt(signals)
                 return signals.code
             own = [code for code in failures.values() if code > 0 and code != _LOST]
             if own:
@@ -143,8 +149,13 @@ def _started(
     ranks: int, arguments: Sequence[str], shared: Mapping[str, str]
 ) -> list[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "hotgrid", *arguments]
+    # In one session with the launcher, Ctrl-C would reach the ranks twice.
     return [
-        subprocess.Popen(command, env={**shared, "RANK": str(r), "LOCAL_RANK": str(r)})
+        subprocess.Popen(
+            command,
+            env={**shared, "RANK": str(r), "LOCAL_RANK": str(r)},
+            start_new_session=True,
+        )
         for r in range(ranks)
     ]
 
@@ -163,13 +174,24 @@ def _failures(signals: "_Signals") -> dict[int, int]:
             # Those that were ended from here are no cause of anything.
             if code and not (deadline is not None and time.monotonic() > deadline):
                 failures[rank] = code
-        if deadline is None and (failures or signals.code == 128 + signal.SIGINT):
+        if deadline is None and (failures or signals.code == _INTERRUPTED):
             deadline = time.monotonic() + _PATIENCE
         if deadline is not None and time.monotonic() > deadline:
-            for process in left.values():
-                process.kill()
+            signals.kill(left)
         time.sleep(_LOOK_EVERY)
     return failures
+
+
+def _tell_of_interrupt(signals: "_Signals") -> None:
+    """Say that SIGINT came, unless the first rank has said so."""
+    if signals.code != _INTERRUPTED or signals.started[0].returncode == _INTERRUPTED:
+        return
+    ranks = ", ".join(map(str, sorted(signals.killed)))
+    killed = f"; rank {ranks} did not end within {_PATIENCE:g} s and was killed"
+    logger("cluster").error(
+        "interrupted%s; `--resume` goes on from the last checkpoint, if there is one",
+        killed if ranks else "",
+    )
 
 
 def _tell(failures: Mapping[int, int], attempt: int, most: int) -> None:
@@ -191,38 +213,53 @@ def _tell(failures: Mapping[int, int], attempt: int, most: int) -> None:
 
 
 class _Signals:
-    """Passes SIGTERM on to the ranks, and remembers what came.
-
-    An interrupt from the keyboard reaches the ranks by itself.
+    """Passes signals on to the ranks, and remembers what came.
 
     Attributes:
         started: The ranks.
         code: The exit code that belongs to the signal that came; 0 if none did.
+        killed: The ranks that had to be killed.
     """
 
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[bytes]] = []
         self.code = 0
+        self.killed: set[int] = set()
 
     def __enter__(self) -> "_Signals":
         self._before = {
-            each: signal.signal(each, self._hear) for each in (signal.SIGTERM, signal.SIGINT)
+            signal.SIGTERM: signal.signal(signal.SIGTERM, self._hear),
+            signal.SIGINT: signal.signal(signal.SIGINT, self._hear),
+            signal.SIGTSTP: signal.signal(signal.SIGTSTP, self._pause),
         }
         return self
 
     def concern(self, started: list[subprocess.Popen[bytes]]) -> None:
         """From now on pass signals on to these, also one that came while they started."""
         self.started = started
-        self._pass_on()
+        self.killed = set()
+        if self.code:
+            self._pass_on(self.code - 128)
+
+    def kill(self, ranks: Mapping[int, subprocess.Popen[bytes]]) -> None:
+        """End ranks that did not end by themselves."""
+        for rank, process in ranks.items():
+            self.killed.add(rank)
+            process.kill()
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.code = 128 + number
-        self._pass_on()
+        self._pass_on(number)
 
-    def _pass_on(self) -> None:
-        if self.code == 128 + signal.SIGTERM:
-            for process in self.started:
-                process.terminate()
+    def _pause(self, number: int, frame: FrameType | None) -> None:
+        """Stop the ranks and this process, until it is continued."""
+        self._pass_on(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self._pass_on(signal.SIGCONT)
+
+    def _pass_on(self, number: int) -> None:
+        for process in self.started:
+            process.send_signal(number)
 
     def __exit__(
         self,

@@ -13,7 +13,7 @@ from hotgrid.config import current
 from hotgrid.errors import ArgumentError
 
 from ._mesh import Mesh
-from ._plan_machine import Device, Link
+from ._plan_machine import MOST_DEVICES, Device, Link
 
 DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 # Two buffers, the message and the copy of it, are read and written once at each end.
@@ -322,8 +322,8 @@ def best_plan(
         >>> plan.best.mesh.ranks, plan.best.efficiency > 0.9
         (64, True)
     """
-    if devices < 1:
-        raise ArgumentError(f"cannot plan for {devices} devices; use 1 or more")
+    if not 1 <= devices <= MOST_DEVICES:
+        raise ArgumentError(f"cannot plan for {devices} devices; use 1 to {MOST_DEVICES:,}")
     if mesh is None:
         meshes = [Mesh(shape) for shape in factorizations(devices, len(job.size))]
     else:

@@ -22,6 +22,7 @@ _COPY_OF_DATASHEET = 7 / 8
 # A step of a small grid from Python, on the H200: 22,000 a second.
 _HOST_TIME = 45e-6
 _KERNEL_GAP = 5e-6
+MOST_DEVICES = 1_000_000
 
 
 def _expect_above_zero(name: str, value: float) -> None:
@@ -149,7 +150,8 @@ def parse_devices(text: str, known: Mapping[str, Device] | None = None) -> tuple
         known: The devices that can be named; by default `known_devices()`.
 
     Raises:
-        ArgumentError: It is not written so, or there is no such device.
+        ArgumentError: It is not written so, there is no such device, or there are more than
+            1,000,000.
 
     Example:
         >>> count, device = parse_devices("64x(80GB,3TB/s)")
@@ -162,7 +164,13 @@ def parse_devices(text: str, known: Mapping[str, Device] | None = None) -> tuple
             f"`{text}` must be a count and a device, such as `64xH200`, `64x(80GB,3TB/s)` or "
             "`2xlocal`"
         )
-    count, name = int(found[1] or 1), found[2]
+    # Counted in digits first: Python reads no number of more than 4,300 of them.
+    digits = (found[1] or "1").lstrip("0")
+    if len(digits) > len(str(MOST_DEVICES)) or int(digits) > MOST_DEVICES:
+        raise ArgumentError(
+            f"`{text[:60]}` is more than can be planned; use at most {MOST_DEVICES:,} devices"
+        )
+    count, name = int(digits), found[2]
     if name.startswith("("):
         return count, _described(name)
     table = known_devices() if known is None else known

@@ -24,7 +24,7 @@ from ._launch import follow_launcher, launched, restarts
 _START = 300.0
 
 
-def world(device: torch.device | str = "cpu") -> Communicator:
+def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Communicator:
     """All ranks that were started together: by `hotgrid run --mesh`, torchrun or SLURM.
 
     Joins them at the first call. Without a launcher there is one rank, this one. On GPUs
@@ -32,6 +32,8 @@ def world(device: torch.device | str = "cpu") -> Communicator:
 
     Args:
         device: Where the tensors that travel live; it decides between gloo and NCCL.
+        checking: Compare every collective call between ranks before it is made. Otherwise
+            only the first call of each kind is compared. Give the same on all ranks.
 
     Raises:
         ArgumentError: There is no such kind of device, or torchrun was started in a way
@@ -51,14 +53,14 @@ def world(device: torch.device | str = "cpu") -> Communicator:
             f"the device {str(device)!r} cannot be used here: {reason}"
         ) from None
     if not dist.is_available() or not launched():
-        return Alone(device)
+        return Alone(device, checking=checking)
     joining = not dist.is_initialized()
     if joining:
         _join(device)
     group = dist.group.WORLD
     if group is None:
-        return Alone(device)
-    communicator = GroupCommunicator(group, device)
+        return Alone(device, checking=checking)
+    communicator = GroupCommunicator(group, device, checking=checking)
     if joining:
         check_versions(communicator)
     return communicator

@@ -54,7 +54,7 @@ class Progress:
         self._bar.update(self._task, completed=made, speed=self._speed(rate))
 
     def _open(self) -> None:
-        from hotgrid.kernels import copy_bandwidth
+        from hotgrid.kernels import kept_bandwidth
 
         try:
             from rich.console import Console
@@ -67,8 +67,8 @@ class Progress:
             )
         except ImportError:  # a machine that has only torch still runs
             return
-        # Now, before the clock of the run starts: the first time it is measured.
-        self._limit = copy_bandwidth(self._simulation.device).bytes_per_second
+        # Measuring would take longer than many runs; a long run does it at its end.
+        self._limit = kept_bandwidth(self._simulation.device)
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -91,8 +91,7 @@ class Progress:
         simulation = self._simulation
         moved = rate * simulation.bytes_per_step()
         cells = math.prod(simulation.size) * math.prod(simulation._setting.batch)
-        share = moved / self._limit
-        return (
-            f"{rate:,.0f} steps/s  {rate * cells / 1e6:,.0f} MLUPS  "
-            f"{moved / 1e9:,.1f} GB/s = {share:.0%} of copy"
-        )
+        speed = f"{rate:,.0f} steps/s  {rate * cells / 1e6:,.0f} MLUPS  {moved / 1e9:,.1f} GB/s"
+        if self._limit is None:
+            return speed
+        return f"{speed} = {moved / self._limit.bytes_per_second:.0%} of copy"

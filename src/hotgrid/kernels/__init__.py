@@ -33,4 +33,8 @@ from .fft import (
 )
 from .gemv import gemv as gemv, linear as linear
 from .topk import argtopk as argtopk, topk as topk
-from .tune import Bandwidth as Bandwidth, copy_bandwidth as copy_bandwidth
+from .tune import (
+    Bandwidth as Bandwidth,
+    copy_bandwidth as copy_bandwidth,
+    kept_bandwidth as kept_bandwidth,
+)

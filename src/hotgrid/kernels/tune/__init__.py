@@ -7,7 +7,11 @@ it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses;
 """
 
 from ._array import expect_array as expect_array
-from ._bandwidth import Bandwidth as Bandwidth, copy_bandwidth as copy_bandwidth
+from ._bandwidth import (
+    Bandwidth as Bandwidth,
+    copy_bandwidth as copy_bandwidth,
+    kept_bandwidth as kept_bandwidth,
+)
 from ._cache import TuningCache as TuningCache
 from ._call import Call as Call, Work as Work, bucket as bucket
 from ._candidate import (

@@ -12,10 +12,15 @@ import torch
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
+from ._kept_bandwidth import keep_rate, kept_rate
+
 _MIB = 2**20
-_CPU_BYTES = 256 * _MIB  # far beyond the caches of one socket
+_CPU_BYTES = 256 * _MIB  # at most
+_CACHE_MULTIPLE = 2  # of one buffer; both together are four times what the caches hold
+_USUAL_CACHE = 32 * _MIB  # where Linux does not tell
 _CUDA_BYTES = 256 * _MIB
 _L2_MULTIPLE = 16  # a copy that L2 could hold would measure L2
+_REPEATS = 10
 _SMALLEST_BYTES = 16 * _MIB
 _MEMORY_SHARE = 8  # two buffers of an eighth leave three quarters to others
 
@@ -49,9 +54,10 @@ def copy_bandwidth(
     device: torch.device | str | None = None,
     *,
     size_bytes: SupportsIndex | None = None,
-    repeats: SupportsIndex = 10,
+    repeats: SupportsIndex = _REPEATS,
+    again: bool = False,
 ) -> Bandwidth:
-    """Measure how fast a device copies memory, once per process.
+    """Return how fast a device copies memory; measured once for a machine, then kept.
 
     This is the hardware limit of hotgrid. A grid kernel that touches every cell
     once cannot go faster than a plain copy of the same bytes, so every "share of
@@ -59,18 +65,22 @@ def copy_bandwidth(
     figure. A copy of `n` bytes therefore counts `2 n`. The best of `repeats` is
     kept: a limit is what the hardware can do, not what it did while disturbed.
 
-    On a CPU the better of `Tensor.copy_` and the native core's copy is kept, over
-    256 MiB (less where memory is short). On CUDA it is a copy within the device,
-    timed with CUDA events, over at least 16 times the L2 cache.
+    On a CPU the better of `Tensor.copy_` and the native core's copy is taken. Each of the
+    two buffers is twice as large as the last-level caches together, at least 16 and at most
+    256 MiB, and less where memory is short. On CUDA it is a copy within the device, timed
+    with CUDA events, over at least 16 times the L2 cache.
 
-    The result is remembered for the life of the process for each combination of
-    device, size and repeats.
+    With the default size and repeats the result is kept in a file beside the tuner's winners
+    (`autotune.cache`), for this host, device, number of threads and version of torch. What is
+    measured with other sizes or repeats is remembered until the process ends.
 
     Args:
         device: `cpu`, `cuda` or `cuda:N`; by default the current CUDA device, or
             the CPU when there is none.
         size_bytes: Size of one of the two buffers; by default chosen as above.
         repeats: How many copies to time.
+        again: Measure even if there is a kept figure. The larger of both is kept: a machine
+            that was busy the first time copies faster than it was seen to.
 
     Raises:
         ArgumentError: The device does not exist here or is of another kind,
@@ -83,6 +93,10 @@ def copy_bandwidth(
     """
     place = existing(device)
     times = _at_least(1, "repeats", repeats)
+    if again:
+        _measured.cache_clear()
+    if size_bytes is None and times == _REPEATS:
+        return _kept_or_measured(place, again)
     if size_bytes is None:
         return _measured(place, None, times)
     size = _at_least(4, "size_bytes", size_bytes)  # one number
@@ -90,10 +104,43 @@ def copy_bandwidth(
     return _measured(place, size, times)
 
 
+def kept_bandwidth(device: torch.device | str | None = None) -> Bandwidth | None:
+    """Return what `copy_bandwidth` found on this machine earlier; never measure.
+
+    Args:
+        device: As `copy_bandwidth` takes it.
+
+    Raises:
+        ArgumentError: The device does not exist here or is of another kind.
+
+    Example:
+        >>> known = kept_bandwidth("cpu")
+        >>> known is None or known.bytes_per_second > 0
+        True
+    """
+    place = existing(device)
+    found = kept_rate(place)
+    if found is None:
+        return None
+    return Bandwidth(device=place, bytes_per_second=found[0], method=found[1])
+
+
+def _kept_or_measured(device: str, again: bool) -> Bandwidth:
+    kept = kept_bandwidth(device)
+    if kept is not None and not again:
+        return kept
+    found = _measured(device, None, _REPEATS)
+    if kept is not None and kept.bytes_per_second > found.bytes_per_second:
+        return kept
+    keep_rate(device, found.bytes_per_second, found.method)
+    return found
+
+
 @cache
 def _measured(device: str, size_bytes: int | None, repeats: int) -> Bandwidth:
     if device == "cpu":
-        return _cpu(size_bytes or _fitting(_CPU_BYTES, _available_memory()), repeats)
+        wanted = min(_CACHE_MULTIPLE * _last_level_caches(), _CPU_BYTES)
+        return _cpu(size_bytes or _fitting(wanted, _available_memory()), repeats)
     return _cuda(torch.device(device), size_bytes, repeats)
 
 
@@ -204,3 +251,18 @@ def _available_memory() -> int:
         return _MEMORY_SHARE * _CPU_BYTES
     kib = next((int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), 0)
     return kib * 1024
+
+
+def _last_level_caches(folder: Path = Path("/sys/devices/system/cpu")) -> int:
+    """Bytes of the last-level caches of all processors together, as Linux tells."""
+    found: dict[tuple[int, str], int] = {}
+    for each in folder.glob("cpu[0-9]*/cache/index[0-9]*"):
+        try:
+            level, size, shared = (
+                (each / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
+            )
+            found[int(level), shared] = int(size.removesuffix("K")) * 1024
+        except (OSError, ValueError):
+            continue
+    last = max((level for level, _ in found), default=0)
+    return sum(size for (level, _), size in found.items() if level == last) or _USUAL_CACHE

@@ -1,0 +1,76 @@
+"""Copy bandwidths of earlier processes: one small JSON file beside the tuner's winners.
+
+An entry belongs to a host, its processor or GPU, the threads and the torch that measured it.
+What was measured elsewhere stays in the file and is not used. A file that cannot be read
+counts as empty.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hotgrid.config import cache_folder, current, logger
+
+from ._stamp import stamp
+
+_FILE = "copy-bandwidth-1.json"
+
+
+def kept_rate(device: str) -> tuple[float, str] | None:
+    """Return the bytes a second and the method that were measured here, if they were."""
+    try:
+        found = _entries(_path())[_key(device)]
+        rate, method = float(found["bytes_per_second"]), str(found["method"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (rate, method) if 0 < rate < float("inf") else None
+
+
+def keep_rate(device: str, rate: float, method: str) -> None:
+    """Keep what was measured; where that is not possible, say so in the log."""
+    path = _path()
+    if path is None:
+        return
+    entries = _entries(path) | {_key(device): {"bytes_per_second": rate, "method": method}}
+    aside = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+        aside.replace(path)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        logger("autotune").warning(
+            "`%s` cannot be written (%s), so the copy bandwidth is not kept; "
+            "`autotune.cache` names another place",
+            path,
+            reason,
+        )
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+def _path() -> Path | None:
+    place = current().autotune.cache
+    return None if place == "none" else cache_folder(place, "autotune") / _FILE
+
+
+def _entries(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _key(device: str) -> str:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    said = [platform.node(), device, str(cores), stamp(("copy",), torch.device(device))]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
