@@ -75,7 +75,12 @@ class Vocabulary:
         self._registered = False
         # Where a list of pairs says what joins: see `load_huggingface`.
         self._merges: Merges | None = None
-        self._normalises = False
+        self._keeps_rest = self._normalises = False
+
+    def _keep_rest(self) -> None:
+        """From now on take what lies between the matches of the pattern for pieces, too."""
+        self._texts = RegexPieces(self._core, self._pat_str, keeps_rest=True)
+        self._keeps_rest = True
 
     def _normalise(self) -> None:
         """From now on put texts in Unicode's normal form C before they are encoded."""
@@ -274,8 +279,9 @@ class Vocabulary:
             "mergeable_ranks": self._mergeable_ranks,
             "special_tokens": self._special_tokens,
         }
-        if self._normalises:
-            state["normalises"] = True
+        for option in ("normalises", "keeps_rest"):
+            if getattr(self, f"_{option}"):
+                state[option] = True
         return state if self._merges is None else state | {"merges": self._merges}
 
     def __setstate__(self, value: Any) -> None:
@@ -285,11 +291,14 @@ class Vocabulary:
             self.__dict__ = dict(vars(get_encoding(value)))
             return
         settings = dict(value)
+        keeps_rest = settings.pop("keeps_rest", False)
         normalises = settings.pop("normalises", False)
         if "merges" in settings:
             self.__dict__ = vars(type(self)._from_merges(**settings))
         else:
             self.__init__(**settings)
+        if keeps_rest:
+            self._keep_rest()
         if normalises:
             self._normalise()
 
