@@ -17,9 +17,9 @@ _RUN = re.compile(b"\x01+")
 
 @dataclass(frozen=True)
 class CharacterSet:
-    """What stands between brackets.
+    r"""What stands between brackets.
 
-    `members` are ranges of code points, escapes of whole classes (`\\p{L}`) and other sets.
+    `members` are ranges of code points, escapes of whole classes (`\p{L}`) and other sets.
     If there is a set in `both`, only what it holds as well is meant.
     """
 
@@ -32,6 +32,9 @@ class CharacterSet:
         if self.both is not None:
             text = f"[{text}]&&{self.both}"
         return f"[{'^' * self.negated}{text}]"
+
+
+NOTHING = CharacterSet(((0, COUNT - 1),), negated=True)
 
 
 def escaped(character: str) -> str:
@@ -58,12 +61,21 @@ def common(left: CharacterSet, right: CharacterSet) -> CharacterSet:
 
 def negated(chars: CharacterSet) -> CharacterSet:
     """All other characters."""
+    if not chars.negated and chars.both is None and _is_everything(chars):
+        return NOTHING
     return CharacterSet(chars.members, not chars.negated, chars.both)
+
+
+def _is_everything(chars: CharacterSet) -> bool:
+    r"""Whether a class and its opposite are in the set; `regex` reads `[^\s\S]` wrongly."""
+    escapes = {member for member in chars.members if isinstance(member, str)}
+    return any(f"\\{each[1].swapcase()}{each[2:]}" in escapes for each in escapes)
 
 
 def any_case(chars: CharacterSet) -> CharacterSet:
     """The set with all cases of its letters, written out in code points."""
-    return CharacterSet(tuple(_ranges(mask(chars, folded=True))))
+    ranges = tuple(_ranges(mask(chars, folded=True)))
+    return CharacterSet(ranges) if ranges else NOTHING
 
 
 def cases(character: str) -> str:
@@ -123,7 +135,7 @@ def _either(left: bytes | bytearray, right: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=16)
 def _of_escape(escape: str) -> bytes:
-    """The characters of a class such as `\\p{Lu}`."""
+    r"""The characters of a class such as `\p{Lu}`."""
     import regex
 
     found = bytearray(COUNT)

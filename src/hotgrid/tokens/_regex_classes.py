@@ -34,15 +34,23 @@ _ONIGURUMA_POSIX = {
     "space": r"\s",
     "upper": r"\p{Uppercase}",
 }
-_CATEGORIES = frozenset(
-    "l lu ll lt lc lm lo m mn mc me n nd nl no p pc pd ps pe pi pf po s sm sc sk so z zs zl zp "
-    "c cc cf cn co letter uppercaseletter lowercaseletter titlecaseletter casedletter "
-    "modifierletter otherletter mark nonspacingmark spacingmark enclosingmark number "
-    "decimalnumber letternumber othernumber punctuation connectorpunctuation dashpunctuation "
-    "openpunctuation closepunctuation initialpunctuation finalpunctuation otherpunctuation "
-    "symbol mathsymbol currencysymbol modifiersymbol othersymbol separator spaceseparator "
-    "lineseparator paragraphseparator other control format unassigned privateuse "
-    "alphabetic uppercase lowercase whitespace emoji any ascii joincontrol ideographic".split()
+# General categories by their short and long names, and properties that all engines have.
+_PROPERTIES = frozenset(
+    (
+        *("l", "lu", "ll", "lt", "lc", "lm", "lo", "m", "mn", "mc", "me", "n", "nd", "nl"),
+        *("no", "p", "pc", "pd", "ps", "pe", "pi", "pf", "po", "s", "sm", "sc", "sk", "so"),
+        *("z", "zs", "zl", "zp", "c", "cc", "cf", "cn", "co"),
+        *("letter", "uppercaseletter", "lowercaseletter", "titlecaseletter"),
+        *("modifierletter", "otherletter", "mark", "nonspacingmark", "spacingmark"),
+        *("enclosingmark", "number", "decimalnumber", "letternumber", "othernumber"),
+        *("punctuation", "connectorpunctuation", "dashpunctuation", "openpunctuation"),
+        *("closepunctuation", "initialpunctuation", "finalpunctuation", "otherpunctuation"),
+        *("symbol", "mathsymbol", "currencysymbol", "modifiersymbol", "othersymbol"),
+        *("separator", "spaceseparator", "lineseparator", "paragraphseparator"),
+        *("other", "control", "format", "unassigned", "privateuse"),
+        *("alphabetic", "uppercase", "lowercase", "whitespace", "emoji", "any", "ascii"),
+        *("joincontrol", "ideographic"),
+    )
 )
 _POSIX = re.compile(r"\[:(\^?)(\w+):\]")
 _SCRIPT = re.compile(r"(?i)(gc|general_?category|sc|script)[=:](.*)", re.DOTALL)
@@ -61,7 +69,7 @@ _CLASSES = MappingProxyType(
 _ODD = "ßŉǰΐΰևẖẗẘẙẚẞﬀﬁﬂﬃﬄﬅﬆﬓﬔﬕﬖﬗİᾳῃῳ"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A construct that is not known, or is not well formed."""
 
     def __init__(self, construct: str, why: str) -> None:
@@ -73,7 +81,7 @@ class Dialect:
     """What an engine takes signs for."""
 
     words: str
-    """`\\w`, written out."""
+    r"""`\w`, written out."""
     words_in_brackets: str
     """The same within brackets."""
     flags: Mapping[str, str]
@@ -86,6 +94,8 @@ class Dialect:
     """`^` where lines count"""
     end: str
     """`$`"""
+    line_end: str = r"(?![^\n])"
+    """`$` where lines count"""
 
 
 TIKTOKEN = Dialect(
@@ -140,7 +150,9 @@ class Signs:
         folded = run.casefold()
         for odd in _ODD:
             if odd.casefold() in folded:
-                raise Refused(run, f"matches {odd!r}, too, in `(?i)`, which is not known here")
+                raise RefusedError(
+                    run, f"matches {odd!r}, too, in `(?i)`, which is not known here"
+                )
 
     def code_point(self) -> int | None:
         """A character by its escape, or None where a class of them comes."""
@@ -150,7 +162,7 @@ class Signs:
             # Others are not numbers there, or bytes.
             known = rust or found[3] or (self.sees(r"\x") and (found[1] or code < 0x80))
             if not known or not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
-                raise Refused(found[0], "is no character")
+                raise RefusedError(found[0], "is no character")
             self.at = found.end()
             return code
         letter = self.pattern[self.at + 1 : self.at + 2]
@@ -160,7 +172,7 @@ class Signs:
         if not letter or (letter.isascii() and letter.isalnum()):
             return None
         if letter in "<>" and rust:
-            raise Refused(f"\\{letter}", "is a place, which brackets cannot hold")
+            raise RefusedError(f"\\{letter}", "is a place, which brackets cannot hold")
         self.at += 2
         return ord(letter)
 
@@ -171,7 +183,7 @@ class Signs:
             self.at = found.end()
             return self._property(found)
         if letter not in _CLASSES or not letter:
-            raise Refused(f"\\{letter}", "is not known")
+            raise RefusedError(f"\\{letter}", "is not known")
         self.at += 2
         return _CLASSES[letter]
 
@@ -180,9 +192,9 @@ class Signs:
         if self.dialect is TIKTOKEN and (chosen := _SCRIPT.fullmatch(name)):
             name = chosen[2]
         elif found[4] and self.dialect is HUGGINGFACE:
-            raise Refused(found[0], "needs braces")
+            raise RefusedError(found[0], "needs braces")
         if not _known_property(name):
-            raise Refused(found[0], "is no property that is known")
+            raise RefusedError(found[0], "is no property that is known")
         upside = (found[1] == "P") != (found[2] == "^")
         return f"\\{'P' if upside else 'p'}{{{name}}}"
 
@@ -198,8 +210,10 @@ class Signs:
         joint = ""
         while not self.takes("]"):
             if self.at >= len(self.pattern):
-                raise Refused(self.pattern[begin : begin + 20], "is not closed")
+                raise RefusedError(self.pattern[begin : begin + 20], "is not closed")
             if sign := next((each for each in ("&&", "--", "~~") if self._joins(each)), ""):
+                if not members:
+                    raise RefusedError(sign, "joins nothing")
                 self.at += 2
                 left = _joined(left, joint, union(members))
                 joint, members = sign, []
@@ -212,7 +226,7 @@ class Signs:
         if not self.sees(sign) or (sign == "~~" and self.dialect is HUGGINGFACE):
             return False
         if sign == "--" and self.dialect is HUGGINGFACE:
-            raise Refused("--", "is no range")
+            raise RefusedError("--", "is no range")
         return True
 
     def _skips_blank(self) -> bool:
@@ -223,7 +237,7 @@ class Signs:
     def _member(self, blanks: bool) -> tuple[int, int] | str | CharacterSet:
         if found := self.match(_POSIX):
             if (text := self.dialect.posix.get(found[2])) is None:
-                raise Refused(found[0], "is not known")
+                raise RefusedError(found[0], "is not known")
             self.at = found.end()
             return Signs(f"[{found[1]}{text}]", self.dialect).brackets(blanks=False)
         if self.sees("["):
@@ -231,21 +245,21 @@ class Signs:
         first = self._character()
         if not isinstance(first, int):
             if self.sees("-") and not self.pattern.startswith(("]", "-"), self.at + 1):
-                raise Refused(f"{first}-", "begins a range")
+                raise RefusedError(f"{first}-", "begins a range")
             return first
         if not self.sees("-") or self.pattern.startswith(("]", "-"), self.at + 1):
             return first, first
         if first == ord("-") and self.pattern[self.at - 2] not in "[^":
-            raise Refused("-", "stands where a range may be meant; write `\\-`")
+            raise RefusedError("-", "stands where a range may be meant; write `\\-`")
         self.at += 1
         last = self._character() if not self.sees("[") else "["
         if not isinstance(last, int) or last < first:
-            raise Refused(f"{chr(first)}-", "begins a range that has no end")
+            raise RefusedError(f"{chr(first)}-", "begins a range that has no end")
         return first, last
 
     def _character(self) -> int | str | CharacterSet:
         if self.at >= len(self.pattern):
-            raise Refused("[", "is not closed")
+            raise RefusedError("[", "is not closed")
         if not self.sees("\\"):
             self.at += 1
             return ord(self.pattern[self.at - 1])
@@ -272,7 +286,7 @@ def _joined(left: CharacterSet | None, sign: str, right: CharacterSet) -> Charac
     if left is None:
         return right
     if not right.members and right.both is None:
-        raise Refused(sign, "joins nothing")
+        raise RefusedError(sign, "joins nothing")
     if sign == "&&":
         return common(left, right)
     less = common(left, negated(right))
@@ -285,7 +299,7 @@ def _known_property(name: str) -> bool:
     import regex
 
     plain = re.sub(r"[\s_-]", "", name).lower()
-    if plain in _CATEGORIES:
+    if plain in _PROPERTIES:
         return True
     try:
         regex.compile(rf"\p{{Script={name}}}")

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from hotgrid.errors import ArgumentError
 
 from ._character_sets import CharacterSet, any_case, cases, folds_to_many
-from ._regex_classes import HUGGINGFACE, TIKTOKEN, Dialect, Refused, Signs, escape_set
+from ._regex_classes import HUGGINGFACE, TIKTOKEN, Dialect, RefusedError, Signs, escape_set
 
 _SPECIAL = frozenset("\\.[]{}()*+?^$|")
 _SHORT = MappingProxyType({"\n": r"\n", "\r": r"\r", "\t": r"\t"})
@@ -48,8 +48,8 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
     try:
         text = reader.alternatives(frozenset())
         if reader.at < len(pattern):
-            raise Refused(")", "closes no group")
-    except Refused as problem:
+            raise RefusedError(")", "closes no group")
+    except RefusedError as problem:
         shown = repr(pattern) if len(pattern) <= 500 else f"{pattern[:500]!r}..."
         raise ArgumentError(f"`pat_str` {shown} is not a pattern: {problem}") from None
     except RecursionError:
@@ -107,7 +107,7 @@ class _Reader(Signs):
         known = self.dialect.flags
         for letter in found[1] + (found[2] or ""):
             if letter not in known:
-                raise Refused(found[0], f"the flag {letter!r} is not known")
+                raise RefusedError(found[0], f"the flag {letter!r} is not known")
         added = {known[letter] for letter in found[1]}
         return (flags | added) - {known[letter] for letter in found[2] or ""} - {""}
 
@@ -119,13 +119,13 @@ class _Reader(Signs):
         found = self.match(_REPEAT)
         if found is None:
             if self.match(re.compile(r"\{[\s\d,]*\}")):
-                raise Refused(self.pattern[begin : self.at + 1], "is no number of repeats")
+                raise RefusedError(self.pattern[begin : self.at + 1], "is no number of repeats")
             return part
         self.run = ""
         self.at = found.end()
         sign, least, comma, most, only_most = found.groups()
         if least and most and int(least) > int(most):
-            raise Refused(found[0], "is no number of repeats")
+            raise RefusedError(found[0], "is no number of repeats")
         count = sign or (f"{{0,{only_most}}}" if only_most else found[0])
         if self.dialect is HUGGINGFACE and not sign:
             # `{2}?` is twice or not at all there, and `{2,3}+` is as often as it likes.
@@ -141,7 +141,7 @@ class _Reader(Signs):
             part += count
         self._skip(flags)
         if self.match(_REPEAT):
-            raise Refused(self.pattern[begin : self.at + 1], "repeats what is repeated")
+            raise RefusedError(self.pattern[begin : self.at + 1], "repeats what is repeated")
         return part
 
     def _one(self, flags: frozenset[str]) -> str:
@@ -151,19 +151,20 @@ class _Reader(Signs):
         if sign == "\\":
             return self._escape(flags)
         if self.match(_REPEAT):
-            raise Refused(sign, "repeats nothing")
+            raise RefusedError(sign, "repeats nothing")
         if sign == "[":
             self.run = ""
             return str(self._cased(self.brackets("x" in flags), flags))
         self.at += 1
-        if sign == ".":
+        lines = "m" in flags
+        signs = {
+            ".": r"[\s\S]" if "s" in flags else ".",
+            "^": self.dialect.line_start if lines else self.dialect.start,
+            "$": self.dialect.line_end if lines else self.dialect.end,
+        }
+        if sign in signs:
             self.run = ""
-            return r"[\s\S]" if "s" in flags else "."
-        if sign == "^":
-            return self.dialect.line_start if "m" in flags else self.dialect.start
-        if sign == "$":
-            return r"(?![^\n])" if "m" in flags else self.dialect.end
-        return self._letter(sign, flags)
+        return signs.get(sign) or self._letter(sign, flags)
 
     def _group(self, flags: frozenset[str]) -> str:
         if (name := self.match(_NAME)) and self.knows_name(name[0]):
@@ -178,14 +179,14 @@ class _Reader(Signs):
         elif back := self.match(_BACK):
             return self._back(back, flags)
         elif self.sees("(?") or self.sees("(*"):
-            raise Refused(self.pattern[self.at : self.at + 4], "is not known")
+            raise RefusedError(self.pattern[self.at : self.at + 4], "is not known")
         else:
             begin = "("
             self.at += 1
             self.groups.append(None)
         inner = self.alternatives(flags)
         if not self.takes(")"):
-            raise Refused(begin, "is not closed")
+            raise RefusedError(begin, "is not closed")
         return f"{begin}{inner})"
 
     def _letter(self, letter: str, flags: frozenset[str]) -> str:
@@ -203,14 +204,14 @@ class _Reader(Signs):
         if "i" not in flags:
             return chars
         if self.dialect is HUGGINGFACE and not chars.negated and folds_to_many(chars):
-            raise Refused(str(chars)[:80], "has letters that fold to several in `(?i)`")
+            raise RefusedError(str(chars)[:80], "has letters that fold to several in `(?i)`")
         return any_case(chars)
 
     def _back(self, back: re.Match[str], flags: frozenset[str]) -> str:
         name = back[2] or back[3]
         known = name in self.groups if name else int(back[1]) <= len(self.groups)
         if "i" in flags or not known or (name and back[3] and self.dialect is HUGGINGFACE):
-            raise Refused(back[0], "refers to no group ahead of it, or in any case")
+            raise RefusedError(back[0], "refers to no group ahead of it, or in any case")
         self.at = back.end()
         return f"(?P={name})" if name else f"\\{back[1]}"
 
@@ -249,7 +250,7 @@ class _Reader(Signs):
     def _place(self, letter: str) -> str | None:
         """A place between characters."""
         if letter == "b" and self.sees(r"\b{"):
-            raise Refused(r"\b{", "is not known")
+            raise RefusedError(r"\b{", "is not known")
         word, tiktoken = self.word, self.dialect is TIKTOKEN
         begin, end = f"(?<!{word})(?={word})", f"(?<={word})(?!{word})"
         within = f"(?<={word})(?={word})|(?<!{word})(?!{word})"
