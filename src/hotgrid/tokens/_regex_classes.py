@@ -150,9 +150,7 @@ class Signs:
         folded = run.casefold()
         for odd in _ODD:
             if odd.casefold() in folded:
-                raise RefusedError(
-                    run, f"matches {odd!r}, too, in `(?i)`, which is not known here"
-                )
+                raise RefusedError(run, f"also matches {odd!r} in `(?i)`, which is not known")
 
     def code_point(self) -> int | None:
         """A character by its escape, or None where a class of them comes."""

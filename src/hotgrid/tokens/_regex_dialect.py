@@ -22,6 +22,7 @@ _FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])")
 _NAME = re.compile(r"\(\?P?<(\w+)>")
 _BACK = re.compile(r"\\(?:([1-9])(?!\d)|k<(\w+)>)|\(\?P=(\w+)\)")
 _PLAIN_GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>")
+_PLACES = ("(?=", "(?!", "(?<=", "(?<!", r"\A", r"\b", r"\B")
 _COMMENT = re.compile(r"\(\?#[^)]*\)")
 _BLANKS = re.compile(r"(?:\s|#[^\n]*)+")
 _END = r"(?![\s\S])"
@@ -127,6 +128,8 @@ class _Reader(Signs):
         if least and most and int(least) > int(most):
             raise RefusedError(found[0], "is no number of repeats")
         count = sign or (f"{{0,{only_most}}}" if only_most else found[0])
+        if self.dialect is HUGGINGFACE and part.startswith(_PLACES):
+            raise RefusedError(self.pattern[begin : self.at], "repeats a place")
         if self.dialect is HUGGINGFACE and not sign:
             # `{2}?` is twice or not at all there, and `{2,3}+` is as often as it likes.
             if self.takes("+"):
@@ -134,7 +137,8 @@ class _Reader(Signs):
             elif not (comma or only_most) and self.takes("?"):
                 part, count = f"(?:{part}{count})", "?"
         if self.takes("?"):
-            part = f"{part}{count}?"
+            # Exactly as often is neither greedy nor lazy.
+            part += count if least and not comma else f"{count}?"
         elif self.takes("+"):
             part = f"{part}{count}+" if sign else f"(?>{part}{count})"
         else:

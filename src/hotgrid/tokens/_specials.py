@@ -45,7 +45,8 @@ class SpecialTokens:
             TypeError: `allowed` is no set.
             ArgumentError: The empty string, which every text has, is not allowed.
         """
-        if not allowed and isinstance(disallowed, str) and disallowed == "all":
+        empty = type(allowed) in (frozenset, set) and not allowed
+        if empty and isinstance(disallowed, str) and disallowed == "all":
             return None, self._everything
         if isinstance(allowed, str) and allowed == "all":
             allowed = self.names
