@@ -95,5 +95,5 @@ class RegexPieces:
         del text, allowed, keep
         raise ArgumentError(
             f"texts cannot be encoded in parts by the pattern {self.pattern!r}: only patterns "
-            "with a lexer of their own can; encode the whole text with `encode`"
+            "with a lexer of the native core can; encode the whole text with `encode`"
         )

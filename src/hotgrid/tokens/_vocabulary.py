@@ -6,13 +6,13 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from . import _streams
 from ._normal_form import NormalForm
 from ._pattern_names import pattern_named
 from ._patterns import LEXERS
+from ._plain_core import BytePairs, token_core
 from ._regex_pieces import RegexPieces
 from ._specials import SpecialTokens
 
@@ -46,7 +46,7 @@ class Vocabulary:
             raise ArgumentError("`mergeable_ranks` is empty; a vocabulary needs a token")
         _check_specials(special_tokens)
         try:
-            core = _native.core().BytePairs.from_ranks(
+            core = token_core().BytePairs.from_ranks(
                 mergeable_ranks, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -69,7 +69,8 @@ class Vocabulary:
         self._pat_str = pat_str
         self._core = core
         self._special_tokens = special_tokens
-        self._texts = core if pat_str in LEXERS else RegexPieces(core, pat_str)
+        self._has_lexer = pat_str in LEXERS and not isinstance(core, BytePairs)
+        self._texts = core if self._has_lexer else RegexPieces(core, pat_str)
         self._specials = SpecialTokens(special_tokens)
         # Made by `get_encoding`: copies are asked for there by name.
         self._registered = False
@@ -128,7 +129,7 @@ class Vocabulary:
         pat_str = pattern_named(pat_str)
         _check_specials(special_tokens)
         try:
-            core = _native.core().BytePairs.from_rank_file(
+            core = token_core().BytePairs.from_rank_file(
                 file, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -153,7 +154,7 @@ class Vocabulary:
             ArgumentError: The ranks, the merges or the pattern cannot be used.
         """
         try:
-            core = _native.core().BytePairs.from_merges(
+            core = token_core().BytePairs.from_merges(
                 mergeable_ranks, *merges, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -315,7 +316,7 @@ def thread_count(threads: int | None) -> int:
     if type(threads) is int and 0 < threads < _MANY_THREADS:  # almost always
         return threads
     if threads is None:
-        return _native.core().threads()
+        return token_core().threads()
     try:
         enough = bool(threads > 0)
         count = math.ceil(min(threads, _MANY_THREADS)) if enough else 0
