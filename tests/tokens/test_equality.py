@@ -6,7 +6,7 @@ import pytest
 import tiktoken
 from hypothesis import given, settings, strategies as st
 
-from hotgrid.tokens import DEFAULT_ENCODING, get_encoding, list_encoding_names
+from hotgrid.tokens import DEFAULT_ENCODING, Encoding, get_encoding, list_encoding_names
 
 from .test_lexer_proof import CELLS, MORE
 
@@ -165,6 +165,17 @@ def test_unstable_tokens(name: str, text: str):
     expected, expected_completions = theirs.encode_with_unstable(text)
     assert stable == expected
     assert sorted(completions) == sorted(expected_completions)
+
+
+@pytest.mark.parametrize("text", ["a   ", "a  \n ", "a   \n\t", "  ", " \n", "  b", "\t \t\n"])
+def test_special_tokens_of_blanks_stay_special(text: str):
+    ranks = {bytes([value]): value for value in range(256)} | {b"\t ": 260}
+    specials = {"  ": 256, "\n": 257, "\t\t": 9}  # one shares the number of a token
+    settings = {"pat_str": r"\w+|\s+|\S", "mergeable_ranks": ranks, "special_tokens": specials}
+    ours, theirs = Encoding("x", **settings), tiktoken.Encoding("x", **settings)
+    stable, completions = ours.encode_with_unstable(text, allowed_special="all")
+    expected = theirs.encode_with_unstable(text, allowed_special="all")
+    assert (stable, sorted(completions)) == (expected[0], sorted(expected[1]))
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -63,7 +63,7 @@ def bench(
         megabytes: Use no more of the text than this; by default 8.
         json: Print one JSON object instead of a table.
     """
-    from hotgrid import _native
+    from hotgrid.tokens._plain_core import token_core
 
     limit = 8 if megabytes is None else megabytes
     if limit < 1:
@@ -73,7 +73,7 @@ def bench(
     if not size:
         raise ArgumentError("there is no text to encode")
     encoding = choice.load()
-    counts = sorted({1, _native.core().threads()})
+    counts = sorted({1, token_core().threads()})
     with tempfile.TemporaryDirectory(prefix="hotgrid-bench-") as folder:
         subject = _subject(encoding, choice, Path(folder))
         corpus = Path(folder, "texts.json")

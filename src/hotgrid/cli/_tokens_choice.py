@@ -100,6 +100,4 @@ def pattern_of(name_or_regex: str) -> str:
 
 def has_lexer(encoding: "Encoding") -> bool:
     """Whether texts can be encoded in parts."""
-    from hotgrid.tokens._patterns import LEXERS
-
-    return encoding._pat_str in LEXERS
+    return encoding._has_lexer

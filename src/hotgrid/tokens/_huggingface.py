@@ -10,7 +10,9 @@ from hotgrid.errors import ArgumentError
 
 from ._byte_letters import letters, to_bytes, to_letters
 from ._encoding import Encoding
-from ._patterns import GPT2, LEXERS, PORTABLE, compiled
+from ._patterns import CL100K, GPT2, LEXERS, PORTABLE, compiled, shown
+from ._regex_classes import HUGGINGFACE
+from ._regex_dialect import portable, translated
 from ._vocabularies import write_whole
 
 # Back from the spelling that `save_huggingface` writes.
@@ -62,9 +64,10 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     ranks = _ranks(_part(model, "vocab", dict, path), specials, merges, path)
     pairs = list(_pairs(merges, ranks, path))
     whole_first = bool(model.get("ignore_merges", False))
+    pattern, keeps_rest = _pattern(file.get("pre_tokenizer"), path)
     settings = {
         "name": name or path.resolve().parent.name,
-        "pat_str": _pattern(file.get("pre_tokenizer"), path),
+        "pat_str": pattern,
         "mergeable_ranks": ranks,
         "special_tokens": specials,
     }
@@ -72,6 +75,8 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
         encoding = Encoding(**settings)
     else:
         encoding = Encoding._from_merges(**settings, merges=(pairs, whole_first))
+    if keeps_rest:
+        encoding._keep_rest()
     if normalises:
         encoding._normalise()
     return encoding
@@ -118,7 +123,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
         "normalizer": {"type": "NFC"} if encoding._normalises else None,
         "pre_tokenizer": {
             "type": "Sequence",
-            "pretokenizers": [_split(encoding._pat_str), _byte_level()],
+            "pretokenizers": [_split(encoding), _byte_level()],
         },
         "post_processor": None,
         "decoder": _byte_level(),
@@ -155,14 +160,22 @@ def _vocabulary(names: Mapping[int, str], specials: Mapping[str, int]) -> dict[s
     return dict(sorted(found.items(), key=lambda pair: pair[1]))
 
 
-def _split(pattern: str) -> dict[str, Any]:
-    """Cut by a pattern. What it does not match is dropped; some patterns match everything."""
-    whole = pattern in LEXERS
+def _split(encoding: Encoding) -> dict[str, Any]:
+    """Cut by a pattern; what it does not match is dropped or kept, as the encoding does."""
+    pattern = encoding._pat_str
+    if whole := pattern in LEXERS:  # such a pattern matches everything
+        written = PORTABLE.get(pattern, pattern)
+    elif (written := portable(pattern)) is None:
+        raise ArgumentError(
+            f"the pattern {shown(pattern)} cannot be written: HuggingFace's engine reads it "
+            "otherwise; leave out references to groups"
+        )
+    keeps = whole or encoding._keeps_rest
     return {
         "type": "Split",
-        "pattern": {"Regex": PORTABLE.get(pattern, pattern)},
-        "behavior": "Isolated" if whole else "Removed",
-        "invert": not whole,
+        "pattern": {"Regex": written},
+        "behavior": "Isolated" if keeps else "Removed",
+        "invert": not keeps,
     }
 
 
@@ -289,27 +302,28 @@ def _pairs(
             _refuse(path, f"merge {place} is {merge!r}, which is no pair of tokens")
 
 
-def _pattern(pre_tokenizer: Any, path: Path) -> str:
-    """The pattern of a byte-level pre-tokenizer, alone or behind a split by a pattern."""
-    found: str | None = None
+def _pattern(pre_tokenizer: Any, path: Path) -> tuple[str, bool]:
+    """The pattern of a byte-level pre-tokenizer, alone or behind a split by a pattern.
+
+    It comes as tiktoken would write it, and with it whether text between matches is kept.
+    """
+    found: tuple[str, bool] | None = None
     steps = pre_tokenizer if isinstance(pre_tokenizer, dict) else {}
     parts = steps.get("pretokenizers", [steps])
     for part in parts if isinstance(parts, list) else []:
         match part:
             case {"type": "Split", "pattern": {"Regex": str(pattern)}} if found is None:
-                _check_pattern(pattern, path)
                 match part.get("behavior"), bool(part.get("invert")):
-                    case "Isolated", False:
-                        found = _with_the_rest(pattern)
-                    case "Removed", True:
-                        found = pattern
+                    case ("Isolated", False) | ("Removed", True):
+                        usual = _read_pattern(pattern, path)
+                        found = usual, part["behavior"] == "Isolated" and usual not in LEXERS
                     case _:
                         break
             case {"type": "ByteLevel"} if not part.get("add_prefix_space"):
                 if part.get("use_regex", True):
                     if found is not None:
                         break
-                    found = GPT2
+                    found = GPT2, False
                 if found is not None and part is parts[-1]:
                     return found
             case _:
@@ -321,16 +335,15 @@ def _pattern(pre_tokenizer: Any, path: Path) -> str:
     )
 
 
-def _check_pattern(pattern: str, path: Path) -> None:
-    if _USUAL.get(pattern, pattern) in LEXERS:
-        return
+def _read_pattern(pattern: str, path: Path) -> str:
+    """A pattern that was written for HuggingFace's engine, as tiktoken would write it."""
+    usual = _USUAL.get(pattern, pattern)
+    # As tiktoken writes cl100k, `{1,3}+` is possessive; HuggingFace reads it otherwise.
+    if usual in LEXERS and pattern != CL100K:
+        return usual
     try:
-        compiled(pattern)
+        read = translated(pattern, HUGGINGFACE)
+        compiled(read)
     except ArgumentError as problem:
         _refuse(path, str(problem))
-
-
-def _with_the_rest(pattern: str) -> str:
-    """A pattern that also matches what lies between its matches."""
-    usual = _USUAL.get(pattern, pattern)
-    return usual if usual in LEXERS else rf"(?:{pattern})|(?:(?!{pattern})[\s\S])+"
+    return read

@@ -1,7 +1,8 @@
 """The regular expressions that cut texts into pieces, and which of them have a lexer."""
 
 import functools
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,10 @@ LEXERS = MappingProxyType(
 )
 
 
+# Seconds of this thread's own time that a text may take, and for each of its characters.
+# Patterns such as `(?:a|a)*b` take twice as long for every character.
+_SECONDS = 5.0
+_SECONDS_EACH = 2e-5
 _SHOWN = 500
 
 
@@ -74,20 +79,112 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
     import regex
 
     try:
-        # Letters fold to single ones, as they do in tiktoken: "ß" is not "ss".
-        return regex.compile(f"(?-f){translated(pattern)}", regex.V1)
+        return regex.compile(translated(pattern), regex.V1)
     except regex.error as problem:
-        raise ArgumentError(
-            f"`pat_str` {_shown(pattern)} is not a pattern: {problem}"
-        ) from None
+        raise ArgumentError(f"`pat_str` {shown(pattern)} is not a pattern: {problem}") from None
     except RecursionError:
         raise ArgumentError(
-            f"`pat_str` {_shown(pattern)} is not a pattern: groups within groups, too many"
+            f"`pat_str` {shown(pattern)} is not a pattern: groups within groups, too many"
         ) from None
 
 
-def _shown(pattern: str) -> str:
+def shown(pattern: str) -> str:
+    """A pattern for an error message, the long ones cut."""
     return repr(pattern) if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]!r}..."
+
+
+class Pieces:
+    """Cuts texts by any pattern, with the `regex` library.
+
+    Args:
+        pattern: The pattern, as tiktoken reads it.
+        keeps_rest: What lies between two matches is a piece, too, and a match of nothing cuts
+            there, as HuggingFace's `Split` has it. By default such text is left out, as
+            tiktoken leaves it out, and a match of nothing is refused, where tiktoken crashes.
+
+    Raises:
+        ArgumentError: The pattern is no regular expression.
+    """
+
+    def __init__(self, pattern: str, *, keeps_rest: bool = False) -> None:
+        self.pattern = pattern
+        self.keeps_rest = keeps_rest
+        self._finditer = compiled(pattern).finditer
+
+    def split(self, text: str) -> list[str]:
+        """The pieces of a text."""
+        return [text[begin:end] for begin, end in self.places(text)]
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the pieces of a text begin and end.
+
+        Raises:
+            ArgumentError: The pattern matches nothing somewhere, or takes too long.
+        """
+        done = 0
+        for begin, end in self._matches(text):
+            if self.keeps_rest and begin > done:
+                yield done, begin
+            if end > begin:
+                yield begin, end
+            elif not self.keeps_rest and text:
+                raise ArgumentError(
+                    f"the pattern {shown(self.pattern)} matches the empty text at character "
+                    f"{begin:,}, so text would be lost; change it so that every match has a "
+                    "character, for example `+` instead of `*`"
+                )
+            done = end
+        if self.keeps_rest and done < len(text):
+            yield done, len(text)
+
+    def _matches(self, text: str) -> Iterator[tuple[int, int]]:
+        """All matches, from the left.
+
+        A match of nothing right behind another match does not count, and behind one of
+        nothing the search goes on a character later.
+        """
+        at, last = 0, -1
+        watch = _Watch(self.pattern, len(text))
+        while at <= len(text):
+            begin = end = -1
+            try:
+                for found in self._finditer(text, at, timeout=watch.seconds):
+                    begin, end = found.span()
+                    if begin == end:
+                        break
+                    yield begin, end
+                    at = last = end
+                else:
+                    return
+            except TimeoutError:
+                watch.check(at)
+                continue
+            if end != last:
+                yield begin, end
+            at = end + 1
+            last = end
+
+
+class _Watch:
+    """Bounds the time that a pattern may take for a text.
+
+    The `regex` library counts the time of all threads of the process, so this asks again.
+    """
+
+    def __init__(self, pattern: str, size: int) -> None:
+        self.pattern = pattern
+        self.seconds = self.most = _SECONDS + size * _SECONDS_EACH
+        self.begin = time.thread_time()
+
+    def check(self, at: int) -> None:
+        """Refuse to go on if the time is up, else grant more."""
+        if time.thread_time() - self.begin >= self.most:
+            raise ArgumentError(
+                f"the pattern {shown(self.pattern)} takes too long on this text: more than "
+                f"{self.most:.0f} s, and the piece at character {at:,} is not found; change it "
+                "so that it does not try the same characters in many ways"
+            )
+        self.seconds *= 2
 
 
 def splitter(pattern: str) -> Callable[[str], list[str]]:
@@ -98,9 +195,4 @@ def splitter(pattern: str) -> Callable[[str], list[str]]:
     Raises:
         ArgumentError: The pattern is no regular expression.
     """
-    pieces = compiled(pattern)
-
-    def split(text: str) -> list[str]:
-        return [found.group() for found in pieces.finditer(text) if found.group()]
-
-    return split
+    return Pieces(pattern).split

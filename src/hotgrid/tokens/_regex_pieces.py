@@ -6,16 +6,17 @@ from typing import Any
 
 from hotgrid.errors import ArgumentError
 
-from ._patterns import compiled, splitter
+from ._patterns import Pieces
 
 
 class RegexPieces:
     """Encodes texts like `BytePairs` of the native core, for patterns without a lexer."""
 
-    def __init__(self, core: Any, pattern: str) -> None:
+    def __init__(self, core: Any, pattern: str, *, keeps_rest: bool = False) -> None:
         self.core = core
         self.pattern = pattern
-        self.split = splitter(pattern)
+        self.pieces = Pieces(pattern, keeps_rest=keeps_rest)
+        self.split = self.pieces.split
 
     def encode(self, text: str, allowed: Any) -> list[int]:
         """The tokens of a text."""
@@ -48,15 +49,14 @@ class RegexPieces:
         def size(part: str) -> int:
             return len(part.encode()) if in_bytes else len(part)
 
-        pieces, at = compiled(self.pattern), 0
+        at = 0
         for stretch, special in [(text, None)] if allowed is None else allowed.segments(text):
             seen = 0
-            for found in pieces.finditer(stretch):
-                at += size(stretch[seen : found.start()])
-                seen = found.end()
-                if found.group():
-                    yield at, size(found.group())
-                at += size(found.group())
+            for begin, end in self.pieces.places(stretch):
+                at += size(stretch[seen:begin])
+                yield at, (piece := size(stretch[begin:end]))
+                at += piece
+                seen = end
             at += size(stretch[seen:])
             if special is not None:
                 name = size(self.core.decode([special]).decode())
@@ -95,5 +95,5 @@ class RegexPieces:
         del text, allowed, keep
         raise ArgumentError(
             f"texts cannot be encoded in parts by the pattern {self.pattern!r}: only patterns "
-            "with a lexer of their own can; encode the whole text with `encode`"
+            "with a lexer of the native core can; encode the whole text with `encode`"
         )

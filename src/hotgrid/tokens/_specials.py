@@ -5,8 +5,9 @@ import re
 from collections.abc import Collection, Mapping, Set as AbstractSet
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from hotgrid import _native
 from hotgrid.errors import ArgumentError
+
+from ._plain_core import token_core
 
 Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
 Disallowed: TypeAlias = Literal["all"] | Collection[str] | None
@@ -30,7 +31,7 @@ class SpecialTokens:
     def _build(self, names: frozenset[str]) -> Any:
         named = {name: self.tokens.get(name, 0) for name in names}
         try:
-            return _native.core().Specials(named) if named else None
+            return token_core().Specials(named) if named else None
         except UnicodeEncodeError:
             return _SurrogateFinder(named)
 
@@ -45,7 +46,8 @@ class SpecialTokens:
             TypeError: `allowed` is no set.
             ArgumentError: The empty string, which every text has, is not allowed.
         """
-        if not allowed and isinstance(disallowed, str) and disallowed == "all":
+        empty = type(allowed) in (frozenset, set) and not allowed
+        if empty and isinstance(disallowed, str) and disallowed == "all":
             return None, self._everything
         if isinstance(allowed, str) and allowed == "all":
             allowed = self.names
@@ -68,7 +70,7 @@ class _SurrogateFinder:
     def __init__(self, named: Mapping[str, int]) -> None:
         self._odd = [name for name in named if _SURROGATE.search(name)]
         usual = {name: token for name, token in named.items() if name not in self._odd}
-        self._usual = _native.core().Specials(usual) if usual else None
+        self._usual = token_core().Specials(usual) if usual else None
         self.longest = self._usual.longest if self._usual else 1
 
     def first_in(self, text: str) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hotgrid import _native
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, MissingPartError
 
 from ._encoding import Encoding
 from ._pattern_names import PATTERNS, pattern_named
@@ -65,6 +65,7 @@ def train(
     Raises:
         ArgumentError: An argument is out of range, a file cannot be read, a text is not UTF-8,
             or there is no text.
+        MissingPartError: The native core is not here; learning needs it.
         TypeError: Something is neither a text nor a file, or `pattern` no str.
 
     Example:
@@ -83,6 +84,10 @@ def train(
         _at_least("max_token_length", max_token_length, 1)
     if threads is not None:
         _at_least("threads", threads, 1)
+    if not _native.available():
+        raise MissingPartError(
+            f"learning a vocabulary needs hotgrid's native core, and {_native.missing()}"
+        )
     core = _native.core()
     finder = core.Specials(dict.fromkeys(specials, 0)) if specials else None
     cores = core.threads() if threads is None else threads

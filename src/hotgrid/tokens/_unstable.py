@@ -13,6 +13,7 @@ _CONTROLS = frozenset("\x1c\x1d\x1e\x1f")
 class Tables(Protocol):
     """What is asked of an encoding."""
 
+    _core: Any
     _texts: Any
 
     def decode_bytes(self, tokens: list[int]) -> bytes: ...
@@ -69,7 +70,9 @@ def _parted(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
     last = len(tables._encode_single_piece(pieces[-1])) if pieces else 0
 
     def blank(token: int) -> bool:
-        return _BLANKS.issuperset(tables.decode_bytes([token]))
+        text = tables.decode_bytes([token])
+        # A special token stays one, whatever it is made of.
+        return _BLANKS.issuperset(text) and tables._core.rank_of(text) == token
 
     # Blanks may join a newline that follows, so all tokens of blanks before them are open.
     if last and blank(tokens[-last]):

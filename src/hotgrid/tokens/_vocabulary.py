@@ -6,13 +6,13 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from hotgrid import _native
 from hotgrid.errors import ArgumentError
 
 from . import _streams
 from ._normal_form import NormalForm
 from ._pattern_names import pattern_named
 from ._patterns import LEXERS
+from ._plain_core import BytePairs, token_core
 from ._regex_pieces import RegexPieces
 from ._specials import SpecialTokens
 
@@ -46,7 +46,7 @@ class Vocabulary:
             raise ArgumentError("`mergeable_ranks` is empty; a vocabulary needs a token")
         _check_specials(special_tokens)
         try:
-            core = _native.core().BytePairs.from_ranks(
+            core = token_core().BytePairs.from_ranks(
                 mergeable_ranks, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -69,13 +69,19 @@ class Vocabulary:
         self._pat_str = pat_str
         self._core = core
         self._special_tokens = special_tokens
-        self._texts = core if pat_str in LEXERS else RegexPieces(core, pat_str)
+        self._has_lexer = pat_str in LEXERS and not isinstance(core, BytePairs)
+        self._texts = core if self._has_lexer else RegexPieces(core, pat_str)
         self._specials = SpecialTokens(special_tokens)
         # Made by `get_encoding`: copies are asked for there by name.
         self._registered = False
         # Where a list of pairs says what joins: see `load_huggingface`.
         self._merges: Merges | None = None
-        self._normalises = False
+        self._keeps_rest = self._normalises = False
+
+    def _keep_rest(self) -> None:
+        """From now on take what lies between the matches of the pattern for pieces, too."""
+        self._texts = RegexPieces(self._core, self._pat_str, keeps_rest=True)
+        self._keeps_rest = True
 
     def _normalise(self) -> None:
         """From now on put texts in Unicode's normal form C before they are encoded."""
@@ -123,7 +129,7 @@ class Vocabulary:
         pat_str = pattern_named(pat_str)
         _check_specials(special_tokens)
         try:
-            core = _native.core().BytePairs.from_rank_file(
+            core = token_core().BytePairs.from_rank_file(
                 file, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -148,7 +154,7 @@ class Vocabulary:
             ArgumentError: The ranks, the merges or the pattern cannot be used.
         """
         try:
-            core = _native.core().BytePairs.from_merges(
+            core = token_core().BytePairs.from_merges(
                 mergeable_ranks, *merges, special_tokens, LEXERS.get(pat_str)
             )
         except ValueError as problem:
@@ -274,8 +280,9 @@ class Vocabulary:
             "mergeable_ranks": self._mergeable_ranks,
             "special_tokens": self._special_tokens,
         }
-        if self._normalises:
-            state["normalises"] = True
+        for option in ("normalises", "keeps_rest"):
+            if getattr(self, f"_{option}"):
+                state[option] = True
         return state if self._merges is None else state | {"merges": self._merges}
 
     def __setstate__(self, value: Any) -> None:
@@ -285,11 +292,14 @@ class Vocabulary:
             self.__dict__ = dict(vars(get_encoding(value)))
             return
         settings = dict(value)
+        keeps_rest = settings.pop("keeps_rest", False)
         normalises = settings.pop("normalises", False)
         if "merges" in settings:
             self.__dict__ = vars(type(self)._from_merges(**settings))
         else:
             self.__init__(**settings)
+        if keeps_rest:
+            self._keep_rest()
         if normalises:
             self._normalise()
 
@@ -306,7 +316,7 @@ def thread_count(threads: int | None) -> int:
     if type(threads) is int and 0 < threads < _MANY_THREADS:  # almost always
         return threads
     if threads is None:
-        return _native.core().threads()
+        return token_core().threads()
     try:
         enough = bool(threads > 0)
         count = math.ceil(min(threads, _MANY_THREADS)) if enough else 0
