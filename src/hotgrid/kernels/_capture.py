@@ -87,7 +87,9 @@ class Captured:
         self.function = function
         self._attribute = self._name
         # What is compiled takes the object of a method first, so that it need not hold it.
-        self._plain, self._object = function, ()
+        static = isinstance(function, staticmethod)
+        self._plain: Callable[..., Any] = function.__func__ if static else function
+        self._object: tuple[object, ...] = ()
         self._state = _State()
         self._methods: dict[int, _Method] = {}
 
