@@ -90,6 +90,7 @@ def test_only_what_nobody_notices_is_repeated(function: Any, repeatable: bool):
 
 
 STATE = torch.zeros(3)
+WEIGHT = torch.ones(3, requires_grad=True)
 
 
 @pytest.fixture
@@ -123,6 +124,8 @@ def test_on_a_gpu_only_what_can_be_repeated_is_recorded(recorded: list[str], ena
         capture(lambda x: x * 2)(x.clone().requires_grad_())
         assert recorded == []
         assert capture(lambda x: x * 2)(x).tolist() == [4, 4, 4]
+        assert recorded == ["own"]
+        capture(lambda x: x * WEIGHT)(x)  # a recorded call would have no gradient for it
         assert recorded == ["own"]
     assert float(count) == 1
 

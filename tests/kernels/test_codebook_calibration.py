@@ -96,3 +96,11 @@ def test_models_of_several_arguments(named: bool, several: bool):
     assert (other @ found.coded.decoded().T - exact).norm() < 0.9 * (
         other @ compress(model.second, "2bit", "pq", max_error=9).coded.decoded().T - exact
     ).norm()
+
+
+def test_ids_may_all_be_zero():
+    model = nn.Sequential(nn.Embedding(4, 64), nn.Linear(64, 48))
+    found = compress(model, "8bit", calibration=torch.zeros(5, dtype=torch.int64))
+    assert found[1].form == "int8"  # pyright: ignore[reportIndexIssue]
+    with pytest.raises(ArgumentError, match="zero everywhere"):
+        compress(nn.Linear(64, 48), calibration=torch.zeros(4, 64))

@@ -87,6 +87,14 @@ def test_bits_hold_for_everything_that_is_kept():
         compress(linear(128, 64), "1bit", form="rows")
 
 
+def test_a_form_that_is_named_is_granted_by_the_width_of_its_codes():
+    found = compress(linear(256, 128), "4bit", form="int4")
+    assert (found.form, found.bits) == ("int4", 4.25)
+    assert compress(linear(256, 128), "4bit").form == "pq"
+    with pytest.raises(ArgumentError, match=r"no form of 3.9 bits .* takes 4.25"):
+        compress(linear(256, 128), "3.9bit", form="int4")
+
+
 def test_a_smaller_form_that_is_more_exact_is_taken():
     """Blocks of 32 rows are mostly padding here: 1-bit codes take more than those of 4."""
     layer = linear(512, 10)

@@ -31,6 +31,39 @@ def test_linear_takes_a_weight_of_another_type():
         torch.testing.assert_close(linear(many, rounded), F.linear(many, rounded.float()))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(40,), (3, 40), (2, 2, 40)])
+def test_a_bias_is_added_before_rounding(shape: tuple[int, ...], dtype: torch.dtype):
+    x, weight, bias = (normal(*each).to(dtype) for each in (shape, (400, 40), (400,)))
+    wide = F.linear(x.double(), weight.double(), bias.double())
+    least = (wide.to(dtype).double() - wide).norm()  # that of rounding once
+    for given in (bias, bias.float()):
+        for _ in range(3):
+            found = linear(x, weight, given)
+            assert found.dtype == dtype
+            assert (found.double() - wide).norm() < 1.05 * least
+
+
+@pytest.mark.parametrize("bias", [None, normal(400)])
+def test_a_weight_of_more_bits_than_x_keeps_them(bias: torch.Tensor | None):
+    weight = normal(400, 40)
+    for count in (1, 8, 9, 40):
+        x = normal(count, 40).bfloat16()
+        wide = F.linear(x.double(), weight.double(), None if bias is None else bias.double())
+        least = (wide.bfloat16().double() - wide).norm()
+        for _ in range(2):
+            found = linear(x, weight, bias)
+            assert found.dtype == torch.bfloat16
+            assert (found.double() - wide).norm() < 1.05 * least
+
+
+def test_gradients_of_a_layer_in_16_bits():
+    x, weight, bias = (normal(*s).bfloat16().requires_grad_() for s in ((2, 9), (6, 9), (6,)))
+    linear(x, weight, bias).sum().backward()
+    torch.testing.assert_close(weight.grad, x.detach().sum(0).expand(6, 9))
+    torch.testing.assert_close(bias.grad, torch.full((6,), 2.0).bfloat16())
+
+
 @pytest.mark.parametrize("choose", [(), ("gemv=converted",)])
 def test_int8_rows_have_a_scale_each(choose: tuple[str, ...]):
     from hotgrid.config import override

@@ -417,3 +417,42 @@ def test_the_memory_of_exact_calls_is_bounded(monkeypatch: pytest.MonkeyPatch):
         tuned(torch.randn(n), 1, 0, True, True)
     (regime,) = tuned._regimes.values()
     assert len(regime.chosen) <= 3
+
+
+@pytest.mark.parametrize("first", ["writes", "innocent"])
+def test_one_that_writes_into_its_argument_is_named_and_spoils_nobody(
+    first: str, capsys: pytest.CaptureFixture[str]
+):
+    def writes(x: Tensor, *settings: Any) -> Any:
+        found = TOPK.reference(x, *settings)
+        x.fill_(7)
+        return found
+
+    both = [
+        Candidate(name="writes", function=writes),
+        Candidate(name="innocent", function=TOPK.reference),
+    ]
+    both = both if first == "writes" else both[::-1]
+    tuned = Tuned(TOPK.with_candidates(*both))
+    x = ARGUMENTS[0].clone()
+    values, _ = tuned(x, *ARGUMENTS[1:])
+    assert values.tolist() == [[3, 2], [6, 5]] and torch.equal(x, ARGUMENTS[0])
+    outcomes = {each.name: each for each in tuned.ranking_for(x, *ARGUMENTS[1:]).outcomes}
+    assert outcomes["innocent"].able
+    assert outcomes["writes"].problem == "it writes into its argument `x`"
+    assert "candidate `writes` cannot win: it writes into" in capsys.readouterr().err
+
+
+def test_codes_of_the_caller_are_not_at_risk_in_a_trial():
+    def writes(x: Tensor, *settings: Any) -> Any:
+        found = TOPK.reference(x, *settings)
+        x.fill_(7)
+        return found
+
+    whole = torch.tensor([[3, 1, 2]])
+    both = (
+        Candidate(name="writes", function=writes),
+        Candidate(name="innocent", function=TOPK.reference),
+    )
+    Tuned(TOPK.with_candidates(*both))(whole, 2, 1, True, True)
+    assert whole.tolist() == [[3, 1, 2]]

@@ -289,3 +289,54 @@ def test_rankings_of_failures_are_not_kept(tmp_path: Path):
         failing = Tuned(TOPK.with_candidates(make("a"), make("b")))
         assert failing.ranking_for(*ARGUMENTS).winner is None
     assert not (tmp_path / "winners-1.jsonl").exists()
+
+
+def test_each_line_is_read_once(cache: TuningCache, monkeypatch: pytest.MonkeyPatch):
+    read: list[bytes] = []
+    real = _cache._read
+    monkeypatch.setattr(_cache, "_read", lambda line: (read.append(line), real(line))[1])
+    for n in range(20):
+        cache.add(ranking(f"topk n={n}"))
+    for n in range(20):
+        assert cache.find(f"topk n={n}", "here") == ranking(f"topk n={n}")
+    assert len([each for each in read if each]) == 20
+    cache.add(ranking("topk n=20"))
+    assert cache.find("topk n=20", "here") == ranking("topk n=20")
+    assert len([each for each in read if each]) == 21
+
+
+def test_a_damaged_line_is_told_once(cache: TuningCache, capsys: pytest.CaptureFixture[str]):
+    cache.add(ranking())
+    with cache.path.open("ab") as stream:
+        stream.write(b"broken\n")
+    for n in (4, 5, 6):
+        cache.find(f"topk n={n}", "here")
+    cache.add(ranking("topk n=9"))
+    assert cache.find("topk n=9", "here") == ranking("topk n=9")
+    assert capsys.readouterr().err.count("are damaged") == 1
+
+
+def test_what_another_process_has_written_anew_is_read_anew(cache: TuningCache):
+    for n in (4, 8):
+        cache.add(ranking(f"topk n={n}"))
+    assert cache.find("topk n=4", "here") is not None
+    other = TuningCache(cache.path)
+    other.clear("topk")
+    assert cache.find("topk n=4", "here") is None
+    for n in (16, 32, 64):  # longer than before, and other lines
+        other.add(ranking(f"topk n={n}"))
+    assert cache.find("topk n=8", "here") is None
+    assert cache.find("topk n=64", "here") == ranking("topk n=64")
+    cache.path.unlink()
+    assert cache.find("topk n=64", "here") is None
+    other.add(ranking("topk n=4", name="other"))
+    assert cache.find("topk n=4", "here").winner.name == "other"
+
+
+def test_a_line_that_was_cut_off_is_found_once_it_is_whole(cache: TuningCache):
+    cache.add(ranking())
+    line = cache.path.read_bytes()
+    cache.path.write_bytes(line[:40])
+    assert cache.find("topk n=4", "here") is None
+    cache.path.write_bytes(line)
+    assert cache.find("topk n=4", "here") == ranking()

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 from torch.utils._device import DeviceContext
+from torch.utils._pytree import tree_leaves
 
 from hotgrid.config import current, logger
 from hotgrid.errors import ArgumentError, MissingPartError
@@ -84,8 +86,16 @@ class Captured:
         functools.update_wrapper(self, function)
         self.function = function
         self._attribute = self._name
-        self._ready: dict[Hashable, Callable[..., Any]] = {}
-        self._lock = threading.RLock()
+        # What is compiled takes the object of a method first, so that it need not hold it.
+        static = isinstance(function, staticmethod)
+        self._plain: Callable[..., Any] = function.__func__ if static else function
+        self._object: tuple[object, ...] = ()
+        self._state = _State()
+        self._methods: dict[int, _Method] = {}
+
+    @property
+    def _ready(self) -> dict[Hashable, Callable[..., Any]]:
+        return self._state.ready
 
     def __call__(self, *tensors: Tensor, **named: Tensor) -> Any:
         """Compute it.
@@ -111,38 +121,58 @@ class Captured:
                 # Compiled code reads memory as it is, and these are still to be turned; a copy
                 # that is would take the changes meant for them.
                 return self.function(*tensors)
-        ready = self._ready.get(kind)
+        state = self._state
+        ready = state.ready.get(kind)
         if ready is None:
-            with self._lock:
-                ready = self._ready.get(kind)
+            with state.lock:
+                ready = state.ready.get(kind)
                 if ready is None:
-                    self._ready[kind], result = self._first(tensors)
+                    state.ready[kind], result = self._first(tensors)
                     return result
-        return ready(*tensors)
+        return ready(*self._object, *tensors)
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Learn which method of a class this is."""
         self._attribute = name
 
     def __get__(self, instance: object, owner: type | None = None) -> "Captured":
-        """Return the method of one object, captured for itself and kept in the object.
+        """Return the method of one object, which is compiled for this object alone.
+
+        Nothing is stored in the object: what was compiled is kept here, by a weak reference.
 
         Raises:
-            ArgumentError: The object has no `__dict__` to keep it in.
+            ArgumentError: The object cannot be weakly referenced.
         """
         bind = getattr(self.function, "__get__", None)
         if instance is None or bind is None:
             return self
-        held = getattr(instance, "__dict__", None)
-        if not isinstance(held, dict):
-            raise ArgumentError(
-                f"`{self._attribute}` is captured, which needs an object with a `__dict__`; "
-                f"got {instance!r}: capture a function of tensors instead"
-            )
-        bound = held.get(self._attribute)
-        if not isinstance(bound, Captured):
-            bound = held[self._attribute] = Captured(bind(instance, owner))
+        function = bind(instance, owner)
+        if getattr(function, "__self__", None) is not instance:  # a static method
+            return self
+        kept = self._methods.get(id(instance))
+        if kept is None:
+            kept = self._kept(instance)
+        bound = kept.bound()
+        if bound is None:
+            bound = object.__new__(Captured)
+            vars(bound).update(vars(self))
+            bound.function, bound._object, bound._state = function, (instance,), kept.state
+            kept.bound = weakref.ref(bound)
         return bound
+
+    def _kept(self, instance: object) -> "_Method":
+        """Remember a method as long as its object lives."""
+        methods, key = self._methods, id(instance)
+        try:
+            kept = _Method(weakref.ref(instance, lambda _: methods.pop(key, None)))
+        except TypeError:
+            raise ArgumentError(
+                f"`{self._attribute}` is captured, which needs an object with weak references; "
+                f"got {instance!r}: add `__weakref__` to its `__slots__`, or capture a "
+                "function of tensors instead"
+            ) from None
+        # Another thread may have been first.
+        return methods.setdefault(key, kept)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the plain function; a copy compiles for itself."""
@@ -175,11 +205,11 @@ class Captured:
         if trial is not None:
             ready, result, repeatable = trial
         elif device.type == "cuda" and not wanted:
-            ready = self.function
-            result, repeatable = observed(ready, tensors)
+            ready = self._plain
+            result, repeatable = observed(ready, (*self._object, *tensors))
         else:
-            return self.function, self.function(*tensors)
-        if device.type != "cuda" or wanted or not repeatable:
+            return self._plain, self.function(*tensors)
+        if device.type != "cuda" or wanted or not repeatable or _have_gradients(result):
             return ready, result
         return self._recorded(ready, tensors), result
 
@@ -187,9 +217,11 @@ class Captured:
         self, tensors: Sequence[Tensor], wanted: bool
     ) -> tuple[Callable[..., Any], Any, bool] | None:
         """Compile and run it; None where nothing can be compiled, and then it has not run."""
-        trial = Trial(self.function)
+        plain, first, name = self._plain, len(self._object), self._name
+        trial = Trial(plain, first)
+        given = (*self._object, *(_watched(tensors, name) if wanted else tensors))
         try:
-            run, result = trial.run(self._watched(tensors) if wanted else tensors)
+            run, result = trial.run(given)
         except trial.failed as problem:
             reason = str(getattr(problem, "inner_exception", problem)).splitlines()[0]
             if current().compile.enabled == "on":
@@ -200,42 +232,75 @@ class Captured:
             logger("compile").warning(
                 "`%s` runs uncompiled, because torch.compile does not work here: %s; "
                 "`hotgrid doctor` says what to install",
-                self._name,
+                name,
                 reason,
             )
             return None
         except trial.unsupported as problem:
             self.function(*tensors)  # its own error says more, if it has one
             raise ArgumentError(
-                f"`function` {self._name!r} cannot be captured, since it is not made of "
+                f"`function` {name!r} cannot be captured, since it is not made of "
                 f"tensor operations alone: {str(problem).splitlines()[0]}"
             ) from problem
-        ready = (lambda *given: run(*self._watched(given))) if wanted else run
+        ready = run
+        if wanted or _have_gradients(result):
+            _refuse_second_gradients(result, name)
+            ready = _with_gradients(run, name, first, wanted)
         if trial.changes and len(tensors) > 1:
-            ready = self.function if trial.shared else self._unless_shared(ready)
+            ready = plain if trial.shared else _unless_shared(ready, plain, first)
         return ready, result, trial.repeatable
-
-    def _unless_shared(self, ready: Callable[..., Any]) -> Callable[..., Any]:
-        """Compiled code that changes tensors takes each for one in memory of its own."""
-        return lambda *given: (self.function if share_memory(given) else ready)(*given)
 
     def _recorded(
         self, ready: Callable[..., Any], tensors: Sequence[Tensor]
     ) -> Callable[..., Any]:
-        device = tensors[0].device
+        device, first = tensors[0].device, self._object
         # The random numbers of warm-ups are given back.
         with torch.cuda.device(device), torch.random.fork_rng([device]):
             own = [x.detach().clone() for x in tensors]
             pairs = zip(own, tensors, strict=True)
             # Copies of expanded and sliced tensors lie differently.
-            if ready is not self.function and any(a.stride() != b.stride() for a, b in pairs):
-                ready, _ = Trial(self.function).run(own)
-            return Graph(ready, own)
+            if ready is not self._plain and any(a.stride() != b.stride() for a, b in pairs):
+                ready, _ = Trial(self._plain, len(first)).run((*first, *own))
+            graph = Graph(functools.partial(ready, *first) if first else ready, own)
+        return (lambda _, *given: graph(*given)) if first else graph
 
-    def _watched(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors, such that a derivative of their gradients is refused in clear words."""
-        made = {id(x): _watched(x, self._name) for x in tensors if x.requires_grad}
-        return [made.get(id(x), x) for x in tensors]
+
+class _State:
+    """What was made of one function, by the kind of call; `lock` is held to make more."""
+
+    def __init__(self) -> None:
+        self.ready: dict[Hashable, Callable[..., Any]] = {}
+        self.lock = threading.RLock()
+
+
+class _Method:
+    """A captured method of one object, which is not kept alive by it."""
+
+    def __init__(self, instance: "weakref.ref[object]") -> None:
+        self.instance = instance  # forgets the method when the object goes
+        self.state = _State()
+        self.bound: Callable[[], Captured | None] = lambda: None
+
+
+def _unless_shared(
+    ready: Callable[..., Any], plain: Callable[..., Any], first: int
+) -> Callable[..., Any]:
+    """Compiled code that changes tensors takes each for one in memory of its own."""
+    return lambda *given: (plain if share_memory(given[first:]) else ready)(*given)
+
+
+def _with_gradients(
+    run: Callable[..., Any], name: str, first: int, wanted: bool
+) -> Callable[..., Any]:
+    """Refuse gradients of gradients in clear words; torch's own error names no function."""
+
+    def ready(*given: Any) -> Any:
+        tensors = _watched(given[first:], name) if wanted else given[first:]
+        result = run(*given[:first], *tensors)
+        _refuse_second_gradients(result, name)
+        return result
+
+    return ready
 
 
 class _Refused(torch.autograd.Function):
@@ -254,11 +319,38 @@ class _Refused(torch.autograd.Function):
         )
 
 
-def _watched(x: Tensor, name: str) -> Tensor:
+_refused: Any = _Refused.apply
+
+
+def _watched(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
+    """The tensors, such that a derivative of their gradients is refused in clear words."""
+    made = {id(x): _watched_one(x, name) for x in tensors if x.requires_grad}
+    return [made.get(id(x), x) for x in tensors]
+
+
+def _watched_one(x: Tensor, name: str) -> Tensor:
     same = x.view_as(x)
-    refused: Any = _Refused.apply
-    same.register_hook(lambda g: refused(g, x, name) if torch.is_grad_enabled() else g)
+    same.register_hook(lambda g: _refused(g, x, name) if torch.is_grad_enabled() else g)
     return same
+
+
+def _have_gradients(result: Any) -> bool:
+    return any(isinstance(x, Tensor) and x.requires_grad for x in tree_leaves(result))
+
+
+def _refuse_second_gradients(result: Any, name: str) -> None:
+    """Refuse derivatives of the gradients of tensors that are no arguments, such as weights."""
+
+    def refuse(gradients: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
+        if not torch.is_grad_enabled():
+            return None
+        return tuple(g if g is None else _refused(g, g, name) for g in gradients)
+
+    nodes = {x.grad_fn for x in tree_leaves(result) if isinstance(x, Tensor)}
+    for node in nodes:
+        # What was only handed through has gradients of its own.
+        if node is not None and node.name().startswith("CompiledFunction"):
+            node.register_hook(refuse)
 
 
 def _watched_by_others() -> bool:

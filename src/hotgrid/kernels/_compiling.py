@@ -31,6 +31,10 @@ class Trial:
     arguments and results of the function, the graph is called and nothing else. A method
     or a module may have changed meanwhile, so that is always asked.
 
+    Args:
+        function: The function.
+        first: How many of its arguments are no tensors; they come first.
+
     Attributes:
         failed: What is raised where nothing can be compiled.
         unsupported: What is raised for a function that cannot be.
@@ -40,42 +44,45 @@ class Trial:
         shared: After a run, whether several of them were in the same memory.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], first: int = 0) -> None:
         from torch._dynamo import exc, lookup_backend  # takes seconds, so not before needed
 
         quote_torch_folder()
         self.failed = exc.BackendCompilerFailed
-        self.unsupported = exc.Unsupported
+        # Where sizes depend on numbers, Inductor may write code that does not know its names.
+        self.unsupported = (exc.TorchDynamoException, NameError)
         self.repeatable = False
         self._lookup = lookup_backend
         self._graphs: list[Callable[..., Any]] = []
         self.changes = self.shared = False
         self._seen: list[tuple[Sequence[Any], Sequence[Any]]] | None = []
-        self._has_state = not isinstance(
+        self._first = first
+        self._has_state = first > 0 or not isinstance(
             function, types.FunctionType | types.BuiltinFunctionType
         )
         self._compiled = torch.compile(
             own_code(function), backend=self._backend, fullgraph=True, dynamic=False
         )
 
-    def run(self, tensors: Sequence[Tensor]) -> tuple[Callable[..., Any], Any]:
+    def run(self, arguments: Sequence[Any]) -> tuple[Callable[..., Any], Any]:
         """Run it once; return what to call from then on, and the result."""
+        tensors = arguments[self._first :]
         self.shared = share_memory(tensors)
         with warnings.catch_warnings():
             # The tracer looks at every tensor's `grad`, and only a leaf should have one.
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
-            result = self._compiled(*tensors)
+            result = self._compiled(*arguments)
         seen, self._seen = self._seen or [], None
         known = [x for given, _ in seen for x in given]
         self.repeatable = not self.changes and _all_new(result, [*tensors, *known])
         if self._has_state or len(seen) != 1 or len(self._graphs) != 1:
             return self._compiled, result
         inputs = [_place(x, tensors) for x in seen[0][0]]
-        several = isinstance(result, tuple)
-        outputs = [_place(x, seen[0][1]) for x in (result if several else [result])]
+        make = maker_of(result)
+        outputs = [_place(x, seen[0][1]) for x in ([result] if make is None else result)]
         if None in inputs or None in outputs:
             return self._compiled, result
-        run = _direct(self._graphs[0], cast(Any, inputs), cast(Any, outputs), several)
+        run = _direct(self._graphs[0], cast(Any, inputs), cast(Any, outputs), make)
         return run, result
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
@@ -99,8 +106,12 @@ class Trial:
     def _built(self, graph: Any, examples: Any) -> Callable[..., Any]:
         # torch keeps what it has compiled, and forgets there which arguments shared memory, and
         # which are changed.
+        from torch._inductor import config as inductor
+
         forgets = self.shared or any(map(_may_change, graph.graph.nodes))
-        with tracer.patch(enable_autograd_cache=tracer.enable_autograd_cache and not forgets):
+        kept = tracer.enable_autograd_cache and not forgets
+        # Inductor's own random numbers are others than those of the plain function.
+        with tracer.patch(enable_autograd_cache=kept), inductor.patch(fallback_random=True):
             return self._lookup(_BACKEND)(graph, examples)
 
 
@@ -133,11 +144,24 @@ def _compiled_to_change() -> bool:
 
 def _all_new(result: Any, inputs: Sequence[Any]) -> bool:
     """Whether it is a tensor or a tuple of them, none in the memory of an input."""
-    results = result if isinstance(result, tuple) else (result,)
+    results = (result,) if maker_of(result) is None else result
     if not all(isinstance(x, Tensor) for x in results):
         return False
     known = {_memory(x) for x in inputs if isinstance(x, Tensor)}
     return not any(_memory(x) in known for x in results)
+
+
+def maker_of(result: Any) -> Callable[[list[Any]], Any] | None:
+    """Return what makes a tuple like this one out of its items; None if it is no such tuple.
+
+    A named tuple, also one of torch's such as that of `torch.max`, is made again as it was.
+    """
+    kind = type(result)
+    if kind is tuple:
+        return tuple
+    if kind.__module__ == "torch.return_types":
+        return kind
+    return getattr(kind, "_make", None) if isinstance(result, tuple) else None
 
 
 def share_memory(tensors: Sequence[Tensor]) -> bool:
@@ -192,11 +216,14 @@ def _place(x: object, among: Sequence[object]) -> int | None:
 
 
 def _direct(
-    graph: Callable[..., Any], inputs: list[int], outputs: list[int], several: bool
+    graph: Callable[..., Any],
+    inputs: list[int],
+    outputs: list[int],
+    make: Callable[[list[Any]], Any] | None,
 ) -> Callable[..., Any]:
     def run(*tensors: Tensor) -> Any:
         found = graph(*[tensors[n] for n in inputs])
-        return tuple([found[n] for n in outputs]) if several else found[outputs[0]]
+        return found[outputs[0]] if make is None else make([found[n] for n in outputs])
 
     return run
 
@@ -244,4 +271,5 @@ class Graph:
             self._graph.replay()
             if isinstance(self._outputs, Tensor):
                 return self._outputs.clone()
-            return tuple(x.clone() for x in self._outputs)
+            make: Any = maker_of(self._outputs)
+            return make([x.clone() for x in self._outputs])

@@ -51,7 +51,7 @@ def inputs_of_layers(
             )
         if inputs is not None and bool(inputs.any()):
             found[name] = _some(_unit_sized(inputs[inputs.any(1)]))
-    if not found or not any(bool(each.any()) for each in _tensors(batches)):
+    if not found or not any(_says_something(each) for each in _tensors(batches)):
         raise ArgumentError(
             "`calibration` is empty or zero everywhere: no error can be measured on it"
         )
@@ -62,6 +62,12 @@ def inputs_of_layers(
             _shown(name),
         )
     return found
+
+
+def _says_something(x: Tensor) -> bool:
+    """Whether it is not zero everywhere; a whole number may be an id, and 0 is one."""
+    is_id = not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+    return is_id or bool(x.any())
 
 
 def _shown(name: str) -> str:

@@ -47,7 +47,7 @@ class SearchedLayer:
         sizes = Sizes(rows, cols, _different(layer.weight.detach()), rotate)
         self._bytes = {each: each.bytes(sizes) for each in RECIPES if cols % each.width == 0}
         self.recipes = [each for each in self._bytes if form in (None, each.form)]
-        self._rotate = rotate
+        self._named, self._rotate = form is not None, rotate
         self._tried: dict[Recipe, tuple[Coded, float]] = {}
 
     @property
@@ -136,14 +136,14 @@ class SearchedLayer:
         """Return the bytes that so many bits a weight grant.
 
         A form with codes that are not wider is granted all that it takes besides them.
-        `rows` is not: its table is what it keeps of the weights.
+        `rows` is not: its table is what it keeps of the weights. A form that was asked for by
+        name goes by its codes alone: those of `int4` have 4 bits, and 4.25 with their scales.
         """
         rows, cols = self._shape
-        granted = [
-            size
-            for each, size in self._bytes.items()
-            if each.bits <= bits and each.form != "rows"
-        ]
+        named = self.recipes if self._named else []
+        fitting = [each for each in self._bytes if each.bits <= bits]
+        fitting += [each for each in named if int(each.bits) <= bits]
+        granted = [self._bytes[each] for each in fitting if each.form != "rows"]
         return max([rows * cols * bits / 8 + 4 * rows, *granted])
 
     def within_bits(self, bits: float) -> Recipe:

@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.cuda import is_current_stream_capturing
 
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import autocast_type, differentiated, traced, transformed, written
@@ -10,11 +11,12 @@ from hotgrid.kernels.tune import autocast_type, differentiated, traced, transfor
 from ._arguments import check_bias, check_product
 from ._op import tuned_gemv
 from ._registered import keep_short, multiplied, operator, quick_product
-from ._short import short_layer
-from ._tensor import converted_product
+from ._short import short_biased, short_layer
+from ._tensor import TORCHS, converted_product
 
 FEW = 8
 """As many vectors as `linear` still takes for a few; more are a matrix product."""
+_HALVES = (torch.bfloat16, torch.float16)
 
 
 def gemv(
@@ -74,7 +76,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `x @ weight.T + bias`, fast for one row of `x` or a few.
 
     With more than eight rows it is `torch.nn.functional.linear`, and under `torch.autocast`
-    it takes the same type.
+    it takes the same type. A result of 16 bits is rounded once, after the bias was added. A
+    weight of another type than `x` is never rounded to 16 bits: the product is then in f32 or
+    wider.
 
     Args:
         x: `[..., cols]`.
@@ -111,14 +115,43 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     rows, cols = weight.shape
     count = x.numel() // cols if cols else 0
     if not 0 < count <= FEW:
-        same = weight.to(x.dtype)
-        return F.linear(x, same, None if bias is None else bias.to(x.dtype))
+        alike = weight.dtype == x.dtype
+        wide = x.dtype if alike else torch.promote_types(torch.float32, x.dtype)
+        added = None if bias is None else bias.to(wide)
+        return F.linear(x.to(wide), weight.to(wide), added).to(x.dtype)
     vectors = x.reshape(count, cols)
+    if bias is not None and x.dtype in _HALVES:
+        return _biased(x, vectors, weight, bias)
     y = _product(weight, vectors, None).reshape(*x.shape[:-1], rows)
     made = lambda function: short_layer(function, weight, x, bias)
     front, given = ("linear", (weight, x)) if bias is None else ("biased", (weight, x, bias))
     tuned_gemv.keep_shortcut(front, given, (weight, vectors, None), made)
     return y if bias is None else y + bias.to(y.dtype)
+
+
+def _biased(x: Tensor, vectors: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Add the bias before the sum is rounded to 16 bits, as torch does."""
+    given = (weight, x, bias)
+    if _torch_wins(vectors, weight, bias):
+        tuned_gemv.keep_shortcut("biased", given, (weight, vectors, None), lambda _: F.linear)
+        return F.linear(x, weight, bias)
+    wide = vectors.float()
+    y = _product(weight, wide, None) + bias
+    made = lambda function: short_biased(function, weight, x)
+    tuned_gemv.keep_shortcut("biased", given, (weight, wide, None), made)
+    return y.to(x.dtype).reshape(*x.shape[:-1], weight.shape[0])
+
+
+def _torch_wins(vectors: Tensor, weight: Tensor, bias: Tensor) -> bool:
+    """Whether a product of torch is the fastest one; torch also adds a bias in it."""
+    tensors = (weight, vectors, bias)
+    if not weight.dtype == vectors.dtype == bias.dtype or traced(*tensors):
+        return False
+    if any(map(differentiated, tensors)) or (weight.is_cuda and is_current_stream_capturing()):
+        return False
+    if tuned_gemv.function_of(weight, vectors, None) is None:
+        tuned_gemv(weight, vectors, None)
+    return tuned_gemv.function_of(weight, vectors, None) in TORCHS
 
 
 def _lowered(weight: Tensor, dtype: torch.dtype) -> Tensor:

@@ -81,3 +81,22 @@ def short_layer(function: Product, weight: Tensor, x: Tensor, bias: Tensor | Non
     if bias.dtype == x.dtype:
         return lambda x, weight, bias: run(x, weight) + bias
     return lambda x, weight, bias: (y := run(x, weight)) + bias.to(y.dtype)
+
+
+def short_biased(function: Product, weight: Tensor, x: Tensor) -> Product:
+    """Return the same for `x` of 16 bits with a bias, which is added before rounding.
+
+    Args:
+        function: Takes a matrix, several vectors in f32, and None.
+        weight: `[rows, cols]`, as in the calls to come.
+        x: `[..., cols]`, as in the calls to come.
+    """
+    flat, kind = (x.numel() // x.shape[-1], x.shape[-1]), x.dtype
+    whole = (*x.shape[:-1], weight.shape[0])
+    product = short_product(function, weight, x.reshape(flat).float(), None, alone=False)
+
+    def run(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        y = product(weight, x.reshape(flat).float()) + bias
+        return y.to(kind).reshape(whole)
+
+    return run

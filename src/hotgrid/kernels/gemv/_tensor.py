@@ -37,6 +37,8 @@ VECTOR = Candidate(
     function=_vector,
     applies=lambda call: _same_type(call) and call.sizes["count"] == 1,
 )
+TORCHS = (_matmul, _linear, _vector)
+"""Functions of candidates that are products of torch's own."""
 # Beside the others it only wastes time.
 CONVERTED = Candidate(
     name="converted",

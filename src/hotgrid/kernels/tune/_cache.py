@@ -3,7 +3,8 @@
 A line belongs to a key and a stamp (see `_stamp`), so what another machine, another torch
 or other candidates have found stays in the file and is not believed here. Of several
 lines for one key the last counts. A line that cannot be read is skipped. Lines are never
-changed, and removed only by `clear`.
+changed, and removed only by `clear`. A process reads each line once: it remembers how far it
+has read, and begins anew where another process has cleared the file.
 """
 
 import contextlib
@@ -11,11 +12,11 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from hotgrid.config import CachePlace, cache_folder, logger
 
@@ -24,6 +25,7 @@ from ._ranking import Ranking
 VERSION = 1
 """Of the form of a line; another form lives in another file."""
 
+_T = TypeVar("_T")
 _PATIENCE = 10.0  # seconds to wait for another process that holds the lock
 
 
@@ -53,32 +55,18 @@ class TuningCache:
 
     def rankings(self) -> list[Ranking]:
         """Return every ranking that can be read, oldest first."""
-        if self.path is None:
-            return []
-        try:
-            with self.path.open("rb") as stream, _locked(stream, fcntl.LOCK_SH):
-                lines = stream.read().splitlines()
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self._unusable("read", error)
-            return []
-        read = [_read(line) for line in lines if line.strip()]
-        damaged = read.count(None)
-        if damaged:
-            logger("autotune").warning(
-                "%d of %d lines of `%s` are damaged and were skipped; "
-                "`hotgrid tune --clear` starts afresh",
-                damaged,
-                len(read),
-                self.path,
-            )
-        return [each for each in read if each is not None]
+        return _parsed(self._from_file(lambda stream: stream.read()) or b"", self.path)
 
     def find(self, key: str, stamp: str) -> Ranking | None:
-        """Return the newest ranking of a key that holds here, or None."""
-        fits = [r for r in self.rankings() if r.key == key and r.stamp == stamp]
-        return fits[-1] if fits else None
+        """Return the newest ranking of a key that holds here, or None.
+
+        Only what was added to the file since the last time is read. Threads take turns.
+        """
+        path = self.path
+        if path is None:
+            return None
+        known = self._from_file(lambda stream: _known_at(path, stream))
+        return None if known is None else known.newest.get((key, stamp))
 
     def add(self, ranking: Ranking) -> None:
         """Append one ranking."""
@@ -120,6 +108,18 @@ class TuningCache:
             stream.truncate()
         return sum(gone)
 
+    def _from_file(self, read: Callable[[IO[bytes]], _T]) -> _T | None:
+        if self.path is None:
+            return None
+        try:
+            with self.path.open("rb") as stream, _locked(stream, fcntl.LOCK_SH):
+                return read(stream)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._unusable("read", error)
+            return None
+
     def _unusable(self, what: str, error: OSError) -> None:
         _say_once(str(self.path), _PAST[what], error.strerror or str(error))
 
@@ -136,6 +136,67 @@ def _say_once(path: str, done: str, reason: str) -> None:
         done,
         reason,
     )
+
+
+@dataclass
+class _Known:
+    """What has been read of one file.
+
+    Attributes:
+        file: Its device and number.
+        end: How many bytes were read.
+        last: The last of them: others there, and the file was written anew.
+        newest: By key and stamp.
+    """
+
+    file: tuple[int, int]
+    end: int = 0
+    last: bytes = b""
+    newest: dict[tuple[str, str], Ranking] = field(default_factory=dict)
+
+    def add(self, text: bytes, path: Path) -> None:
+        """Take up what comes next in the file; a line without an end may still get one."""
+        whole = text[: text.rfind(b"\n") + 1]
+        for each in [*_parsed(whole, path), _read(text[len(whole) :])]:
+            if each is not None:
+                self.newest[each.key, each.stamp] = each
+        self.end += len(whole)
+        self.last = (self.last + whole)[-_COMPARED:]
+
+
+_COMPARED = 512  # bytes, more than half of a line
+_KNOWN: dict[Path, _Known] = {}
+
+
+def _known_at(path: Path, stream: IO[bytes]) -> _Known:
+    status, known = os.fstat(stream.fileno()), _KNOWN.get(path)
+    file = (status.st_dev, status.st_ino)
+    if known is None or known.file != file or not _goes_on(known, stream):
+        known = _KNOWN[path] = _Known(file)
+    if status.st_size > known.end:
+        stream.seek(known.end)
+        known.add(stream.read(), path)
+    return known
+
+
+def _goes_on(known: _Known, stream: IO[bytes]) -> bool:
+    begin = known.end - len(known.last)
+    return os.pread(stream.fileno(), len(known.last), begin) == known.last
+
+
+def _parsed(text: bytes, path: Path | None) -> list[Ranking]:
+    """The rankings in some lines; what is damaged is told."""
+    read = [_read(line) for line in text.splitlines() if line.strip()]
+    damaged = read.count(None)
+    if damaged:
+        logger("autotune").warning(
+            "%d of %d lines of `%s` are damaged and were skipped; "
+            "`hotgrid tune --clear` starts afresh",
+            damaged,
+            len(read),
+            path,
+        )
+    return [each for each in read if each is not None]
 
 
 def _read(line: bytes) -> Ranking | None:

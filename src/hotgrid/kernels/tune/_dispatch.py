@@ -1,7 +1,9 @@
 """`Tuned`: an op that finds its fastest candidate on the first call and remembers it."""
 
 import difflib
+import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +19,8 @@ from hotgrid.errors import ConfigError, KernelError
 
 from ._cache import TuningCache
 from ._call import Call
-from ._candidate import Candidate, fitting
+from ._candidate import NATIVE, Candidate, fitting
+from ._forked import on_one_thread, threads_are_lost, without_lost_threads
 from ._op import Op
 from ._plain import any_mode, plain, signature_of, undisturbed
 from ._ranking import Ranking
@@ -72,6 +75,7 @@ class Tuned:
         self._regimes: dict[tuple[Autotune, Kernels], _Regime] = {}
         self._regime: _Regime | None = None
         self._lock = threading.Lock()
+        _ALL.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compute the op."""
@@ -184,8 +188,12 @@ class Tuned:
     def _chosen(
         self, regime: _Regime, signature: Hashable, arguments: Sequence[Any]
     ) -> Callable[..., Any]:
-        candidate = self._candidate(regime, self.op.describe(*arguments), arguments)
+        call = self.op.describe(*arguments)
+        candidate = self._candidate(regime, call, arguments)
         function = variant(self.op, candidate, regime.kernels)
+        native = candidate.group is NATIVE and function is candidate.function
+        if not native and threads_are_lost(call.device):
+            function = on_one_thread(function)
         if len(regime.chosen) >= _MOST_REMEMBERED:
             regime.chosen.clear()
         regime.chosen[signature] = function
@@ -262,8 +270,8 @@ class Tuned:
     def _ranking(
         self, regime: _Regime, key: str, call: Call, arguments: Sequence[Any]
     ) -> Ranking:
-        mark = stamp(self.op.names, call.device)
-        with ONE_AT_A_TIME:
+        with ONE_AT_A_TIME, without_lost_threads(call.device):
+            mark = stamp(self.op.names, call.device)
             known = regime.rankings.get((key, mark))
             if known is not None:
                 return known
@@ -275,6 +283,24 @@ class Tuned:
                     cache.add(found)
             regime.rankings[key, mark] = found
             return found
+
+    def _start_anew(self) -> None:
+        """Forget in a forked child which functions may use torch's threads."""
+        self._lock = threading.Lock()  # another thread of the parent may have held it
+        for regime in self._regimes.values():
+            regime.chosen, regime.shortcuts = {}, Shortcuts()
+
+
+_ALL: "weakref.WeakSet[Tuned]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    ONE_AT_A_TIME._at_fork_reinit()  # pyright: ignore[reportAttributeAccessIssue]  as threading does
+    for each in list(_ALL):
+        each._start_anew()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _chosen_before(

@@ -80,6 +80,15 @@ def in_turn(arguments: Sequence[Any], held: int) -> list[tuple[Any, ...]]:
     return sets
 
 
+def copies(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments with tensors of their own; the same where memory does not suffice."""
+    made: dict[int, Tensor] = {}
+    try:
+        return tuple([_copied(each, made) for each in arguments])
+    except RuntimeError:
+        return tuple(arguments)
+
+
 def _span(x: Tensor) -> int:
     """How many elements lie between the first and the last, these included."""
     return 1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True))

@@ -1,5 +1,6 @@
 """The competition: candidates compared with the reference, timed and ranked."""
 
+import inspect
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -22,7 +23,7 @@ from ._peak import matmul_peak
 from ._ranking import Outcome, Ranking
 from ._sampling import clock_of, kernel_seconds, timed
 from ._stamp import stamp
-from ._stand_ins import in_turn, stand_ins
+from ._stand_ins import copies, in_turn, stand_ins
 
 _SMALL_BYTES, _SMALL_FLOPS = 2**20, 1e7
 
@@ -91,6 +92,13 @@ def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
     return [each for each in arguments if isinstance(each, Tensor)]
 
 
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Whether all numbers are the same; the caller's, where they are used, may be NaN."""
+    return torch.equal(one, other) or bool(
+        ((one == other) | (one.isnan() & other.isnan())).all()
+    )
+
+
 def _held(device: torch.device) -> int:
     """The bytes that the cache of a GPU holds; on a processor nothing is taken in turn."""
     if device.type != "cuda":
@@ -152,20 +160,27 @@ class _Trial:
         return ranking
 
     def _outcome(self, candidate: Candidate) -> Outcome:
-        found = candidate.function(*self._excerpt)
+        # Its own: one that writes into them must not spoil those of the others.
+        own = copies(self._arguments)
+        excerpt = self._op.excerpt(*own)
+        found = candidate.function(*excerpt)
+        if changed := self._changed(own):
+            return self._excluded(candidate, f"it writes into its argument {changed}")
         difference = self._op.compare(self._expected, found, *self._excerpt)
         if difference:
             return self._excluded(candidate, f"it disagrees with the reference: {difference}")
-        if not all(map(is_, self._excerpt, self._arguments)):
-            candidate.function(*self._arguments)  # another shape may have to be compiled
-        ready = candidate.ready(*self._arguments) if candidate.ready else None
+        if not all(map(is_, excerpt, own)):
+            candidate.function(*own)  # another shape may have to be compiled
+        ready = candidate.ready(*own) if candidate.ready else None
         if ready is not None:
-            long = candidate.function(*self._arguments)
-            short = ready(*_tensors(self._arguments))
-            difference = self._op.compare(long, short, *self._arguments)
+            long = candidate.function(*own)
+            short = ready(*_tensors(own))
+            difference = self._op.compare(long, short, *own)
             if difference:
                 return self._excluded(candidate, f"its short way is another: {difference}")
-        run = self._again(candidate.function, ready)
+        if changed := self._changed(own):
+            return self._excluded(candidate, f"it writes into its argument {changed}")
+        run = self._again(candidate.function, ready, own)
         timing = timed(
             run,
             clock_of(self._call.device),
@@ -177,14 +192,26 @@ class _Trial:
         return Outcome.timed(candidate.name, candidate.group.name, timing, self._limit, alone)
 
     def _again(
-        self, function: Callable[..., Any], ready: Callable[..., Any] | None
+        self,
+        function: Callable[..., Any],
+        ready: Callable[..., Any] | None,
+        own: tuple[Any, ...],
     ) -> Callable[[], object]:
         """What a later call runs, on one set of arguments after the other."""
+        sets = [own, *self._turns[1:]]
         if ready is None:
-            turns = cycle(self._turns)
+            turns = cycle(sets)
             return lambda: function(*next(turns))
-        tensors = cycle(list(map(_tensors, self._turns)))
+        tensors = cycle(list(map(_tensors, sets)))
         return lambda: ready(*next(tensors))
+
+    def _changed(self, own: Sequence[Any]) -> str:
+        """The name of the first argument that is no longer as it was, or nothing."""
+        names = [*inspect.signature(self._op.reference).parameters]
+        for number, (before, now) in enumerate(zip(self._arguments, own, strict=True)):
+            if isinstance(now, Tensor) and now is not before and not _alike(before, now):
+                return f"`{names[number]}`" if number < len(names) else str(number)
+        return ""
 
     def _excluded(self, candidate: Candidate, problem: str) -> Outcome:
         flat = " ".join(problem.split())

@@ -1,0 +1,45 @@
+"""Work in a forked child, which has none of the threads that torch had in its parent.
+
+The OpenMP library of torch still counts on them: an operation on more than one thread waits for
+ever. So there torch gets one thread while a candidate is timed or computes.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import torch
+
+_PROCESS = os.getpid()
+
+
+def threads_are_lost(device: torch.device) -> bool:
+    """Return whether torch would wait for threads that exist in the parent alone."""
+    return device.type == "cpu" and os.getpid() != _PROCESS and torch.get_num_threads() > 1
+
+
+@contextmanager
+def without_lost_threads(device: torch.device) -> Iterator[None]:
+    """Give torch one thread if the others are lost."""
+    if not threads_are_lost(device):
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for a forked child, where torch has one thread in it."""
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with without_lost_threads(torch.device("cpu")):
+            return function(*arguments)
+
+    return run
