@@ -85,9 +85,9 @@ class NativeLifeForm(GenerationsForm):
         return _native.missing() or ""
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """Everywhere: it needs no compiling either."""
-        return setting.compiled
+    def drawback(setting: Setting) -> str:
+        """None, but uncompiled steps are meant to be those of the model itself."""
+        return "" if setting.compiled else "`compiled` is off"
 
     def _deep(self, steps: int) -> int:
         depth = _native.core().life_depth(self._grids(self._words)[0])
@@ -118,9 +118,9 @@ class TritonLifeForm(GenerationsForm):
         return ""
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """Everywhere; small grids are bound by launches either way."""
-        return setting.compiled
+    def drawback(setting: Setting) -> str:
+        """None, but uncompiled steps are meant to be those of the model itself."""
+        return "" if setting.compiled else "`compiled` is off"
 
     def _deep(self, steps: int) -> int:
         return _DEPTH_ON_GPU if steps >= _DEPTH_ON_GPU else 1
