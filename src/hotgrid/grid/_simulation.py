@@ -25,7 +25,7 @@ from ._checks import (
 )
 from ._declared import checked_model
 from ._form import Setting
-from ._form_choice import FORMS as FORMS, FormExplanation, chosen_form, explained
+from ._form_choice import FormExplanation, chosen_form, explained
 from ._memory import check_memory
 from ._model import Field, Model, State
 from ._pace import CHECK_EVERY, Pace, goal_of
