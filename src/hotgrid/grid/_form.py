@@ -20,6 +20,7 @@ from torch import Tensor
 from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError, MissingPartError
 
+from ._checks import near
 from ._model import Field, Input, Model, State
 from ._neighbours import Look, Neighbours
 
@@ -171,19 +172,32 @@ def handles(
     fixed: Mapping[str, Tensor],
     look: Mapping[str, Look],
 ) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
-    """The handles that a step is called with, in the type of arithmetic."""
+    """The handles that a step is called with, in the type of arithmetic.
+
+    A step never sees the dim of a batch: the runs of a batch lie behind each other along the
+    first dim of space. Steps work cell by cell, so they cannot tell.
+    """
     model, rank = setting.model, setting.rank
 
     def handle(kind: Field | Input, x: Tensor) -> Neighbours:
         planes = planes_of(x, rank)
         if kind.dtype is None and setting.storage != setting.dtype:
             planes = [plane.to(setting.dtype) for plane in planes]
-        return Neighbours(planes, look[kind.name], rank, model.radius)
+        seen = _joined_runs(setting, look[kind.name]) if setting.batch else look[kind.name]
+        return Neighbours(planes, seen, rank, model.radius)
 
     return (
         {field.name: handle(field, stored[field.name]) for field in model.fields},
         {known.name: handle(known, fixed[known.name]) for known in model.inputs},
     )
+
+
+def _joined_runs(setting: Setting, look: Look) -> Look:
+    def joined(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+        seen = look(plane, offset)
+        return seen.expand(*setting.batch, *seen.shape[-setting.rank :]).flatten(0, 1)
+
+    return joined
 
 
 def stepped(
@@ -201,10 +215,20 @@ def stepped(
             f"`{type(setting.model).__name__}.step` must return a dict from the names of its "
             f"fields to tensors, got {type(result).__name__}"
         )
-    return [
+    names = [field.name for field in setting.model.fields]
+    for name in result:
+        if name not in names:
+            raise ArgumentError(
+                f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
+                f"its fields{near(str(name), names)} (they are {', '.join(names)})"
+            )
+    planes = [
         _components(setting, field, result, state[field.name].part(0).here.shape)
         for field in setting.model.fields
     ]
+    if not setting.batch:
+        return planes
+    return [[x.unflatten(0, (*setting.batch, -1)) for x in each] for each in planes]
 
 
 def _components(
@@ -216,6 +240,11 @@ def _components(
             f"but not its field `{field.name}`"
         )
     value = result[field.name]
+    if isinstance(value, Neighbours):
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` returned a handle for the field "
+            f"`{field.name}`; return a tensor, such as `state[{field.name!r}].here`"
+        )
     planes = list(value) if isinstance(value, Sequence) else None
     if isinstance(value, Tensor):
         whole = field.components > 1 and value.ndim > setting.rank
@@ -235,6 +264,11 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
         raise ArgumentError(
             f"{what} must return tensors of real numbers for the field `{field.name}`, got "
             f"{plane.dtype if isinstance(plane, Tensor) else type(plane).__name__}"
+        )
+    if plane.is_floating_point() and not kept_as.is_floating_point:
+        raise ArgumentError(
+            f"{what} returned {plane.dtype} for the field `{field.name}`, which is {kept_as}; "
+            f"say how to round, such as `x.round().clamp(0, 255).to({kept_as})`"
         )
     if plane.shape != shape:
         lacking = len(shape) - plane.ndim

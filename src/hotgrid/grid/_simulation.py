@@ -33,6 +33,7 @@ from ._progress import Progress
 from ._seen import SeenState, observed, pictured
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
+from ._step_check import check_step
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
@@ -155,6 +156,7 @@ class Simulation:
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
         self.reset()
+        check_step(model, self._setting, self._form.own())
 
     @property
     def form(self) -> str:

@@ -1,0 +1,200 @@
+"""The check of a step before it first runs: every cell from its own neighbours alone.
+
+Forms lay a grid out in different ways: whole, in flat pieces, in strips, in blocks of a
+mesh. They agree only if a step treats every cell alike and looks at other cells through its
+handles alone. So a step is made once on a small trial grid, and every operation is looked
+at. Then it is made again on some of those cells in another order, which must change nothing.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+from ._form import Setting, stepped
+from ._model import Field, Input, Model, State
+from ._neighbours import Look
+from ._operations import Noted, Operations, said_place
+from ._roll import shifting
+
+# A side of the trial grid is known by its prime, whatever is stacked or flattened.
+_SIDES = (29, 31, 37, 41, 43, 47, 53, 59)
+# The other cells lie flat, as those of the padded form do.
+_FLAT = (499, 503, 509)
+# Rounding may push a number over a threshold; what is not local differs nearly everywhere.
+_MOST_DIFFERENT = 0.02
+
+_CHECKED: "WeakKeyDictionary[Model, set[object]]" = WeakKeyDictionary()
+
+
+def check_step(owner: Model, setting: Setting, state: State) -> None:
+    """Refuse a step that is not the same pure function of the neighbours for every cell.
+
+    Arguments:
+        owner: The model as the user made it; it is checked once.
+        setting: What is run.
+        state: The state it starts from, `[*batch, components, *space]`; the trial takes its
+            numbers from there.
+
+    Raises:
+        ArgumentError: The step is not local, writes into what it was given, or leaves
+            something behind on the model. The text names operation and line.
+    """
+    key = (setting.rank, setting.dtype, setting.device, type(setting.model))
+    if key in _CHECKED.setdefault(owner, set()):
+        return
+    with torch.no_grad():
+        _Trial(setting, state).make()
+    _CHECKED[owner].add(key)
+
+
+class _Trial:
+    """A step on a small grid, then on some of its cells in another order."""
+
+    def __init__(self, setting: Setting, state: State) -> None:
+        model = setting.model
+        self._model = model
+        self._name = f"`{type(model).__name__}.step`"
+        counts = [kind.components for kind in (*model.fields, *model.inputs)]
+        self._size = tuple(_apart(_SIDES, counts)[: setting.rank])
+        self._other = (*[1] * (setting.rank - 1), _apart(_FLAT, counts)[0])
+        self._setting = replace(
+            setting,
+            size=self._size,
+            batch=(),
+            storage=setting.dtype,
+            compiled=False,
+            inputs={},
+            params={name: x.clone() for name, x in setting.params.items()},
+        )
+        generator = torch.Generator().manual_seed(0)
+        self._order = torch.randint(
+            math.prod(self._size), (math.prod(self._other),), generator=generator
+        ).to(setting.device)
+        sampled = _Sampled(setting, self._size, generator)
+        self._fields = {f.name: sampled.like(f, state[f.name]) for f in model.fields}
+        self._inputs = {i.name: sampled.like(i, setting.inputs[i.name]) for i in model.inputs}
+
+    def make(self) -> None:
+        """Make both steps and compare them."""
+        kinds = (*self._model.fields, *self._model.inputs)
+        rolled = {kind.name: shifting(kind) for kind in kinds}
+        before = dict(_attributes(self._model))
+        first, noted = self._made(rolled, self._size)
+        self._expect_unchanged(before)
+        shuffled = {name: self._shuffling(look) for name, look in rolled.items()}
+        second, again = self._made(shuffled, self._other)
+        for (name, numbers, place), (_, others, _) in zip(noted, again, strict=False):
+            if numbers != others:
+                raise ArgumentError(
+                    f"{self._name} depends on the shape of what its handles give: `{name}` "
+                    f"{said_place(place)} has the numbers {numbers} and {others} on grids of "
+                    "different shape. Forms lay the grid out in different ways; pass its size "
+                    "as a `Parameter`, and what differs from cell to cell as an `Input`"
+                )
+        for name, a, b in zip(self._fields, first, second, strict=True):
+            self._compare(name, a, b)
+
+    def _made(
+        self, looks: Mapping[str, Look], size: Sequence[int]
+    ) -> tuple[list[list[Tensor]], list[Noted]]:
+        setting = replace(self._setting, size=tuple(size))
+        given = [*self._fields.values(), *self._inputs.values(), *setting.params.values()]
+        watch = Operations(self._name, [n for n in size if n > 1], given)
+        looks = {name: watch.giving(look) for name, look in looks.items()}
+        try:
+            with watch:
+                planes = stepped(setting, self._fields, self._inputs, setting.params, looks)
+        except RuntimeError as problem:
+            raise ArgumentError(
+                f"{self._name} failed on a trial grid of {'x'.join(map(str, size))}: {problem}. "
+                "A step must work on grids of any size"
+            ) from problem
+        return planes, watch.noted
+
+    def _shuffling(self, look: Look) -> Look:
+        def shuffled(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+            return look(plane, offset).flatten()[self._order].view(self._other)
+
+        return shuffled
+
+    def _compare(self, name: str, first: list[Tensor], second: list[Tensor]) -> None:
+        for plane, other in zip(first, second, strict=True):
+            wanted = plane.flatten()[self._order].view(self._other)
+            if wanted.is_floating_point():
+                near = torch.finfo(wanted.dtype).eps ** 0.5
+                same = torch.isclose(other, wanted, rtol=near, atol=near, equal_nan=True)
+            else:
+                same = other == wanted
+            if (~same).double().mean() > _MOST_DIFFERENT:
+                raise ArgumentError(
+                    f"{self._name} is not local: the new `{name}` of a cell changes with the "
+                    "order of the other cells. A step may look at other cells only through its "
+                    "handles, such as `u[0, 1]`"
+                )
+
+    def _expect_unchanged(self, before: Mapping[str, object]) -> None:
+        after = dict(_attributes(self._model))
+        for name in {**before, **after}:
+            lazy = isinstance(getattr(type(self._model), name, None), cached_property)
+            same = name in before and name in after and _same(before[name], after[name])
+            if not same and not lazy:
+                raise ArgumentError(
+                    f"{self._name} changes `self.{name}`. A step is compiled once and run many "
+                    "times, so it must leave its model as it is; keep what changes in a `Field`"
+                )
+
+
+class _Sampled:
+    """Numbers for the trial grid, like those of the real one."""
+
+    def __init__(
+        self, setting: Setting, size: tuple[int, ...], generator: torch.Generator
+    ) -> None:
+        self._setting = setting
+        self._size = size
+        self._generator = generator
+
+    def like(self, kind: Field | Input, real: Tensor) -> Tensor:
+        """Random cells of a real field, `[components, *trial]`; a little noise on floats."""
+        rank = self._setting.rank
+        cells = real.reshape(-1, kind.components, math.prod(real.shape[-rank:]))[0]
+        count = math.prod(self._size)
+        drawn = torch.randint(cells.shape[-1], (count,), generator=self._generator)
+        found = cells[:, drawn.to(cells.device)].to(kind.dtype or self._setting.dtype)
+        if found.is_floating_point():
+            noise = torch.rand(found.shape, generator=self._generator).to(found)
+            found = found.nan_to_num(0.0, 1.0, -1.0) + 0.1 * noise
+        return found.unflatten(-1, self._size)
+
+
+def _apart(primes: Sequence[int], counts: Sequence[int]) -> list[int]:
+    """Primes that divide no number of components."""
+    return [p for p in primes if all(n % p for n in counts)]
+
+
+def _attributes(model: Model) -> Iterator[tuple[str, object]]:
+    """What a model keeps, as it is now; containers are copied."""
+    for name, value in vars(model).items():
+        if isinstance(value, list | dict | set):
+            yield name, value.copy()
+        elif isinstance(value, Tensor):
+            yield name, (id(value), value._version)
+        else:
+            yield name, value
+
+
+def _same(a: object, b: object) -> bool:
+    if a is b:
+        return True
+    try:
+        return type(a) is type(b) and bool(a == b)
+    # Comparing may mean anything, such as a tensor for each cell.
+    except Exception:  # noqa: BLE001
+        return False
