@@ -213,3 +213,69 @@ def test_help_loads_neither_torch_nor_kernels():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "hotgrid tune --explain topk 1024x4096 --k 8 --dim 0" in done.stdout
+
+
+GRID = ["-c", "compile.enabled=off", "grid", "heat", "16x8"]
+
+
+@pytest.fixture
+def a_copy_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = SimpleNamespace(bytes_per_second=1e10)
+    monkeypatch.setattr("hotgrid.kernels.copy_bandwidth", lambda device: limit)
+
+
+@pytest.mark.usefixtures("a_copy_that_is_known")
+def test_the_forms_of_a_simulation_are_explained(capsys: pytest.CaptureFixture[str]):
+    text = told(capsys, "--explain", *GRID, "--set", "rate=0.1")
+    lines = text.splitlines()
+    assert lines[0].startswith("grid float32 cpu Heat size=16x8 batch=none storage=float32")
+    assert lines[3].endswith("winner")
+    assert "not for this call: graph (it records CUDA graphs and needs a GPU)" in lines
+    assert (
+        "timed only because you ask: padded (it gains only where steps are compiled for a CPU)"
+        in lines
+    )
+    (call,) = plain(capsys, "--explain", *GRID, "--dtype", "float64")["calls"]
+    assert {each["name"] for each in call["candidates"]} == {"strips", "padded", "roll"}
+    assert (call["shape"], call["chosen"], call["bytes"]) == ([16, 8], "roll", 16 * 8 * 16)
+    assert " float64 cpu Heat " in call["call"]
+
+
+def test_the_form_of_a_simulation_is_filled_in(capsys: pytest.CaptureFixture[str]):
+    assert told(capsys, "--fill", *GRID) == "Heat on 16x8 runs in the form `roll`\n"
+
+
+def test_a_kept_form_is_shown_as_valid_and_cleared(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    import torch
+
+    from hotgrid.kernels.tune import Contest, _contest
+
+    monkeypatch.setattr(_contest, "_FOUND", {})
+    both = {name: lambda: lambda: None for name in ("strips", "roll")}
+    key = "grid float32 cpu Heat size=16x8"
+    ranking = Contest(key=key, device=torch.device("cpu"), candidates=both).held()
+    tune.TuningCache(Path(plain(capsys)["file"])).add(ranking)
+    (winner,) = plain(capsys, "grid")["winners"]
+    assert (winner["key"], winner["valid"]) == (key, True)
+    assert winner["candidate"] in both
+    assert plain(capsys, "--clear", "grid")["cleared"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--explain", "grid"], "`--explain` needs a model and a size, such as"),
+        (["--explain", "grid", "heat"], "`grid heat` lacks a size"),
+        (["--explain", "grid", "heat", "8x8", "--k", "2"], "`--k` and `--dim` are of ops"),
+        (["--explain", "grid", "haet", "8x8"], "heat"),
+        (["--explain", "grid", "heat", "8x8", "--dtype", "float3"], "`dtype` is 'float3'"),
+        (["--explain", "gird", "8x8"], "did you mean `grid`?"),
+    ],
+)
+def test_what_is_wrong_with_a_grid_is_said(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run([*QUICK, "tune", *arguments]) != 0
+    assert said in " ".join(capsys.readouterr().err.split())

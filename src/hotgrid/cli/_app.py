@@ -95,7 +95,8 @@ Examples:
 
 _TUNE_EPILOGUE = f"""\
 The fastest way to compute an op is found by timing, once for each kind of call,
-and remembered where `autotune.cache` says.
+and remembered where `autotune.cache` says. So is the fastest form of a simulation,
+under the name grid: it takes a model and sizes, and --set options of the model.
 
 Shapes of each op, and its options for --set, defaults first:
 {options_text()}
@@ -105,6 +106,7 @@ Examples:
   hotgrid tune --explain convolve
   hotgrid tune --fill topk 1024x4096 16x1024x1024 --k 3 --device cuda
   hotgrid tune --clear gemv
+  hotgrid tune --explain grid heat 512x512x512 --device cuda
 {examples_text()}
 """
 

@@ -11,6 +11,7 @@ from hotgrid import config
 from hotgrid.errors import ArgumentError, ConfigError
 
 from ._terminal import Terminal
+from ._tune_grid import GRID, expect_grid_sense, grid_calls, grid_stamps
 from ._whole_number import WholeNumber
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ def tune(
     """Show what the tuner remembers; explain a choice, or fill or clear the memory.
 
     Args:
-        op: An op, such as topk; with nothing else asked, only its winners are shown.
-        shapes: Shapes of its main tensor, such as 1024x4096.
+        op: An op, such as topk, or grid for the forms of a simulation; with nothing else
+            asked, only its winners are shown.
+        shapes: Shapes of its main tensor, such as 1024x4096; of grid a model and sizes,
+            such as heat 512x512.
         explain: Time every candidate on each shape; without one, list the op's options.
         fill: Tune each shape now, so that no later call has to.
         clear: Forget every winner, or those of the op, also of other machines in the file.
@@ -50,12 +53,16 @@ def tune(
     options = {name: str(value) for name, value in given.items() if value is not None}
     options |= _pairs(set_)
     _expect_sense(op, shapes, explain, fill, clear, options)
-    sizes = [_sizes(shape) for shape in shapes]
-    tuned = _tuned(op) if op is not None else None
+    if op == GRID:
+        expect_grid_sense(shapes, k is not None or dim is not None)
+    sizes = [_sizes(shape) for shape in (shapes[1:] if op == GRID else shapes)]
+    tuned = _tuned(op) if op not in (None, GRID) else None
     _expect_known_choices()
     console = Terminal(highlight=False, soft_wrap=True)
     if clear:
         found = _cleared(op)
+    elif op == GRID and sizes:
+        found = grid_calls(shapes, sizes, options, dtype, device, explain=explain)
     elif tuned is not None and explain and not sizes:
         found = _options(tuned)
     elif tuned is not None and sizes:
@@ -92,11 +99,13 @@ def _expect_sense(
     """Refuse what cannot be meant before torch is loaded."""
     if explain + fill + clear > 1:
         raise ArgumentError("give one of --explain, --fill and --clear")
-    if (explain or fill) and not (op and (shapes or (explain and not options))):
+    bare = explain and not options and op != GRID
+    if (explain or fill) and not (op and (shapes or bare)):
         word = "--explain" if explain else "--fill"
-        raise ArgumentError(
-            f"`{word}` needs an op and a shape, such as `hotgrid tune {word} topk 1024x4096`"
-        )
+        needs, example = "an op and a shape", "topk 1024x4096"
+        if op == GRID:
+            needs, example = "a model and a size", "grid heat 512x512"
+        raise ArgumentError(f"`{word}` needs {needs}, such as `hotgrid tune {word} {example}`")
     if not (explain or fill) and (shapes or options):
         extra = shapes[0] if shapes else f"{next(iter(options))}"
         raise ArgumentError(f"`{extra}` needs --explain or --fill beside it")
@@ -112,9 +121,9 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _tuned(op: str) -> "Tuned":
     ops = hg.kernels.OPS
     if op not in ops:
-        near = difflib.get_close_matches(op, ops, 1)
+        near = difflib.get_close_matches(op, [*ops, GRID], 1)
         hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`{op}` is no op; there are: {', '.join(ops)}{hint}")
+        raise ArgumentError(f"`{op}` is no op; there are: {', '.join([*ops, GRID])}{hint}")
     return ops[op]
 
 
@@ -186,7 +195,7 @@ def _valid(ranking: "Ranking") -> bool:
 
     from hotgrid.kernels.tune import stamp
 
-    if ranking.op not in hg.kernels.OPS:
+    if ranking.op not in hg.kernels.OPS and ranking.op != GRID:
         return False
     try:
         _, _, kind, *_ = ranking.key.split()
@@ -195,6 +204,8 @@ def _valid(ranking: "Ranking") -> bool:
         return False
     if kind == "cuda":
         devices = [torch.device(kind, n) for n in range(torch.cuda.device_count())]
+    if ranking.op == GRID:
+        return ranking.stamp in grid_stamps(ranking, devices)
     names = hg.kernels.OPS[ranking.op].op.names
     return ranking.stamp in [stamp(names, device) for device in devices]
 

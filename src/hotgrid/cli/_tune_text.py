@@ -22,7 +22,11 @@ def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
         for number, call in enumerate(found["calls"]):
             if number:
                 yield ""
-            yield from _explained(call) if "candidates" in call else _filled(call)
+            if "form" in call:
+                size = "x".join(map(str, call["shape"]))
+                yield f"{call['model_class']} on {size} runs in the form `{call['form']}`"
+            else:
+                yield from _explained(call) if "candidates" in call else _filled(call)
 
 
 def _winners(found: Mapping[str, Any]) -> Iterator[str]:
@@ -76,6 +80,8 @@ def _explained(call: Mapping[str, Any]) -> Iterator[str]:
     yield from _table(heads, rows)
     if call["absent"]:
         yield f"not for this call: {', '.join(call['absent'])}"
+    for name, reason in call.get("drawbacks", {}).items():
+        yield f"timed only because you ask: {name} ({reason})"
     if call["chosen"] != call["winner"]:
         yield f"calls of this kind use `{call['chosen']}`, as chosen or remembered before"
 

@@ -9,6 +9,7 @@ from . import lbm as lbm, life as life, pde as pde
 from ._catalogue import find_model as find_model, models as models
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
 from ._export import check_export as check_export, export as export
+from ._form_choice import FormExplanation as FormExplanation
 from ._layout import (
     ASSUMED_SHARE as ASSUMED_SHARE,
     job_of as job_of,
@@ -29,5 +30,5 @@ from ._options import Option as Option, build_model as build_model, options_of a
 from ._picture import Picture as Picture, draw as draw
 from ._recorder import Recorder as Recorder
 from ._rollout import rollout as rollout
-from ._simulation import Simulation as Simulation
+from ._simulation import Simulation as Simulation, explain_form as explain_form
 from ._speed import Speed as Speed

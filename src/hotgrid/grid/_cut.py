@@ -7,7 +7,7 @@ owned only after `depth` steps, and before that one exchange makes all margins r
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -20,6 +20,7 @@ from hotgrid.errors import ArgumentError
 from ._crossing import crossing
 from ._far_inputs import with_far_inputs
 from ._form import Form, Setting
+from ._form_choice import chosen_form
 from ._layout import agreed_depth, joined_ends
 from ._model import State
 
@@ -32,7 +33,7 @@ class CutForm(Form):
         communicator: The ranks.
         mesh: Their layout over the grid.
         depth: Steps between two exchanges.
-        inside: Makes the form that runs a block.
+        form: The name of the form that runs a block; None for the fastest.
     """
 
     at_once = False
@@ -44,14 +45,14 @@ class CutForm(Form):
         communicator: Communicator,
         mesh: Mesh,
         depth: int,
-        inside: Callable[[Setting], Form],
+        form: str | None = None,
     ) -> None:
         super().__init__(setting)
-        self._arguments = setting, communicator, mesh, depth, inside
+        self._arguments = setting, communicator, mesh, depth, form
         self.communicator = communicator
         self.mesh = mesh.over(setting.rank)
         self.depth = depth
-        self._made_by = inside
+        self._form_name = form
         reach = setting.model.reach(depth, setting.rank)
         self.halo = HaloExchange(
             communicator,
@@ -69,18 +70,22 @@ class CutForm(Form):
             size=around.size,
             inputs={name: take(x, around) for name, x in setting.inputs.items()},
         )
-        self.inside = inside(local)
-        self.name = self.inside.name
+        self.inside = chosen_form(local, form, communicator, setting.cells // communicator.size)
         self._clean = 0
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """That of the form inside."""
+        return self.inside.name
+
+    def settled(self) -> "CutForm":
+        """Let the form inside be chosen, by all ranks together."""
+        self.inside = self.inside.settled()
+        return self
 
     def around(self) -> Block:
         """What the form inside runs: the block with its margins."""
         return self.halo.padded
-
-    @staticmethod
-    def wins(setting: Setting) -> bool:
-        """It is asked for by a mesh, never chosen."""
-        return False
 
     def fresh(self) -> "CutForm":
         """Another one, with buffers of its own."""
@@ -172,7 +177,7 @@ def cut_form(
     depth: int | None,
     overlap: bool | None,
     communicator: Communicator | None,
-    inside: Callable[[Setting], Form],
+    form: str | None = None,
 ) -> CutForm:
     """This rank's form of a grid that is cut over a mesh.
 
@@ -192,4 +197,4 @@ def cut_form(
     depth = agreed_depth(setting, layout, depth, ranks)
     if layout.ranks > 1:
         setting = with_far_inputs(setting)
-    return (OverlappedForm if overlap else CutForm)(setting, ranks, layout, depth, inside)
+    return (OverlappedForm if overlap else CutForm)(setting, ranks, layout, depth, form)

@@ -1,8 +1,8 @@
 """How a model is run: what all forms share, and the code that torch compiles.
 
 A form owns the buffers. It takes a state in, advances it by any number of steps
-and gives the state back. Which one is used is decided by device and tuner; every
-form gives the same numbers.
+and gives the state back. Which one is used is decided in `_form_choice`; every form
+gives the same numbers.
 """
 
 import math
@@ -90,8 +90,12 @@ class Form(ABC):
     @property
     def compiled(self) -> bool:
         """Whether steps are compiled, or will be by the first of them."""
-        in_vain = isinstance(self._step, FirstCall) and self._step.is_plain
-        return self.setting.compiled and not in_vain
+        return self.setting.compiled and not self.in_vain
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it turned out that its steps cannot be compiled here."""
+        return isinstance(self._step, FirstCall) and self._step.is_plain
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -99,9 +103,16 @@ class Form(ABC):
         return ""
 
     @staticmethod
-    @abstractmethod
-    def wins(setting: Setting) -> bool:
-        """Whether, where it can run, it was measured to be faster than the forms after it."""
+    def drawback(setting: Setting) -> str:
+        """Why it cannot be the fastest for a setting that it can run; empty where it may be.
+
+        Such a form is not timed, and not chosen unless it is named.
+        """
+        return ""
+
+    def settled(self) -> "Form":
+        """The form that makes the next steps; most are it themselves."""
+        return self
 
     @abstractmethod
     def load(self, state: State) -> None:

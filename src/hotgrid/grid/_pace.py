@@ -7,11 +7,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, NoReturn
 
 import torch
+from torch import Tensor
 
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._checks import expect_callable, whole_number
-from ._model import State, total
+from ._model import State
 from ._speed import Speed
 
 if TYPE_CHECKING:
@@ -74,13 +75,15 @@ class Pace:
         self._stride = 1
         self._good: State = {}
         self._good_at = simulation.step_count
+        self._good_now = True
         self._elsewhere = 0.0
 
     def go(self, tell: Callable[[int], None]) -> Speed:
         """Run to the end; `tell` hears how many steps have been made."""
         simulation = self._simulation
-        self._remember()
         begin = time.perf_counter()
+        simulation._form = self._form = self._form.settled()
+        self._remember()
         startup = 0.0
         made = apart = 0
         self._elsewhere = 0.0
@@ -104,6 +107,8 @@ class Pace:
         return Speed(made, seconds, startup, cells, simulation.bytes_per_step(), apart)
 
     def _advance(self, steps: int) -> None:
+        if self._good_now:
+            self._keep_good()
         try:
             self._form.run(steps)
         except BaseException:
@@ -162,14 +167,22 @@ class Pace:
         return more
 
     def _remember(self) -> None:
+        """Take the present state for good; it is copied when a step is about to change it."""
+        self._good_now = True
+
+    def _keep_good(self) -> None:
         own = self._form.own()
-        # Into the old one: a second copy would be the largest thing in memory.
-        for name, x in own.items():
-            if name in self._good:
-                self._good[name].copy_(x)
-            else:
-                self._good[name] = x.clone()
+        if self._form.leaves_old:
+            self._good = dict(own)
+        else:
+            # Into the old one: a second copy would be the largest thing in memory.
+            for name, x in own.items():
+                if name in self._good:
+                    self._good[name].copy_(x)
+                else:
+                    self._good[name] = x.clone()
         self._good_at = self._simulation.step_count
+        self._good_now = False
 
     def _unstable(self) -> NoReturn:
         """Walk again from the last good state to the first bad step, and stop before it."""
@@ -219,8 +232,12 @@ class Pace:
 def finite(state: State) -> bool:
     """Whether every floating number of a state is finite: one sum, one host read a field."""
     floats = [x for x in state.values() if x.is_floating_point()]
-    # A sum may overflow where no number does.
-    return all(bool(torch.isfinite(total(x))) or bool(x.isfinite().all()) for x in floats)
+    return all(_sum_is_finite(x) or bool(x.isfinite().all()) for x in floats)
+
+
+def _sum_is_finite(x: Tensor) -> bool:
+    """Whether the sum is; it may overflow where no number does, in half precision soon."""
+    return math.isfinite(x.sum(dtype=torch.float32 if x.element_size() < 4 else None).item())
 
 
 def first_bad_cell(state: State, rank: int) -> tuple[str, tuple[int, ...]]:

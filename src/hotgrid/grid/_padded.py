@@ -103,9 +103,11 @@ class PaddedForm(TwoBufferForm):
         )
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """On every CPU, once compiled."""
-        return setting.compiled and setting.device.type == "cpu"
+    def drawback(setting: Setting) -> str:
+        """It is for compiled steps on a CPU."""
+        if setting.compiled and setting.device.type == "cpu":
+            return ""
+        return "it gains only where steps are compiled for a CPU"
 
     def load(self, state: State) -> None:
         """Copy a state into the interior."""

@@ -65,9 +65,11 @@ class RollForm(Form):
         self._params = list(setting.params.values())
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """It runs everything, and comes last."""
-        return True
+    def drawback(setting: Setting) -> str:
+        """Compiled on a CPU it is slower than padded buffers."""
+        if setting.compiled and setting.device.type == "cpu":
+            return "compiled for a CPU, shifts along a row are not vectorised"
+        return ""
 
     def load(self, state: State) -> None:
         """Take over a state; it is not copied, for no step writes into it."""
@@ -108,9 +110,13 @@ class GraphForm(RollForm):
         return "" if setting.device.type == "cuda" else "it records CUDA graphs and needs a GPU"
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """Where a step is shorter than its launch."""
-        return setting.compiled and setting.cells < CELLS_OF_A_BUSY_GPU
+    def drawback(setting: Setting) -> str:
+        """It is for compiled steps that are shorter than their launch."""
+        if not setting.compiled:
+            return "it gains only where steps are compiled"
+        if setting.cells >= CELLS_OF_A_BUSY_GPU:
+            return f"a step of {setting.cells:,} cells takes longer than its launch"
+        return ""
 
     def load(self, state: State) -> None:
         """Take over a state by copying it into the recorded buffers."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,26 +24,21 @@ from ._checks import (
     whole_number,
 )
 from ._declared import checked_model
-from ._form import Form, Setting
+from ._form import Setting
+from ._form_choice import FormExplanation, chosen_form, explained
 from ._memory import check_memory
 from ._model import Field, Model, State
 from ._pace import CHECK_EVERY, Pace, goal_of
-from ._padded import PaddedForm
 from ._progress import Progress
-from ._roll import GraphForm, RollForm
 from ._seen import SeenState, observed, pictured
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
 from ._step_check import check_step
-from ._strips import StripForm
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
 
     from ._picture import Picture
-
-# The first of these that can run a setting and wins there is taken.
-FORMS: tuple[type[Form], ...] = (GraphForm, StripForm, PaddedForm, RollForm)
 
 
 class Simulation:
@@ -65,7 +59,8 @@ class Simulation:
             run without a batch dim.
         inputs: Static inputs that replace the model's own, by name.
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
-            model has of its own; by default what is fastest there.
+            model has of its own; by default the fastest. Where several may be, they are
+            timed before the first step, and the winner is kept; see `explain_form`.
         compiled: Whether steps are compiled; by default as the settings say.
         depth: With a mesh, the steps between two exchanges of margins; by default what the
             planner finds best.
@@ -151,13 +146,12 @@ class Simulation:
             },
             compiled=enabled,
         )
-        inside = partial(_chosen_form, name=form)
         if mesh is None:
-            self._form = inside(self._setting)
+            self._form = chosen_form(self._setting, form)
         else:
             from ._cut import cut_form
 
-            self._form = cut_form(self._setting, mesh, depth, overlap, communicator, inside)
+            self._form = cut_form(self._setting, mesh, depth, overlap, communicator, form)
         # Whoever gave the state may go on to write into it.
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
@@ -166,8 +160,13 @@ class Simulation:
 
     @property
     def form(self) -> str:
-        """The name of the form that runs it."""
+        """The name of the form that runs it; `undecided` where the first step is to choose."""
         return self._form.name
+
+    @property
+    def form_name(self) -> str:
+        """The same as `form`."""
+        return self.form
 
     @property
     def compiled(self) -> bool:
@@ -204,6 +203,7 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one step."""
+        self._form = self._form.settled()
         self._form.run(1)
         self.step_count += 1
 
@@ -414,19 +414,29 @@ class Simulation:
         return found
 
 
-def _chosen_form(setting: Setting, name: str | None) -> Form:
-    forms = {form.name: form for form in (*setting.model.own_forms(), *FORMS)}
-    if name is None:
-        return next(
-            form(setting)
-            for form in forms.values()
-            if not form.obstacle(setting) and form.wins(setting)
-        )
-    if name not in forms:
-        raise ArgumentError(
-            f"`form` {name!r} is unknown; use {', '.join(forms)}{near(name, forms)}"
-        )
-    obstacle = forms[name].obstacle(setting)
-    if obstacle:
-        raise ArgumentError(f"the form `{name}` cannot run here: {obstacle}")
-    return forms[name](setting)
+def explain_form(simulation: Simulation) -> FormExplanation:
+    """Time every form that can run a simulation, from its present state.
+
+    Compiling them takes a while; the simulation is left as it is.
+
+    Arguments:
+        simulation: What is run, without a mesh.
+
+    Raises:
+        ArgumentError: It has a mesh.
+
+    Example:
+        >>> from hotgrid.grid import pde
+        >>> sim = Simulation(pde.Heat(), size=(16, 16), device="cpu", compiled=False)
+        >>> found = explain_form(sim)
+        >>> found.chosen, found.obstacles
+        ('roll', {'graph': 'it records CUDA graphs and needs a GPU'})
+    """
+    from hotgrid.kernels import copy_bandwidth
+
+    form = simulation._form
+    if form.ranks is not None:
+        raise ArgumentError("`explain_form` takes a simulation without a `mesh`")
+    moved = simulation.bytes_per_step()
+    limit = moved / copy_bandwidth(simulation.device).bytes_per_second
+    return explained(simulation._setting, form.read(), moved, limit)

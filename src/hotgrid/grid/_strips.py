@@ -37,11 +37,16 @@ class StripForm(TwoBufferForm):
         return f"it needs an even number of rows, got {setting.size[0]}"
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """For one or two numbers a cell; more do not fit into registers several times."""
+    def drawback(setting: Setting) -> str:
+        """It is for light models on a GPU."""
+        if not setting.compiled or setting.device.type != "cuda":
+            return "it gains only where steps are compiled for a GPU"
+        if setting.model.radius == 0:
+            return "a step reads one row only, so that rows have nothing to share"
         numbers = sum(field.components for field in setting.model.fields)
-        light = numbers <= 2 and setting.model.radius > 0
-        return setting.compiled and setting.device.type == "cuda" and light
+        if numbers > 2:
+            return f"{numbers} numbers a cell do not fit into registers for several rows"
+        return ""
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps."""

@@ -41,22 +41,24 @@ class TwoBufferForm(Form):
             for _ in range(2)
         ]
         self._buffers = [[self._shaped(flat) for flat in flats] for flats in self._flats]
+        # Made once: a view costs microseconds, which callbacks after every step would feel.
+        self._states = [self._state_in(buffers) for buffers in self._buffers]
         self._params = list(setting.params.values())
         self._now = 0
 
     def load(self, state: State) -> None:
         """Copy a state into the buffers."""
         self._now = 0
-        for field, buffer in zip(self.setting.model.fields, self._buffers[0], strict=True):
-            self._inside(buffer).copy_(state[field.name])
+        for name, inside in self._states[0].items():
+            inside.copy_(state[name])
 
     def read(self) -> State:
         """The present state: the grid inside the present buffers."""
-        buffers = self._buffers[self._now]
-        return {
-            field.name: self._inside(buffer)
-            for field, buffer in zip(self.setting.model.fields, buffers, strict=True)
-        }
+        return dict(self._states[self._now])
+
+    def _state_in(self, buffers: Sequence[Tensor]) -> State:
+        fields = self.setting.model.fields
+        return {f.name: self._inside(x) for f, x in zip(fields, buffers, strict=True)}
 
     @property
     def _padded_size(self) -> list[int]:

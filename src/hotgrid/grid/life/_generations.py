@@ -91,9 +91,9 @@ class NativeLifeForm(GenerationsForm):
         return _native.missing() or ""
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """Everywhere: it needs no compiling either."""
-        return setting.compiled
+    def drawback(setting: Setting) -> str:
+        """None, but uncompiled steps are meant to be those of the model itself."""
+        return "" if setting.compiled else "`compiled` is off"
 
     def _grids(self, x: Tensor) -> list[Any]:
         """NumPy's views, made once.
@@ -131,9 +131,9 @@ class TritonLifeForm(GenerationsForm):
         return ""
 
     @staticmethod
-    def wins(setting: Setting) -> bool:
-        """Everywhere; small grids are bound by launches either way."""
-        return setting.compiled
+    def drawback(setting: Setting) -> str:
+        """None, but uncompiled steps are meant to be those of the model itself."""
+        return "" if setting.compiled else "`compiled` is off"
 
     def _deep(self, steps: int) -> int:
         return _DEPTH_ON_GPU if steps >= _DEPTH_ON_GPU else 1

@@ -22,6 +22,7 @@ from ._candidate import (
     Group as Group,
     always as always,
 )
+from ._contest import Contest as Contest
 from ._dispatch import Tuned as Tuned
 from ._explain import Explanation as Explanation, explain as explain, sampled as sampled
 from ._op import Op as Op
