@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -85,7 +86,7 @@ class KeptRun:
             self.folder.checkpoints,
             keep_last=case.keep or _KEPT,
             keep_every=case.keep_every,
-            notes={"run": self.folder.id},
+            notes={"run": self.folder.id, "identity": self.folder.identity},
         )
         self._end.push(self._wait)
         if self.folder.goes_on:
@@ -99,20 +100,23 @@ class KeptRun:
         if notes is None and not (there and self._resume):
             self._tell("no checkpoint was kept; the run begins again")
             return
-        if notes is not None and notes.get("run") not in self._accepted():
+        if notes is not None and not self._owns(notes):
             raise StoreError(
-                f"`{self.folder.checkpoints}` holds checkpoints of another run than "
-                f"`{self.folder.path / 'run.toml'}`: move them out of the folder"
+                f"`{self.folder.checkpoints}` holds checkpoints of another run, which was "
+                "asked for something else: move them out of the folder, or leave out `--resume`"
             )
         self.checkpoints.load()
+        self.folder.adopt()
         self.resumed = True
         if not self._resume:
             self._tell(f"goes on from step {self._simulation.step_count}")
 
-    def _accepted(self) -> tuple[str | None, ...]:
-        """The runs whose checkpoints are those of this one."""
-        # Checkpoints of `SimulationCheckpoints` or of an earlier hotgrid have no run.
-        return (self.folder.id, None) if self._resume else (self.folder.id,)
+    def _owns(self, notes: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint is of this run."""
+        if not self._resume:
+            return notes.get("run") == self.folder.id
+        # Those of `SimulationCheckpoints` or of an earlier hotgrid do not say.
+        return notes.get("identity") in (self.folder.identity, None)
 
     def _tell(self, text: str) -> None:
         if self._ranks.rank == 0:

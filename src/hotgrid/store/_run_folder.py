@@ -44,6 +44,7 @@ class RunFolder:
         path: The folder.
         checkpoints: Where its checkpoints go.
         id: Unlike that of any other run; known after `begin`. Checkpoints should carry it.
+        identity: A hash of what was asked; known after `begin`.
         goes_on: Whether the run had begun before; known after `begin`.
 
     Raises:
@@ -70,11 +71,12 @@ class RunFolder:
     ) -> None:
         self.path = Path(folder)
         self.checkpoints = self.path / _CHECKPOINTS
-        self.id = ""
+        self.id = self.identity = ""
         self.goes_on = False
         self._group: Group = OneProcess() if group is None else group
         self._former = tuple(former)
         self._lock: RunLock | None = None
+        self._adopted: RunRecord | None = None
         self._descriptor = -1
 
     def __enter__(self) -> Self:
@@ -134,7 +136,17 @@ class RunFolder:
         """
         record = RunRecord(dict(asked), sorted(set(files)), dict(options or {}), job)
         mine = together(self._group, lambda: self._begun(record, resume))
+        self.identity = record.identity
         self.id, self.goes_on = self._group.gather_json(mine)[0]
+
+    def adopt(self) -> None:
+        """Write the `run.toml` that a run to resume lacks, after its checkpoints were loaded.
+
+        Such a run was made by an earlier hotgrid or by a script. Before its checkpoints are
+        found to fit, nobody knows what was asked. All ranks call it.
+        """
+        record, self._adopted = self._adopted, None
+        together(self._group, lambda: record and record.write(self.path))
 
     def expect_there(self) -> None:
         """Raise if the folder was removed or replaced since it was locked. All ranks call it.
@@ -181,7 +193,9 @@ class RunFolder:
                 # Restarted ranks resume again, as a part of the same command.
                 again = record.job is not None and found.job == record.job
                 record = found if again else found.resumed_by(record)
-            record.write(self.path)
+                record.write(self.path)
+            else:
+                self._adopted = record
             return [record.id, True]
         found = self._found()
         same = found and (found.job, found.identity) == (record.job, record.identity)

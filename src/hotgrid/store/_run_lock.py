@@ -89,8 +89,8 @@ class RunLock:
         if holds(self._path, self.descriptor):
             with contextlib.suppress(OSError):
                 self._path.unlink()
+            self._remove_made()
         os.close(self.descriptor)
-        self._remove_made()
 
     def _remove_made(self) -> None:
         with contextlib.suppress(OSError):
