@@ -3,9 +3,11 @@
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 import hotgrid as hg
 from hotgrid.cli._main import run
 from hotgrid.kernels import Bandwidth
-from hotgrid.store import Checkpoints
+from hotgrid.store import Checkpoints, RunFolder
 
 HEAT = ["run", "heat", "--size", "8x12", "--device", "cpu", "--out", "out"]
 
@@ -34,20 +36,181 @@ def saved_steps(folder: str = "out/checkpoints") -> list[int]:
     return Checkpoints(folder).steps()
 
 
+def names(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).iterdir()}
+
+
 def test_the_newest_stay_and_every_so_many():
     options = ["--checkpoint-every", "5", "--keep", "2", "--keep-every", "20"]
     assert hotgrid(*HEAT, "--steps", "47", *options) == 0
     assert saved_steps() == [20, 40, 45, 47]
 
 
-def test_a_new_run_puts_the_checkpoints_of_the_old_one_aside(
-    capsys: pytest.CaptureFixture[str],
-):
-    for steps in ("10", "20", "30"):
-        assert hotgrid(*HEAT, "--steps", steps) == 0
-    assert (saved_steps(), saved_steps("out/checkpoints.old")) == ([30], [20])
+def test_a_new_run_moves_the_ones_before_aside_whole(capsys: pytest.CaptureFixture[str]):
+    options = [["--export", "npz,csv", "--record", "a.gif"], ["--export", "vti"], []]
+    for steps, more in zip(("10", "20", "30"), options, strict=True):
+        assert hotgrid(*HEAT, "--steps", steps, *more) == 0
+    for folder, step, files in (
+        ("out/earlier-1", 10, {"fields.npz", "observables.csv", "a.gif"}),
+        ("out/earlier-2", 20, {"views.vti"}),
+        ("out", 30, {"earlier-1", "earlier-2"}),
+    ):
+        assert saved_steps(f"{folder}/checkpoints") == [step]
+        assert names(folder) == {"run.toml", "checkpoints", *files}
     said = capsys.readouterr().err
-    assert said.count("this is a new run; the checkpoints of the one before are now in") == 2
+    assert "this is a new run; the one before is now in `out/earlier-2`" in said
+
+
+def test_a_run_from_before_run_toml_is_moved_aside_too_and_can_be_resumed():
+    assert hotgrid(*HEAT, "--steps", "10", "--export", "npz") == 0
+    Path("out/run.toml").unlink()
+    Path("out/old.gif").touch()
+    Path("out/mine.txt").touch()
+    # What does not fit is refused, and leaves no `run.toml` that would be in the way.
+    assert hotgrid(*HEAT, "--steps", "15", "--resume", "--set", "rate=0.05") == 1
+    assert hotgrid(*HEAT, "--steps", "15", "--resume") == 0
+    assert saved_steps() == [10, 15]
+    Path("out/run.toml").unlink()
+    assert hotgrid(*HEAT, "--steps", "5") == 0
+    assert names("out") == {"run.toml", "checkpoints", "earlier-1", "mine.txt"}
+    assert names("out/earlier-1") == {"checkpoints", "fields.npz", "old.gif"}
+
+
+def test_an_earlier_run_is_resumed_in_its_own_folder():
+    assert hotgrid(*HEAT, "--steps", "10", "--seed", "1") == 0
+    assert hotgrid(*HEAT, "--steps", "20", "--seed", "2") == 0
+    assert hotgrid(*HEAT[:-1], "out/earlier-1", "--steps", "15", "--seed", "1", "--resume") == 0
+    assert saved_steps("out/earlier-1/checkpoints") == [10, 15]
+
+
+def test_resume_names_all_that_differs(capsys: pytest.CaptureFixture[str]):
+    assert hotgrid(*HEAT, "--steps", "10", "--seed", "1") == 0
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    assert hotgrid(*HEAT, "--resume", "--seed", "2", "--set", "rate=0.05") == 1
+    said = capsys.readouterr().err
+    assert "`out` holds another run: its parameters: " in said
+    assert "its seed: 1, here 2. Ask for the same" in said
+    assert before == {p: p.read_bytes() for p in Path("out").rglob("*") if p.is_file()}
+
+
+def test_run_toml_says_what_was_asked_and_by_whom(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.argv", ["hotgrid", "run", "heat", 'a \\ "b"\x7f \udcff 😀'])
+    options = ["--steps", "10", "--seed", "7", "--set", "rate=0.05"]
+    assert hotgrid(*HEAT, *options) == 0
+    options[1] = "12"
+    assert hotgrid(*HEAT, *options, "--resume") == 0
+    record = tomllib.loads(Path("out/run.toml").read_text("utf-8"))
+    assert (record["format"], record["version"], len(record["id"])) == ("hotgrid run", 1, 32)
+    assert (record["asked"]["model"], record["asked"]["seed"]) == ("Heat", "7")
+    assert record["asked"]["size"] == "8x12"
+    assert record["options"]["steps"] == 12
+    assert record["options"]["set"] == {"rate": "0.05"}
+    assert record["begun"]["command"][3] == 'a \\ "b"\x7f \\udcff 😀'
+    assert {*record["begun"]} == {"command", "hotgrid", "time", "host", "folder"}
+    assert len(record["resumed"]) == 1
+
+
+def test_a_folder_that_another_run_uses_is_refused(capsys: pytest.CaptureFixture[str]):
+    with RunFolder("out"):
+        assert hotgrid(*HEAT, "--steps", "10") == 1
+        assert f"`out` is in use by process {os.getpid()} on " in capsys.readouterr().err
+        assert names("out") == {".run.lock"}
+    assert hotgrid(*HEAT, "--steps", "10") == 0
+
+
+def test_checkpoints_of_a_simulation_do_not_trip_a_restart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    sim = hg.Simulation(hg.pde.Heat(), (8, 12), compiled=False)
+    sim.run(7)
+    hg.grid.SimulationCheckpoints(sim, "out/checkpoints").save()
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4711")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    assert hotgrid(*HEAT, "--steps", "10") == 0
+    assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([10], [7])
+    assert "goes on" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["4711", "none"])
+def test_a_restart_goes_on_from_its_own_run_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+):
+    """Even where the run before was asked for the very same."""
+    assert hotgrid(*HEAT, "--steps", "10") == 0
+    # As torchrun does; without a name of the job it is known by its process.
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", name)
+    for count, steps in enumerate(("15", "17"), 1):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(count))
+        assert hotgrid(*HEAT, "--steps", steps) == 0
+    assert "goes on from step 15" in (said := capsys.readouterr().err)
+    assert said.count("goes on from") == 1
+    assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([15, 17], [10])
+    assert hotgrid(*HEAT, "--steps", "17", "--seed", "1") == 0
+    assert "goes on" not in capsys.readouterr().err
+    assert saved_steps() == [17]
+
+
+def test_a_restart_does_not_take_checkpoints_of_another_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert hotgrid(*HEAT, "--steps", "10") == 0
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4711")
+    assert hotgrid(*HEAT, "--steps", "5") == 0
+    shutil.rmtree("out/checkpoints")
+    Path("out/earlier-1/checkpoints").rename("out/checkpoints")
+    assert hotgrid(*HEAT, "--steps", "20") == 1
+    assert "`out/checkpoints` holds checkpoints of another run" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_removed_in_mid_run_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    observe = hg.grid.Simulation.observe
+
+    def removed_at_20(simulation: Any) -> dict[str, Any]:
+        if simulation.step_count == 20:
+            shutil.rmtree("out")
+        return observe(simulation)
+
+    monkeypatch.setattr(hg.grid.Simulation, "observe", removed_at_20)
+    options = ["--every", "10", "--export", "csv"]
+    assert hotgrid(*HEAT, "--steps", "50", *options) == 1
+    assert "`out` was removed or replaced while the run was writing" in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_a_run_without_a_checkpoint_begins_again_when_resumed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def killed(self: Any, steps: int, **options: Any) -> None:
+        raise SystemExit(9)
+
+    with monkeypatch.context() as patched, pytest.raises(SystemExit):
+        patched.setattr(hg.grid.Simulation, "run", killed)
+        hotgrid(*HEAT, "--steps", "10")
+    assert names("out") == {"run.toml"}
+    assert hotgrid(*HEAT, "--steps", "10", "--resume") == 0
+    assert "no checkpoint was kept; the run begins again" in capsys.readouterr().err
+    assert saved_steps() == [10]
+
+
+def test_sigterm_before_the_first_step_saves_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    made = hg.grid.Simulation.__init__
+
+    def told(simulation: Any, *arguments: Any, **options: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        made(simulation, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hg.grid.Simulation, "__init__", told)
+        assert hotgrid(*HEAT, "--steps", "50", "--export", "npz") == 0
+    assert "stopped  as SIGTERM asked" in capsys.readouterr().out
+    assert saved_steps() == [0]
+    for out, more in (("out", ["--resume"]), ("whole", [])):
+        assert hotgrid(*HEAT[:-1], out, "--steps", "50", "--export", "npz", *more) == 0
+    assert Path("out/fields.npz").read_bytes() == Path("whole/fields.npz").read_bytes()
 
 
 def test_a_job_that_is_started_again_goes_on(
@@ -82,7 +245,9 @@ def test_sigterm_saves_the_present_step(
     assert signal.getsignal(signal.SIGTERM) is before
     [step] = saved_steps()
     assert 20 <= step < 5000
-    assert {path.name for path in Path("out").iterdir()} == {"checkpoints", "observables.csv"}
+    assert {path.name for path in Path("out").iterdir()} == {
+        "run.toml", "checkpoints", "observables.csv",
+    }  # fmt: skip
     assert hotgrid(*HEAT, "--steps", "60", *options, "--resume") == 0
     whole = [*HEAT[:-1], "whole"]
     assert hotgrid(*whole, "--steps", "60", *options) == 0
@@ -141,9 +306,7 @@ def test_a_folder_that_may_not_be_written_is_said_before_the_run(
             assert hotgrid(*HEAT[:-1], f"{folder}/out", "--steps", "100000000") == 1
         finally:
             os.seteuid(uid)
-    assert f"cannot write into `--out {folder}/out`: Permission denied" in (
-        capsys.readouterr().err
-    )
+    assert f"cannot write into `{folder}/out`: Permission denied" in (capsys.readouterr().err)
 
 
 def test_what_blows_up_leaves_its_last_good_step(capsys: pytest.CaptureFixture[str]):

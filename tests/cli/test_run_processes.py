@@ -40,4 +40,4 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path):
         timeout=120,
     )
     assert done.returncode == 1
-    assert "cannot write into `--out" in done.stderr
+    assert f"cannot write into `{tmp_path / 'file' / 'out'}`" in done.stderr

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from hotgrid.errors import ArgumentError
 
-_PATTERNS = (".rle", ".cells")
+PATTERNS = (".rle", ".cells")
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 
 
@@ -105,7 +105,7 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _beside(folder: Path, value: object) -> object:
     """An option of a model; where it names a file of cells, from the folder on."""
-    if isinstance(value, str) and Path(value).suffix in _PATTERNS:
+    if isinstance(value, str) and Path(value).suffix in PATTERNS:
         return str(folder / value)
     return value
 

@@ -1,9 +1,11 @@
 """One run from its case: everything is checked first, then it runs, then it writes."""
 
 import contextlib
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,7 @@ from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, Unst
 
 from ._case import Case
 from ._outcome import Outcome
-from ._run_checkpoints import KeptRun
+from ._run_checkpoints import KeptRun, film_path
 from ._stop import StopRequest
 
 if TYPE_CHECKING:
@@ -58,7 +60,15 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
     _planned_depth(case, "cpu", resume)
     kept = case.out is not None and case.checkpoint_period is not None
     restarts = (_RESTARTS if kept else 0) if case.restarts is None else case.restarts
-    code = hg.cluster.launch(ranks, sys.argv[1:], restarts=restarts)
+    with contextlib.ExitStack() as held:
+        descriptors: tuple[int, ...] = ()
+        if case.out is not None:
+            # Held from here on: no other run can come between two starts of the ranks.
+            folder = held.enter_context(hg.store.RunFolder(case.out))
+            descriptors = held.enter_context(folder.shared())
+        code = hg.cluster.launch(
+            ranks, sys.argv[1:], restarts=restarts, descriptors=descriptors
+        )
     if code:
         raise SystemExit(code)
     return True
@@ -84,24 +94,40 @@ def perform(case: Case, *, resume: bool) -> Outcome:
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
-    ranks = _ranks(case)
-    case = _with_depth(case, ranks, resume)
-    simulation = _said_once(ranks, lambda: _prepared(case, ranks, resume))
-    with contextlib.ExitStack() as scratch:
-        stop = scratch.enter_context(StopRequest(heeded=case.out is not None))
+    with contextlib.ExitStack() as opened:
+        stop = StopRequest(heeded=case.out is not None)
+        # Ranks that have not met yet have nothing to save, and end as they are told.
+        meeting = hg.cluster.launched()
+        if not meeting:
+            opened.enter_context(stop)
+        ranks = _ranks(case)
+        if meeting:
+            opened.enter_context(stop)
+        case = _with_depth(case, ranks, resume)
+        simulation = _said_once(ranks, lambda: _prepared(case, ranks, resume))
         kept = None
         if case.out is not None:
             kept = KeptRun(case, case.out, simulation, ranks, resume)
-            scratch.enter_context(kept)
+            with _first_speaks(ranks):
+                opened.enter_context(kept)
         if ranks.rank:
-            # All ranks take part in gathering; what the others would write is dropped.
-            folder = Path(scratch.enter_context(tempfile.TemporaryDirectory()))
-            case = replace(
-                case,
-                out=case.out and folder / "out",
-                record=case.record and folder / case.record.name,
-            )
+            case = _scratch(case, opened)
         return _performed(_Run(case, simulation, ranks, kept, stop))
+
+
+def _scratch(case: Case, opened: contextlib.ExitStack) -> Case:
+    """The case of a rank that takes part in gathering, and whose files are dropped."""
+    if case.out is None:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
+    else:
+        # In the folder of the run, whose next start removes what a killed rank has left.
+        folder = case.out / f".scratch-{uuid.uuid4().hex}"
+        opened.callback(shutil.rmtree, folder, ignore_errors=True)
+    return replace(
+        case,
+        out=case.out and folder / "out",
+        record=case.record and folder / case.record.name,
+    )
 
 
 def _ranks(case: Case) -> "cluster.Communicator":
@@ -139,8 +165,15 @@ def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> in
 
 def _said_once(ranks: "cluster.Communicator", work: Callable[[], Result]) -> Result:
     """Do what every rank must be able to do; where one is not, the first rank tells."""
-    try:
+    with _first_speaks(ranks):
         return hg.cluster.together(ranks, work)
+
+
+@contextlib.contextmanager
+def _first_speaks(ranks: "cluster.Communicator") -> Iterator[None]:
+    """Where all ranks raise the same, let the first rank tell."""
+    try:
+        yield
     except CommunicationError:
         raise
     except HotgridError as problem:
@@ -188,11 +221,9 @@ def _performed(run: _Run) -> Outcome:
     case, simulation, ranks = run.case, run.simulation, run.ranks
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
-    if case.out is not None:
-        out = case.out
-        _said_once(ranks, lambda: _expect_writable(out))
     if run.kept is not None:
-        run.kept.begin()
+        with _first_speaks(ranks):
+            run.kept.begin()
     seen = _observing(run, every)
     try:
         with film or contextlib.nullcontext(), _traced(run):
@@ -258,6 +289,8 @@ def _written(run: _Run, seen: "grid.Observations | None", stopped: bool) -> list
     case, simulation = run.case, run.simulation
     if case.out is None or run.kept is None:
         return []
+    with _first_speaks(run.ranks):
+        run.kept.folder.expect_there()
     files = [run.kept.checkpoints.save()]
     if stopped:
         if seen and "csv" in case.export:
@@ -268,18 +301,6 @@ def _written(run: _Run, seen: "grid.Observations | None", stopped: bool) -> list
     return files + hg.grid.export(
         simulation, case.out, case.export, view=case.view, observations=seen
     )
-
-
-def _expect_writable(folder: Path) -> None:
-    """Make the folder and write into it now, not after the run."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as problem:
-        raise ArgumentError(
-            f"cannot write into `--out {folder}`: {problem.strerror}; name another folder"
-        ) from None
 
 
 def _steps(case: Case, simulation: "grid.Simulation") -> int:
@@ -296,12 +317,8 @@ def _unfinished(case: Case, simulation: "grid.Simulation") -> bool:
 
 
 def _film(case: Case, simulation: "grid.Simulation", every: int) -> "grid.Recorder | None":
-    if case.record is None:
-        return None
-    path = case.record
-    if case.out is not None and path.parent == Path():
-        path = case.out / path
-    return hg.grid.Recorder(simulation, path, every, case.view)
+    path = film_path(case)
+    return hg.grid.Recorder(simulation, path, every, case.view) if path else None
 
 
 def _observing(run: _Run, every: int) -> "grid.Observations | None":
@@ -319,6 +336,8 @@ def _observing(run: _Run, every: int) -> "grid.Observations | None":
     if case.checkpoint_period is not None:
 
         def keep(simulation: "grid.Simulation") -> None:
+            with _first_speaks(run.ranks):
+                kept.folder.expect_there()
             # First the rows: those of a checkpoint are never missing.
             if seen and "csv" in case.export:
                 seen.save(table)
@@ -348,6 +367,9 @@ def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
 def _go(run: _Run) -> "grid.Speed":
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
+    if stop is not None and any(run.ranks.gather_json(stop())):
+        # Told before the first step; what there is will be saved.
+        return simulation.run(0)
     if case.time is not None:
         return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)
     left = max(0, _steps(case, simulation) - simulation.step_count)

@@ -1,44 +1,53 @@
-"""The checkpoints of a run: opened, gone back to, or put aside for a new run."""
+"""A run in its folder: begun, resumed, or gone on with after a restart."""
 
-import shutil
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hotgrid as hg
 from hotgrid.config import logger
-from hotgrid.errors import ArgumentError, CommunicationError
+from hotgrid.errors import CommunicationError, StoreError
 
-from ._case import Case
+from ._case import PATTERNS, Case
 
 if TYPE_CHECKING:
     from hotgrid import cluster, grid
 
-_FOLDER = "checkpoints"
 _KEPT = 3
+# What runs left in their folder before it had a `run.toml`.
+FORMER = (
+    "checkpoints.old",
+    "fields.npz",
+    "observables.csv",
+    "*.png",
+    "views.vti",
+    "*.mp4",
+    "*.gif",
+)
 
 
 class KeptRun:
-    """The checkpoints of a run in `--out`.
+    """A run in `--out`, with its checkpoints.
 
-    A run goes on from the newest one when it is told to, and when a launcher has started
-    the same job again. Nothing is written before `begin`. As a context, it waits at the end
-    for what is still being written.
+    A run goes on from its newest checkpoint when it is told to, and when a launcher has
+    restarted it. As a context it holds the lock of the folder, and waits at the end for
+    checkpoints that are still being written. Nothing is moved or written before `begin`.
 
     Arguments:
         case: What is run.
         out: The folder of the run.
         simulation: It is taken back to the newest checkpoint where it should go on.
-        ranks: Who runs it.
+        ranks: All ranks of the run.
         resume: Whether it was told to go on.
 
     Attributes:
-        checkpoints: The checkpoints.
+        folder: The folder of the run.
+        checkpoints: The checkpoints; there after `begin`.
         resumed: Whether the simulation was taken back to one.
-
-    Raises:
-        StoreError: There is nothing to go on from.
-        ArgumentError: What is there belongs to another simulation.
     """
 
     def __init__(
@@ -49,29 +58,83 @@ class KeptRun:
         ranks: "cluster.Communicator",
         resume: bool,
     ) -> None:
-        self._ranks = ranks
-        self.checkpoints = hg.grid.SimulationCheckpoints(
-            simulation,
-            out / _FOLDER,
-            keep_last=case.keep or _KEPT,
-            keep_every=case.keep_every,
-            notes={"job": hg.cluster.job()},
-        )
-        self.resumed = resume or self._started_again()
-        if self.resumed:
-            self.checkpoints.load()
-        if self.resumed and not resume and ranks.rank == 0:
-            logger("run").warning("goes on from step %d", simulation.step_count)
+        self._case, self._simulation, self._ranks = case, simulation, ranks
+        self._resume = resume
+        self.folder = hg.store.RunFolder(out, group=ranks, former=FORMER)
+        self.resumed = False
+        self._end = contextlib.ExitStack()
 
     def begin(self) -> None:
-        """Make room for a new run, and keep what an earlier one has left."""
-        if not self.resumed:
-            hg.cluster.together(self._ranks, self._put_aside)
+        """Make the folder that of this run; go back to its newest checkpoint, if it has one.
+
+        Raises:
+            StoreError: There is nothing to resume, or it belongs to another run.
+            ArgumentError: The run to resume was asked for something else.
+        """
+        case, simulation = self._case, self._simulation
+        # Every rank asks for the same; all but the first only need to agree.
+        asked = {**simulation.identity(), "seed": str(case.seed), "start": _start(case)}
+        self.folder.begin(
+            asked,
+            files=_files(case, self.folder.path, simulation),
+            options=_options(case),
+            job=hg.cluster.job(),
+            resume=self._resume,
+        )
+        self.checkpoints = hg.grid.SimulationCheckpoints(
+            simulation,
+            self.folder.checkpoints,
+            keep_last=case.keep or _KEPT,
+            keep_every=case.keep_every,
+            notes={"run": self.folder.id, "identity": self.folder.identity},
+        )
+        self._end.push(self._wait)
+        if self.folder.goes_on:
+            self._go_back()
+
+    def _go_back(self) -> None:
+        there = self._ranks.gather_json(bool(self.checkpoints.steps()))[0]
+        # A run that was stopped before its first checkpoint begins again. So does a restarted
+        # one whose checkpoints are all damaged; who resumes is told instead.
+        notes = self.checkpoints.notes() if there else None
+        if notes is None and not (there and self._resume):
+            self._tell("no checkpoint was kept; the run begins again")
+            return
+        if notes is not None and not self._owns(notes):
+            raise StoreError(
+                f"`{self.folder.checkpoints}` holds checkpoints of another run, which was "
+                "asked for something else: move them out of the folder, or leave out `--resume`"
+            )
+        self.checkpoints.load()
+        self.folder.adopt()
+        self.resumed = True
+        if not self._resume:
+            self._tell(f"goes on from step {self._simulation.step_count}")
+
+    def _owns(self, notes: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint is of this run."""
+        if not self._resume:
+            return notes.get("run") == self.folder.id
+        # Those of `SimulationCheckpoints` or of an earlier hotgrid do not say.
+        return notes.get("identity") in (self.folder.identity, None)
+
+    def _tell(self, text: str) -> None:
+        if self._ranks.rank == 0:
+            logger("run").warning("%s", text)
 
     def __enter__(self) -> "KeptRun":
+        self._end.enter_context(self.folder)
         return self
 
     def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end.__exit__(kind, problem, trace)
+
+    def _wait(
         self,
         kind: type[BaseException] | None,
         problem: BaseException | None,
@@ -81,30 +144,37 @@ class KeptRun:
         if not isinstance(problem, CommunicationError):
             self.checkpoints.__exit__(kind, problem, trace)
 
-    def _started_again(self) -> bool:
-        """Whether there is a checkpoint, and this job or one before a restart made it."""
-        notes = self.checkpoints.notes()
-        # Where hosts restart their ranks one by one, not every rank knows of it.
-        restarted = max(self._ranks.gather_json(hg.cluster.restarts())) > 0
-        job = hg.cluster.job()
-        return notes is not None and (restarted or (job is not None and notes["job"] == job))
 
-    def _put_aside(self) -> None:
-        if self._ranks.rank or not self.checkpoints.steps():
-            return
-        folder = self.checkpoints.folder
-        old = folder.with_name(f"{folder.name}.old")
-        try:
-            if old.exists():
-                shutil.rmtree(old)
-            folder.rename(old)
-        except OSError as problem:
-            raise ArgumentError(
-                f"cannot move `{folder}` of an earlier run away: {problem.strerror}; name "
-                "another `--out`"
-            ) from None
-        logger("run").warning(
-            "this is a new run; the checkpoints of the one before are now in `%s`, and "
-            "`--resume` would have gone on from them",
-            old,
-        )
+def film_path(case: Case) -> Path | None:
+    """Where the film goes: a bare name lies in `--out`."""
+    if case.record is None or case.out is None or case.record.parent != Path():
+        return case.record
+    return case.out / case.record
+
+
+def _files(case: Case, folder: Path, simulation: "grid.Simulation") -> list[str]:
+    """What the run writes into its folder."""
+    names = hg.grid.export_names(simulation, case.export, case.view)
+    for path in filter(None, (film_path(case), case.trace)):
+        with contextlib.suppress(ValueError):
+            names.append(path.resolve().relative_to(folder.resolve()).as_posix())
+    return names
+
+
+def _start(case: Case) -> str:
+    """What decides the start beside model and seed: the contents of files of cells."""
+    found = hashlib.blake2b(digest_size=16)
+    for name, value in sorted(case.set.items()):
+        if isinstance(value, str) and Path(value).suffix in PATTERNS and Path(value).is_file():
+            found.update(name.encode() + Path(value).read_bytes())
+    return found.hexdigest()
+
+
+def _options(case: Case) -> dict[str, Any]:
+    """The options as they were understood, for `run.toml`."""
+    values = {each.name: getattr(case, each.name) for each in fields(case)}
+    return {
+        name: dict(value) if name == "set" else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import FrameType, TracebackType
 
 from hotgrid.config import logger
@@ -59,10 +60,29 @@ def job() -> str | None:
         True
     """
     name = os.environ.get("TORCHELASTIC_RUN_ID", "none")
-    return None if name in ("", "none") else name
+    if name not in ("", "none"):
+        return name
+    # torchrun without a name for its job: it is the parent of every rank, and outlives them.
+    return _parent() if "TORCHELASTIC_RESTART_COUNT" in os.environ else None
 
 
-def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
+def _parent() -> str:
+    """The parent process, unlike any other: its number may be used again, but not both."""
+    parent = os.getppid()
+    try:
+        begun = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        begun = "unknown"
+    return f"{socket.gethostname()}-{parent}-{begun}"
+
+
+def launch(
+    ranks: int,
+    arguments: Sequence[str],
+    *,
+    restarts: int = 0,
+    descriptors: Sequence[int] = (),
+) -> int:
     """Run `hotgrid` with these arguments as several ranks on this machine, to the end.
 
     Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
@@ -77,6 +97,7 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
         ranks: How many.
         arguments: What follows `hotgrid` on the command line.
         restarts: How often they may be started again.
+        descriptors: Open files that the ranks inherit.
 
     Returns:
         The exit code: 0 if all ranks ended well, 75 if one was lost and no restart is
@@ -90,7 +111,7 @@ def launch(ranks: int, arguments: Sequence[str], *, restarts: int = 0) -> int:
     with _Signals() as signals:
         for attempt in range(restarts + 1):
             shared = _environment(ranks, store.port, name, attempt, restarts)
-            signals.concern(_started(ranks, arguments, shared))
+            signals.concern(_started(ranks, arguments, shared, descriptors))
             failures = _failures(signals)
             if not failures and not signals.killed:
                 return 0
@@ -146,7 +167,7 @@ def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> d
 
 
 def _started(
-    ranks: int, arguments: Sequence[str], shared: Mapping[str, str]
+    ranks: int, arguments: Sequence[str], shared: Mapping[str, str], descriptors: Sequence[int]
 ) -> list[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "hotgrid", *arguments]
     # In one session with the launcher, Ctrl-C would reach the ranks twice.
@@ -155,6 +176,7 @@ def _started(
             command,
             env={**shared, "RANK": str(r), "LOCAL_RANK": str(r)},
             start_new_session=True,
+            pass_fds=descriptors,
         )
         for r in range(ranks)
     ]

@@ -8,7 +8,11 @@ of the device. Families of models live in `life`, `lbm` and `pde`. Stands on
 from . import lbm as lbm, life as life, pde as pde
 from ._catalogue import find_model as find_model, models as models
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
-from ._export import check_export as check_export, export as export
+from ._export import (
+    check_export as check_export,
+    export as export,
+    export_names as export_names,
+)
 from ._form_choice import FormExplanation as FormExplanation
 from ._layout import (
     ASSUMED_SHARE as ASSUMED_SHARE,

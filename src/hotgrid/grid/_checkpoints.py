@@ -118,20 +118,20 @@ class SimulationCheckpoints:
         simulation = self._simulation
         # First who it belongs to: shapes that differ would say less.
         found = self._store.load(step, ())
-        expect_identity(self.folder, found.extra.get("simulation", {}), self._identity)
+        expect_identity(self.folder, _table(found.extra, "simulation"), self._identity)
         own = {name: x.new_empty(x.shape) for name, x in simulation._form.own().items()}
         loaded = self._store.load(step, {name: self._shard(x) for name, x in own.items()})
-        expect_identity(self.folder, loaded.extra.get("simulation", {}), self._identity)
+        expect_identity(self.folder, _table(loaded.extra, "simulation"), self._identity)
         simulation._form.restore(own)
         simulation._edits += 1
         simulation.step_count = loaded.step
         self._kept = (simulation.step_count, simulation._edits)
-        return loaded.extra["notes"]
+        return _table(loaded.extra, "notes")
 
     def notes(self) -> dict[str, Any] | None:
         """What the newest checkpoint was saved with; None if there is none, or no good one."""
         try:
-            return self._store.load(None, ()).extra.get("notes")
+            return _table(self._store.load(None, ()).extra, "notes")
         except StoreError:
             return None
 
@@ -150,7 +150,7 @@ class SimulationCheckpoints:
     @cached_property
     def _identity(self) -> dict[str, str]:
         # Once only: it looks at every cell of the inputs.
-        return self._simulation._identity()
+        return self._simulation.identity()
 
     def _shard(self, x: Tensor) -> Shard:
         form = self._simulation._form
@@ -168,3 +168,9 @@ class SimulationCheckpoints:
         trace: TracebackType | None,
     ) -> None:
         self._store.__exit__(kind, problem, trace)
+
+
+def _table(extra: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An entry of a checkpoint that another program may have written."""
+    found = extra.get(name)
+    return found if isinstance(found, dict) else {}

@@ -48,6 +48,32 @@ def check_export(
         view_name(simulation, view)
 
 
+def export_names(
+    simulation: "Simulation", formats: Iterable[str], view: str | None = None
+) -> list[str]:
+    """The names of the files that `export` can write.
+
+    Example:
+        >>> from hotgrid.grid import pde
+        >>> export_names(Simulation(pde.Heat(), compiled=False), ["npz", "png"])
+        ['fields.npz', 'u.png', 'observables.png']
+
+    Raises:
+        ArgumentError: A format or the view is unknown.
+        MissingPartError: A format needs something that is not installed.
+    """
+    formats = _named(formats)
+    check_export(simulation, formats, view)
+    picture = f"{view_name(simulation, view)}.png" if "png" in formats else ""
+    names = {
+        "npz": ["fields.npz"],
+        "csv": ["observables.csv"],
+        "png": [picture, "observables.png"],
+        "vti": ["views.vti"],
+    }
+    return [name for each in formats for name in names[each]]
+
+
 def export(
     simulation: "Simulation",
     folder: str | Path,

@@ -236,7 +236,7 @@ def _named_form(setting: Setting, name: str) -> Form:
     kinds = {kind.name: kind for kind in kinds_of(setting)}
     if name not in kinds:
         raise ArgumentError(
-            f"`form` {name!r} is unknown{near(name, kinds)}; use {', '.join(kinds)}"
+            f"`form` {name!r} is unknown; use {', '.join(kinds)}{near(name, kinds)}"
         )
     obstacle = kinds[name].obstacle(setting)
     if obstacle:

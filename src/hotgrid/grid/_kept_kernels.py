@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid import _native
 from hotgrid.config import current
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import whole_file
 
 from ._form import compiled_code_folder
@@ -107,7 +107,7 @@ class PieceTrial:
         digest = hashlib.sha256(Path(launch.file).read_bytes()).hexdigest()
         entry = _Entry(digest, places, launch.strides, seconds)  # pyright: ignore[reportArgumentType]
         # A cache that cannot be written is no cache.
-        with contextlib.suppress(ArgumentError):
+        with contextlib.suppress(ArgumentError, StoreError):
             with whole_file(self._file.with_suffix(".so")) as aside:
                 shutil.copyfile(launch.file, aside)
             with whole_file(self._file.with_suffix(".json")) as aside:

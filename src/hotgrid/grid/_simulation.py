@@ -324,7 +324,7 @@ class Simulation:
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
         if not self._form.speaks:
             return snapshot_path(path)
-        return write_snapshot(path, state, self._identity(), self.step_count)
+        return write_snapshot(path, state, self.identity(), self.step_count)
 
     def load(self, path: str | Path) -> None:
         """Go on from a file that `save` wrote, for the same model and grid.
@@ -332,7 +332,7 @@ class Simulation:
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
         """
-        state, step_count = read_snapshot(checked_path("path", path), self._identity())
+        state, step_count = read_snapshot(checked_path("path", path), self.identity())
         self._form.load({name: x.to(self.device) for name, x in state.items()})
         self._edits += 1
         self.step_count = step_count
@@ -347,7 +347,16 @@ class Simulation:
         fixed = sum(x.numel() * x.element_size() for x in self._setting.inputs.values())
         return fields + fixed
 
-    def _identity(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
+        """What a saved state must agree with to be loaded, in words, by name.
+
+        The seed is not part of it: it decides the start, which a saved state replaces.
+
+        Example:
+            >>> from hotgrid.grid import pde
+            >>> Simulation(pde.Heat(), size=(8, 8), compiled=False).identity()["size"]
+            '8x8'
+        """
         return {
             "model": type(self._setting.model).__qualname__,
             "size": "x".join(map(str, self.size)),

@@ -9,7 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import whole_file
 
 from ._model import State
@@ -34,7 +34,8 @@ def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps:
         with whole_file(path) as aside:
             save_file(state, aside, metadata=notes)
     except SafetensorError as problem:
-        raise ArgumentError(f"cannot write `{path}`: {problem}") from None
+        # The file could be made, so it is the disk that failed.
+        raise StoreError(f"cannot write `{path}`: {problem}") from None
     return path
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from hotgrid.errors import DamagedError
 
+from ._plain_file import open_plain
+
 BLOCK = 8 << 20
 """How many bytes one checksum covers."""
 THREADS = 3
@@ -69,7 +71,7 @@ def check_blocks(path: Path, sums: Sequence[str], block: int, wanted: Iterable[i
 
 def _first_bad(path: Path, sums: Sequence[str], block: int, numbers: list[int]) -> int | None:
     buffer = memoryview(bytearray(block))
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    descriptor = open_plain(path)
     try:
         for number in numbers:
             count = _read(descriptor, buffer, number * block)

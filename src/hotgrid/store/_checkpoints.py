@@ -75,6 +75,7 @@ class Checkpoints:
         self._group: Group = OneProcess() if group is None else group
         self._staging = Staging()
         self._flight: Flight | None = None
+        self._seen = False
 
     def save(
         self,
@@ -108,9 +109,9 @@ class Checkpoints:
 
         Raises:
             ArgumentError: The step is there already, or something cannot be saved.
-            StoreError: It cannot be written, such as when the disk is full, or a tensor
-                was changed that is not copied. Nothing of it is left, and earlier
-                checkpoints are as they were.
+            StoreError: It cannot be written, such as when the disk is full or the folder was
+                removed since the last save, or a tensor was changed that is not copied.
+                Nothing of it is left, and earlier checkpoints are as they were.
 
         Example:
             >>> with Checkpoints("aside") as checkpoints:
@@ -121,6 +122,7 @@ class Checkpoints:
         extra = {} if extra is None else extra
         together(self._group, lambda: self._check(step, extra))
         save = Save(self._folder, self._group, step, tensors, extra)
+        self._seen = True
         if asynchronous:
             save.stage(self._staging, copy=copy)
             work = lambda: remove_hidden(self._finish(save))
@@ -228,6 +230,7 @@ class Checkpoints:
 
     def _load(self, step: int, wanted: Wanted | None, verify: bool) -> Checkpoint:
         reading = together(self._group, lambda: Reading(self._folder, step, wanted, verify))
+        self._seen = True
         return together(self._group, reading.load)
 
     def _check(self, step: int, extra: Mapping[str, Any]) -> None:
@@ -237,6 +240,11 @@ class Checkpoints:
             raise ArgumentError(f"`extra` is a {type(extra).__name__}; expected a dict")
         if self._group.rank == 0:
             self._keeping.score(extra)
+            if self._seen and not self._folder.is_dir():
+                raise StoreError(
+                    f"`{self._folder}` was removed since the last save or load; it is not made "
+                    "again, as the earlier checkpoints are gone"
+                )
 
     def _finish(self, save: Save) -> list[Path]:
         """Write a save; hide what need not be kept any longer, and give the hidden places."""

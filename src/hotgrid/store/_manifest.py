@@ -15,6 +15,7 @@ from hotgrid.errors import DamagedError, StoreError
 
 from ._blocks import BLOCK
 from ._dtypes import bytes_of, is_known
+from ._plain_file import read_plain
 from ._region import Region, fault_in_cover
 from ._shard import Spec
 
@@ -79,13 +80,9 @@ def read_manifest(folder: Path, step: int) -> Manifest:
         StoreError: It is of a version that this hotgrid does not know.
     """
     path = folder / MANIFEST
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST_MANIFEST + 1)
-    except FileNotFoundError:
-        raise DamagedError(f"`{path}` is missing: the checkpoint is not whole") from None
-    except OSError as problem:
-        raise DamagedError(f"`{path}` cannot be read: {problem.strerror}") from problem
+    if folder.is_symlink():
+        raise DamagedError(f"`{path}` is damaged: its folder is a link")
+    text = read_plain(path, _LARGEST_MANIFEST)
     try:
         body = _opened(text)
         _expect(body["version"] != _VERSION or body["step"] == step, f"its step is not {step}")
@@ -105,7 +102,6 @@ def read_manifest(folder: Path, step: int) -> Manifest:
 
 def _opened(text: bytes) -> dict[str, Any]:
     """The parts that every version of the format has: a name, a version, a checksum."""
-    _expect(len(text) <= _LARGEST_MANIFEST, f"it is larger than {_LARGEST_MANIFEST} bytes")
     body = json.loads(text)
     _expect(isinstance(body, dict) and body.get("format") == _FORMAT, "it is no manifest")
     _expect(body.pop("checksum") == _checksum(body), "it does not have its own checksum")

@@ -68,7 +68,10 @@ def remove_hidden(paths: Iterable[Path]) -> None:
     """Remove what was hidden. It may take as long as writing it did."""
     for path in paths:
         try:
-            shutil.rmtree(path)
+            if path.is_symlink():
+                path.unlink()
+            else:
+                shutil.rmtree(path)
         except OSError as problem:
             logger("store").warning("`%s` cannot be removed: %s", path, problem)
 

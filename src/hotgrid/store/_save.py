@@ -195,7 +195,7 @@ def make_room(folder: Path, step: int) -> None:
     """Refuse to save over a good checkpoint; put a damaged one out of the way."""
     remove_leftovers(folder)
     final = step_folder(folder, step)
-    if not final.exists():
+    if not os.path.lexists(final):
         return
     try:
         check_step(folder, step, contents=True)

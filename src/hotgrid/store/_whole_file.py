@@ -8,7 +8,21 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, HotgridError, StoreError
+
+# Another path would help. Anything else is a fault of the disk, not of what was asked.
+_OF_THE_PATH = {
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EINVAL,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 
 @contextlib.contextmanager
@@ -25,6 +39,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Raises:
         ArgumentError: The path cannot be written, in the words of the system.
+        StoreError: The disk is full or failed.
 
     Example:
         >>> with whole_file(Path("notes.txt")) as aside:
@@ -44,8 +59,11 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         aside.replace(path)
         sync_folder(path.parent)
+    except HotgridError:
+        raise
     except OSError as problem:
-        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
+        kind = ArgumentError if problem.errno in _OF_THE_PATH else StoreError
+        raise kind(f"cannot write `{path}`: {problem.strerror or problem}") from problem
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
