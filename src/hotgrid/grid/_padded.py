@@ -23,6 +23,7 @@ from ._kept_kernels import PieceTrial
 from ._launch import launch_of
 from ._model import State
 from ._neighbours import Look
+from ._planes import in_planes
 from ._padding import (
     best_depth,
     computed_cells,
@@ -34,6 +35,7 @@ from ._padding import (
 )
 from ._quiet import loud_pieces, quiet_setting
 from ._sweep import sweep_of
+from ._tape import put_back
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 # The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
@@ -216,12 +218,38 @@ class PaddedForm(TwoBufferForm):
         launch, seconds = trial.known() or (None, 0.0)
         if launch is None and compiling:
             begin = time.perf_counter()
-            self._step = compile_step(step.call, setting, threads=1)
+            with put_back(outs[0]):
+                call = self._in_planes(step) or step.call
+            self._step = compile_step(call, setting, threads=1)
             launch = launch_of(replace(step, call=self._step).make, outs, moving)
             seconds = time.perf_counter() - begin
             if launch is not None:
                 trial.keep(launch, seconds)
         return (None if launch is None else launch.kernel()), seconds
+
+    @staticmethod
+    def _in_planes(step: _Step) -> Callable[..., object] | None:
+        """The step of a piece, component by component."""
+        lines, outs = step.lines[0], step.outs[1]
+
+        def flat(*args: Tensor) -> None:
+            rest = iter(args)
+            fields = [next(rest) for _ in lines]
+            views = [[[next(rest) for _ in views] for views in part] for part in outs]
+            fixed = [next(rest) for _ in step.fixed]
+            step.call(fields, views, fixed, list(rest))
+
+        written = [x for part in outs for views in part for x in views]
+        args = [*lines, *written, *step.fixed, *step.params]
+        graph = in_planes(flat, args, written[0].shape)
+        if graph is None:
+            return None
+
+        def call(fields: Any, outs: Any, fixed: Any, params: Any) -> None:
+            written = [x for part in outs for views in part for x in views]
+            graph(*fields, *written, *fixed, *params)
+
+        return call
 
     def _extended(self, x: Tensor) -> Tensor:
         """An input with its periodic margin, laid out flat."""
