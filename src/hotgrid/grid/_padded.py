@@ -23,7 +23,6 @@ from ._kept_kernels import PieceTrial
 from ._launch import launch_of
 from ._model import State
 from ._neighbours import Look
-from ._planes import in_planes
 from ._padding import (
     best_depth,
     computed_cells,
@@ -33,6 +32,7 @@ from ._padding import (
     margin_of,
     piece_of,
 )
+from ._planes import in_planes
 from ._quiet import loud_pieces, quiet_setting
 from ._sweep import sweep_of
 from ._tape import put_back
@@ -115,6 +115,11 @@ class PaddedForm(TwoBufferForm):
     def touched(self) -> None:
         """The margin no longer repeats the grid."""
         self._clean = 0
+
+    @property
+    def swept(self) -> bool:
+        """Whether the native core launches the kernel of the steps; known after the first."""
+        return self._sweep is not None
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps, refreshing the margin when it is used up."""
@@ -214,42 +219,22 @@ class PaddedForm(TwoBufferForm):
         step = self._stepping(replace(setting, compiled=False), self._piece)
         outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
         moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
-        trial = PieceTrial(step.make, outs, [*moving, *self._params], self._piece)
+        rooms = [*moving, *self._params]
+        trial = PieceTrial(step.make, outs, rooms, self._piece, 2 * self._first)
         launch, seconds = trial.known() or (None, 0.0)
-        if launch is None and compiling:
+        if launch is None and compiling and not trial.in_vain:
             begin = time.perf_counter()
             with put_back(outs[0]):
-                call = self._in_planes(step) or step.call
+                args = (step.lines[0], step.outs[1], step.fixed, step.params)
+                call = in_planes(step.call, *args) or step.call
             self._step = compile_step(call, setting, threads=1)
             launch = launch_of(replace(step, call=self._step).make, outs, moving)
             seconds = time.perf_counter() - begin
             if launch is not None:
                 trial.keep(launch, seconds)
+            elif self.compiled:
+                trial.give_up()
         return (None if launch is None else launch.kernel()), seconds
-
-    @staticmethod
-    def _in_planes(step: _Step) -> Callable[..., object] | None:
-        """The step of a piece, component by component."""
-        lines, outs = step.lines[0], step.outs[1]
-
-        def flat(*args: Tensor) -> None:
-            rest = iter(args)
-            fields = [next(rest) for _ in lines]
-            views = [[[next(rest) for _ in views] for views in part] for part in outs]
-            fixed = [next(rest) for _ in step.fixed]
-            step.call(fields, views, fixed, list(rest))
-
-        written = [x for part in outs for views in part for x in views]
-        args = [*lines, *written, *step.fixed, *step.params]
-        graph = in_planes(flat, args, written[0].shape)
-        if graph is None:
-            return None
-
-        def call(fields: Any, outs: Any, fixed: Any, params: Any) -> None:
-            written = [x for part in outs for views in part for x in views]
-            graph(*fields, *written, *fixed, *params)
-
-        return call
 
     def _extended(self, x: Tensor) -> Tensor:
         """An input with its periodic margin, laid out flat."""

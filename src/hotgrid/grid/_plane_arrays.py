@@ -17,7 +17,7 @@ from torch import Tensor
 Numbers = npt.NDArray[np.int64]
 
 
-class NotInPlanes(Exception):
+class NotInPlanesError(Exception):
     """An operation that cannot be done plane by plane."""
 
 
@@ -47,13 +47,13 @@ class PlaneArray:
         """A dim counted from 0; one that runs over cells is refused."""
         found = dim % max(1, self.planes.ndim)
         if found in self.lanes:
-            raise NotInPlanes
+            raise NotInPlanesError
         return found
 
     def moved(self, planes: Numbers, lanes: Sequence[int]) -> "PlaneArray":
         """Other planes of the same cells."""
         if tuple(sorted(lanes)) != tuple(lanes):
-            raise NotInPlanes
+            raise NotInPlanesError
         return PlaneArray(planes, tuple(lanes), self.cells)
 
     def indexed(self, axis: int, index: Any) -> "PlaneArray":
@@ -76,10 +76,10 @@ def aligned(arrays: Sequence[PlaneArray]) -> list[PlaneArray]:
     padded = [x.padded(ndim) for x in arrays]
     lanes = {x.lanes for x in padded if x.lanes}
     if len(lanes) > 1:
-        raise NotInPlanes
+        raise NotInPlanesError
     for lane in next(iter(lanes), ()):
         if any(x.planes.shape[lane] != 1 for x in padded):
-            raise NotInPlanes
+            raise NotInPlanesError
     planes = np.broadcast_arrays(*[x.planes for x in padded])
     return [PlaneArray(p, x.lanes, x.cells) for p, x in zip(planes, padded, strict=True)]
 
@@ -90,16 +90,14 @@ def _view(x: PlaneArray, size: Sequence[int]) -> PlaneArray:
     lanes: list[int] = []
     for lane, n in zip(x.lanes, x.cells, strict=False):
         before = int(np.prod(x.shape[:lane]))
-        found = [
-            k for k, m in enumerate(sizes) if m == n and int(np.prod(sizes[:k])) == before
-        ]
+        found = [k for k, m in enumerate(sizes) if m == n and int(np.prod(sizes[:k])) == before]
         if not found:
-            raise NotInPlanes
+            raise NotInPlanesError
         lanes.append(found[0])
     planes = x.planes.reshape([1 if k in lanes else n for k, n in enumerate(sizes)])
     # What is written into one of them must be seen in the other.
     if not np.shares_memory(planes, x.planes):
-        raise NotInPlanes
+        raise NotInPlanesError
     return x.moved(planes, lanes)
 
 
@@ -129,7 +127,7 @@ def _slice(
     if axis in x.lanes:
         n = x.shape[axis]
         if (start or 0) not in (0, -n) or (n if end is None else end) < n or step != 1:
-            raise NotInPlanes
+            raise NotInPlanesError
         return x
     return x.indexed(axis, slice(start, end, step))
 
@@ -165,14 +163,17 @@ def _transpose(x: PlaneArray, a: int, b: int) -> PlaneArray:
 
 def _expand(x: PlaneArray, size: Sequence[int], implicit: bool = False) -> PlaneArray:
     x = x.padded(len(size))
-    sizes = [n if k in x.lanes or m == -1 else m for k, (m, n) in enumerate(zip(size, x.planes.shape, strict=True))]
+    sizes = [
+        n if k in x.lanes or m == -1 else m
+        for k, (m, n) in enumerate(zip(size, x.planes.shape, strict=True))
+    ]
     return x.moved(np.broadcast_to(x.planes, sizes), x.lanes)
 
 
 def _repeat(x: PlaneArray, times: Sequence[int]) -> PlaneArray:
     x = x.padded(len(times))
     if any(times[lane] != 1 for lane in x.lanes):
-        raise NotInPlanes
+        raise NotInPlanesError
     return x.moved(np.tile(x.planes, times), x.lanes)
 
 
@@ -182,13 +183,13 @@ def _flip(x: PlaneArray, dims: Sequence[int]) -> PlaneArray:
 
 def _roll(x: PlaneArray, shifts: Sequence[int], dims: Sequence[int] = ()) -> PlaneArray:
     if len(shifts) != len(dims):
-        raise NotInPlanes
+        raise NotInPlanesError
     return x.moved(np.roll(x.planes, shifts, [x.axis(d) for d in dims]), x.lanes)
 
 
 def _cat(xs: Sequence[PlaneArray], dim: int = 0) -> PlaneArray:
     if len({(x.lanes, x.planes.ndim) for x in xs}) > 1:
-        raise NotInPlanes
+        raise NotInPlanesError
     axis = xs[0].axis(dim)
     return xs[0].moved(np.concatenate([x.planes for x in xs], axis), xs[0].lanes)
 
@@ -207,7 +208,7 @@ def _index(x: PlaneArray, indices: Sequence[Tensor | None]) -> PlaneArray:
     given = [k for k, each in enumerate(indices) if each is not None]
     index = indices[given[0]] if len(given) == 1 else None
     if not isinstance(index, Tensor) or index.ndim != 1 or index.is_floating_point():
-        raise NotInPlanes
+        raise NotInPlanesError
     numbers = index.nonzero().flatten() if index.itemsize == 1 else index
     return _index_select(x, given[0], numbers)
 

@@ -10,6 +10,7 @@ into one kernel.
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from ._plane_arrays import MOVES, NotInPlanes, PlaneArray, aligned
+from ._plane_arrays import MOVES, NotInPlanesError, PlaneArray, aligned
+from ._tape import close
 
-# Tensors of more numbers are data, not constants of a step.
-_MOST_NUMBERS = 4096
+MOST_NUMBERS = 800
+"""Tensors of more numbers are data, not constants; a matrix over 27 components has 729."""
 _REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "sum": torch.add,
     "mean": torch.add,
@@ -41,28 +43,58 @@ class _Given:
 
 
 def in_planes(
-    call: Callable[..., object], args: Sequence[Tensor], shape: Sequence[int]
-) -> torch.fx.GraphModule | None:
-    """The same function plane by plane, or None where that cannot be.
+    step: Callable[..., object],
+    fields: Sequence[Tensor],
+    outs: Sequence[Sequence[Sequence[Tensor]]],
+    fixed: Sequence[Tensor],
+    params: Sequence[Tensor],
+) -> Callable[..., None] | None:
+    """The same step plane by plane, or None where that cannot be.
+
+    What a step reads beside its arguments, such as tensors that a model has as attributes,
+    is read here once.
 
     Arguments:
-        call: A function of tensors that writes planes into some of them.
-        args: What it is called with; it is called, and writes.
-        shape: The shape of a plane.
+        step: As `writing_step` makes it; it is called, and writes into `outs`.
+        fields: What it is called with, as the rest.
+        outs: Planes of one shape.
+        fixed: The inputs.
+        params: The parameters.
     """
     # Importing this takes a second; a kept kernel does without.
     from torch._decomp import get_decompositions
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    planes = [x for part in outs for views in part for x in views]
+    counts = [len(fields), len(planes), len(fixed), len(params)]
+
+    def call(*args: Tensor) -> None:
+        rest = iter(args)
+        now, written, known, numbers = (list(islice(rest, n)) for n in counts)
+        there = iter(written)
+        step(
+            now, [[list(islice(there, len(v))) for v in part] for part in outs], known, numbers
+        )
+
+    args = [*fields, *planes, *fixed, *params]
     aten = torch.ops.aten
     table = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
     try:
         with torch.no_grad():
             traced = make_fx(call, decomposition_table=table)(*args)
-            return make_fx(_Replay(traced, shape).run)(*args)
+            wanted = [x.clone() for x in planes]
+            graph = make_fx(_Replay(traced, planes[0].shape).run)(*args)
     # Whatever a step does that cannot be traced here, it is compiled as it is.
-    except Exception:
+    except Exception:  # noqa: BLE001
         return None
+    if not all(map(close, planes, wanted)):
+        return None
+
+    def step_in_planes(fields: Any, outs: Any, fixed: Any, params: Any) -> None:
+        written = [x for part in outs for views in part for x in views]
+        graph(*fields, *written, *fixed, *params)
+
+    return step_in_planes
 
 
 class _Replay:
@@ -100,9 +132,9 @@ class _Replay:
         if func is operator.getitem:
             return args[0][args[1]]
         if not isinstance(func, torch._ops.OpOverload):
-            raise NotInPlanes
+            raise NotInPlanesError
         if torch.Tag.nondeterministic_seeded in func.tags:
-            raise NotInPlanes
+            raise NotInPlanesError
         name = func._schema.name.removeprefix("aten::")
         kinds = {type(self._values[x]) for x in node.all_input_nodes}
         wanted = node.meta["val"]
@@ -129,7 +161,7 @@ class _Replay:
         elif isinstance(made, PlaneArray) and (
             made.shape != tuple(wanted.shape) or self._dtype(made) != wanted.dtype
         ):
-            raise NotInPlanes
+            raise NotInPlanesError
 
     def _dtype(self, x: PlaneArray) -> torch.dtype:
         return self._tensors[x.planes.flat[0]].dtype
@@ -143,7 +175,7 @@ class _Replay:
     def _given(self, func: Any, args: Any, kwargs: Any) -> Any:
         """What is looked at becomes an array as soon as it is one plane."""
         if func._schema.is_mutable:
-            raise NotInPlanes
+            raise NotInPlanesError
 
         def seen(x: Tensor) -> Any:
             if x.shape != self._shape:
@@ -163,7 +195,7 @@ class _Replay:
         if ahead >= 0 and tuple(shape[ahead:]) == self._shape:
             return tuple(ahead + k for k, n in enumerate(self._shape) if n != 1)
         if set(shape) & set(self._cells):
-            raise NotInPlanes
+            raise NotInPlanesError
         return ()
 
     def _uniform(self, name: str, args: Sequence[Any], wanted: Tensor) -> Any:
@@ -173,7 +205,7 @@ class _Replay:
             value = args[2 if name == "new_full" else 1]
         lanes = self._lanes(wanted.shape)
         if isinstance(value, PlaneArray):
-            raise NotInPlanes
+            raise NotInPlanesError
         if not lanes:
             return torch.full(wanted.shape, value, dtype=wanted.dtype)
         one = torch.full(self._cells, value, dtype=wanted.dtype)
@@ -192,8 +224,8 @@ class _Replay:
         """A constant tensor as an array of numbers."""
         if not isinstance(x, Tensor):
             return x
-        if x.numel() > _MOST_NUMBERS:
-            raise NotInPlanes
+        if x.numel() > MOST_NUMBERS:
+            raise NotInPlanesError
         first = len(self._tensors)
         for number in self._constant(torch.Tensor.tolist, (x.flatten(),), {}):
             self._tensors.append(torch.full((), number, dtype=x.dtype))
@@ -215,8 +247,8 @@ class _Replay:
         if name == "_to_copy":
             kwargs = {"dtype": kwargs.get("dtype") or wanted.dtype}
         elif torch.Tag.pointwise not in func.tags:
-            raise NotInPlanes
-        return self._pointwise(func, args, kwargs)
+            raise NotInPlanesError
+        return self._pointwise(_quicker(func, args, wanted.dtype), args, kwargs)
 
     def _pointwise(self, func: Callable[..., Tensor], args: Any, kwargs: Any) -> PlaneArray:
         leaves, spec = tree_flatten((args, kwargs))
@@ -275,20 +307,24 @@ class _Replay:
         args, kwargs = tree_map(self._numbers, (args, kwargs))
         target = args[0]
         if not isinstance(target, PlaneArray) or not target.planes.flags.writeable:
-            raise NotInPlanes
+            raise NotInPlanesError
         dtype = self._dtype(target)
         if name == "copy_":
             made = args[1]
         elif name in ("fill_", "zero_"):
             value = args[1] if name == "fill_" else 0
-            made = self._numbers(torch.tensor(value)) if not isinstance(value, PlaneArray) else value
+            made = (
+                self._numbers(torch.tensor(value))
+                if not isinstance(value, PlaneArray)
+                else value
+            )
         elif name == "index_put_":
             made = self._masked(target, *args[1:])
         elif torch.Tag.pointwise in func.tags:
             packet = getattr(torch.ops.aten, name.removesuffix("_"))
             made = self._pointwise(getattr(packet, func._overloadname), args, kwargs)
         else:
-            raise NotInPlanes
+            raise NotInPlanesError
 
         def fitting(x: Tensor) -> Tensor:
             return x.to(dtype).expand(self._cells if target.lanes else ())
@@ -302,20 +338,39 @@ class _Replay:
     ) -> PlaneArray:
         """`x[mask] = number`."""
         if len(masks) != 1 or add or value.planes.ndim:
-            raise NotInPlanes
+            raise NotInPlanesError
         mask = masks[0]
         if not isinstance(mask, PlaneArray) or self._dtype(mask) is not torch.bool:
-            raise NotInPlanes
-        ahead = target.planes.ndim - mask.planes.ndim
-        if ahead < 0 or (ahead and mask.lanes != target.lanes):
-            raise NotInPlanes
-        where = self._pointwise(torch.where, (mask, value, target), {})
-        return where
+            raise NotInPlanesError
+        # A mask of fewer dims counts them from the left.
+        if mask.planes.ndim != target.planes.ndim:
+            raise NotInPlanesError
+        return self._pointwise(torch.where, (mask, value, target), {})
 
     def _write(self, out: Tensor, value: Any) -> None:
         """The end of a step: a plane into the buffer."""
         value = self._numbers(value)
         if not isinstance(value, PlaneArray) or value.planes.size != 1:
-            raise NotInPlanes
+            raise NotInPlanesError
         plane = self._tensors[value.planes.flat[0]]
         out.copy_(plane.reshape(self._shape) if value.lanes else plane)
+
+
+def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[..., Tensor]:
+    """The same operation, in a way that Inductor makes vectors of.
+
+    It divides whole numbers one by one. Floating numbers with more than twice their bits
+    give the same quotients, rounded down.
+    """
+    work = {1: torch.float32, 2: torch.float64, 4: torch.float64}.get(dtype.itemsize)
+    divides = func is torch.ops.aten.remainder.Scalar
+    if not divides or work is None or dtype.is_floating_point or dtype is torch.bool:
+        return func
+    if not isinstance(args[1], int) or not 0 < args[1] <= torch.iinfo(dtype).max:
+        return func
+
+    def remainder(x: Tensor, n: int) -> Tensor:
+        wide = x.to(work)
+        return (wide - torch.floor(wide / n) * n).to(dtype)
+
+    return remainder
