@@ -4,7 +4,9 @@ Torch keeps what it compiled, but to look there it imports its compiler and trac
 anew: five of eight seconds to a first step. Here a piece of a step is made uncompiled, and
 every operation is noted with its numbers and its layout. The same notes on the same kind of
 machine belong to the same kernel, which lies beside torch's own files. Before it is trusted
-it has to make that very piece, bit by bit.
+it has to make that very piece: bit by bit, if it did so when it was compiled. Functions such
+as `exp` are rounded differently in a kernel; then the piece must be close to the uncompiled
+one, and have the bits of the first time where it is made of the same numbers.
 """
 
 import contextlib
@@ -31,10 +33,8 @@ from hotgrid.store import whole_file
 
 from ._form import compiled_code_folder
 from ._launch import Launch
-from ._tape import put_back, same_bits
-
-# Constants of a step are noted with their numbers; more of them than this are data.
-_MOST_NUMBERS = 64
+from ._planes import MOST_NUMBERS
+from ._tape import close, put_back, same_bits
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,22 @@ class _Entry:
     """What is known of a kept kernel.
 
     Attributes:
-        library: The digest of the file it lies in.
+        library: The digest of the file it lies in; empty where the core cannot launch it.
         places: For a step out of either buffer, room and byte of every argument.
         strides: As in `Launch`.
         seconds: What compiling it took.
+        exact: Whether it made the bits of the uncompiled piece.
+        given: The digest of what the piece was made of.
+        made: The digest of the piece.
     """
 
     library: str
     places: list[list[list[int]]]
     strides: list[int]
     seconds: float
+    exact: bool
+    given: str
+    made: str
 
 
 class PieceTrial:
@@ -62,6 +68,7 @@ class PieceTrial:
         outs: What it then writes; afterwards it is as it was.
         rooms: All that it reads and writes, each in a storage of its own.
         cells: How many cells it has.
+        around: How many more it looks at.
     """
 
     def __init__(
@@ -70,6 +77,7 @@ class PieceTrial:
         outs: Sequence[Sequence[Tensor]],
         rooms: Sequence[Tensor],
         cells: int,
+        around: int = 0,
     ) -> None:
         self._outs = outs
         self._rooms = rooms
@@ -77,50 +85,94 @@ class PieceTrial:
         folder = compiled_code_folder()
         with put_back(outs[0]), _Notes(rooms) as notes:
             plain(0)
-        self._right = [self._written(plain, old) for old in (0, 1)]
+        self._right = [x for old in (0, 1) for x in self._written(plain, old)]
         name = _digest(notes.lines) if notes.tell_all else None
         self._file = folder / "kernels" / name if folder and name else None
+        # Planes lie flat: a piece looks at the first cells of each.
+        read = [x[..., : cells + around] if x.ndim else x for x in rooms]
+        self._given = _bits(read)
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether an earlier process found that the core cannot launch this step."""
+        entry = self._entry()
+        return entry is not None and not entry.library
 
     def known(self) -> tuple[Launch, float] | None:
         """The kernel of an earlier process, and the seconds that compiling it took."""
-        if self._file is None:
+        entry = self._entry()
+        if self._file is None or entry is None:
             return None
         library = self._file.with_suffix(".so")
         try:
-            entry = _Entry(**json.loads(self._file.with_suffix(".json").read_text()))
             whole = hashlib.sha256(library.read_bytes()).hexdigest() == entry.library
-        except (OSError, ValueError, TypeError):
+        except OSError:
             return None
         pointers = [self._pointers(places) for places in entry.places]
         if not whole or len(pointers) != 2 or not all(pointers):
             return None
         launch = Launch(str(library), pointers, entry.strides)
-        return (launch, entry.seconds) if self._passed_by(launch) else None
+        made = self._made_by(launch)
+        if made is None or (entry.exact and not self._is_exact(made)):
+            return None
+        if entry.given == self._given and entry.made != _bits(made):
+            return None
+        return launch, entry.seconds
 
     def keep(self, launch: Launch, seconds: float) -> None:
-        """Keep a kernel for later processes, where it does what the trial did."""
+        """Keep a kernel for later processes, where it comes close to the uncompiled piece."""
         places = [[self._place(at) for at in pointers] for pointers in launch.pointers]
         if self._file is None or None in [x for each in places for x in each]:
             return
-        if not self._passed_by(launch):
+        made = self._made_by(launch)
+        if made is None:
             return
-        digest = hashlib.sha256(Path(launch.file).read_bytes()).hexdigest()
-        entry = _Entry(digest, places, launch.strides, seconds)  # pyright: ignore[reportArgumentType]
+        entry = _Entry(
+            library=hashlib.sha256(Path(launch.file).read_bytes()).hexdigest(),
+            places=places,  # pyright: ignore[reportArgumentType]
+            strides=launch.strides,
+            seconds=seconds,
+            exact=self._is_exact(made),
+            given=self._given,
+            made=_bits(made),
+        )
+        self._write(self._file, entry, launch.file)
+
+    def give_up(self) -> None:
+        """Tell later processes that the core cannot launch this step."""
+        if self._file is not None:
+            self._write(self._file, _Entry("", [], [], 0.0, False, "", ""))
+
+    def _entry(self) -> _Entry | None:
+        if self._file is None:
+            return None
+        try:
+            return _Entry(**json.loads(self._file.with_suffix(".json").read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @staticmethod
+    def _write(file: Path, entry: _Entry, library: str | None = None) -> None:
         # A cache that cannot be written is no cache.
         with contextlib.suppress(ArgumentError, StoreError):
-            with whole_file(self._file.with_suffix(".so")) as aside:
-                shutil.copyfile(launch.file, aside)
-            with whole_file(self._file.with_suffix(".json")) as aside:
+            if library is not None:
+                with whole_file(file.with_suffix(".so")) as aside:
+                    shutil.copyfile(library, aside)
+            with whole_file(file.with_suffix(".json")) as aside:
                 aside.write_text(json.dumps(asdict(entry)))
 
-    def _passed_by(self, launch: Launch) -> bool:
+    def _made_by(self, launch: Launch) -> list[Tensor] | None:
+        """What a kernel makes out of either buffer; None where that is something else."""
         kernel = launch.kernel()
         if kernel is None:
-            return False
+            return None
         piece = self._cells
         sweep = _native.core().Sweep(kernel, None, None, piece, piece, 0, piece, 1)
-        made = [self._written(lambda old: sweep.run(old, 1), old) for old in (0, 1)]
-        return all(map(same_bits, made[0] + made[1], self._right[0] + self._right[1]))
+        made = [x for old in (0, 1) for x in self._written(lambda k: sweep.run(k, 1), old)]
+        return made if all(map(close, made, self._right)) else None
+
+    def _is_exact(self, made: Sequence[Tensor]) -> bool:
+        return all(map(same_bits, made, self._right))
 
     def _written(self, make: Callable[[int], object], old: int) -> list[Tensor]:
         """What a step out of a buffer writes into the other."""
@@ -199,12 +251,21 @@ class _Notes(TorchDispatchMode):
             return f"room {room} {layout}"
         if id(x) in self._made:
             return f"made {self._made[id(x)][0]} {layout}"
-        self.tell_all &= x.numel() <= _MOST_NUMBERS
-        return f"{x.tolist() if x.numel() <= _MOST_NUMBERS else '?'} {layout}"
+        self.tell_all &= x.numel() <= MOST_NUMBERS
+        return f"{x.tolist() if x.numel() <= MOST_NUMBERS else '?'} {layout}"
+
+
+def _bits(tensors: Sequence[Tensor]) -> str:
+    """A digest of numbers."""
+    found = hashlib.sha256()
+    for x in tensors:
+        found.update(x.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
 
 
 def _digest(lines: Sequence[str]) -> str:
-    said = "\n".join([*_machine(), str(current().compile.max_fusion_size), *lines])
+    # The number grows when steps are compiled in another way.
+    said = "\n".join(["2", *_machine(), str(current().compile.max_fusion_size), *lines])
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
 

@@ -32,8 +32,10 @@ from ._padding import (
     margin_of,
     piece_of,
 )
+from ._planes import in_planes
 from ._quiet import loud_pieces, quiet_setting
 from ._sweep import sweep_of
+from ._tape import put_back
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 # The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
@@ -117,6 +119,11 @@ class PaddedForm(TwoBufferForm):
     def touched(self) -> None:
         """The margin no longer repeats the grid."""
         self._clean = 0
+
+    @property
+    def swept(self) -> bool:
+        """Whether the native core launches the kernel of the steps; known after the first."""
+        return self._sweep is not None
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps, refreshing the margin when it is used up."""
@@ -216,15 +223,21 @@ class PaddedForm(TwoBufferForm):
         step = self._stepping(replace(setting, compiled=False), self._piece)
         outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
         moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
-        trial = PieceTrial(step.make, outs, [*moving, *self._params], self._piece)
+        rooms = [*moving, *self._params]
+        trial = PieceTrial(step.make, outs, rooms, self._piece, 2 * self._first)
         launch, seconds = trial.known() or (None, 0.0)
-        if launch is None and compiling:
+        if launch is None and compiling and not trial.in_vain:
             begin = time.perf_counter()
-            self._step = compile_step(step.call, setting, threads=1)
+            with put_back(outs[0]):
+                args = (step.lines[0], step.outs[1], step.fixed, step.params)
+                call = in_planes(step.call, *args) or step.call
+            self._step = compile_step(call, setting, threads=1)
             launch = launch_of(replace(step, call=self._step).make, outs, moving)
             seconds = time.perf_counter() - begin
             if launch is not None:
                 trial.keep(launch, seconds)
+            elif self.compiled:
+                trial.give_up()
         return (None if launch is None else launch.kernel()), seconds
 
     def _extended(self, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ torch. This reaches into torch, where names may change: what was noted is held a
 call itself, and a note that does not do the same is thrown away.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,15 @@ def put_back(outs: Sequence[Tensor]) -> Iterator[None]:
 def same_bits(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors of one type are the same, down to the sign of zeros."""
     return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
+
+
+def close(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors of one type differ by no more than rounding."""
+    if not b.is_floating_point():
+        return torch.equal(a, b)
+    largest = b.double().nan_to_num(0, 0, 0).abs().max().item()
+    most = math.sqrt(torch.finfo(b.dtype).eps) * largest
+    return torch.allclose(a.double(), b.double(), rtol=0, atol=most, equal_nan=True)
 
 
 @contextmanager

@@ -1,0 +1,376 @@
+"""A step in planes: every component of every tensor becomes a tensor of its own.
+
+A step may compute with whole fields, `[components, *space]`. Inductor makes several kernels
+of that, and the native core can launch only one. So a step of one piece is traced, and its
+operations are replayed for each component alone. Stacking, selecting and summing components
+then cost nothing; what is left are pointwise operations over one shape, which Inductor fuses
+into one kernel.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from ._plane_arrays import MOVES, NotInPlanesError, PlaneArray, aligned
+from ._tape import close
+
+MOST_NUMBERS = 800
+"""Tensors of more numbers are data, not constants; a matrix over 27 components has 729."""
+_REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "sum": torch.add,
+    "mean": torch.add,
+    "prod": torch.mul,
+    "amax": torch.maximum,
+    "amin": torch.minimum,
+    "any": torch.logical_or,
+    "all": torch.logical_and,
+}
+_UNIFORM = {"zeros": 0, "ones": 1, "empty": 0, "full": None}
+
+
+class _Given:
+    """A tensor that a step is called with, or a part of it that is not one plane."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+def in_planes(
+    step: Callable[..., object],
+    fields: Sequence[Tensor],
+    outs: Sequence[Sequence[Sequence[Tensor]]],
+    fixed: Sequence[Tensor],
+    params: Sequence[Tensor],
+) -> Callable[..., None] | None:
+    """The same step plane by plane, or None where that cannot be.
+
+    What a step reads beside its arguments, such as tensors that a model has as attributes,
+    is read here once.
+
+    Arguments:
+        step: As `writing_step` makes it; it is called, and writes into `outs`.
+        fields: What it is called with, as the rest.
+        outs: Planes of one shape.
+        fixed: The inputs.
+        params: The parameters.
+    """
+    # Importing this takes a second; a kept kernel does without.
+    from torch._decomp import get_decompositions
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    planes = [x for part in outs for views in part for x in views]
+    counts = [len(fields), len(planes), len(fixed), len(params)]
+
+    def call(*args: Tensor) -> None:
+        rest = iter(args)
+        now, written, known, numbers = (list(islice(rest, n)) for n in counts)
+        there = iter(written)
+        step(
+            now, [[list(islice(there, len(v))) for v in part] for part in outs], known, numbers
+        )
+
+    args = [*fields, *planes, *fixed, *params]
+    aten = torch.ops.aten
+    table = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
+    try:
+        with torch.no_grad():
+            traced = make_fx(call, decomposition_table=table)(*args)
+            wanted = [x.clone() for x in planes]
+            graph = make_fx(_Replay(traced, planes[0].shape).run)(*args)
+    # Whatever a step does that cannot be traced here, it is compiled as it is.
+    except Exception:  # noqa: BLE001
+        return None
+    if not all(map(close, planes, wanted)):
+        return None
+
+    def step_in_planes(fields: Any, outs: Any, fixed: Any, params: Any) -> None:
+        written = [x for part in outs for views in part for x in views]
+        graph(*fields, *written, *fixed, *params)
+
+    return step_in_planes
+
+
+class _Replay:
+    """A traced step, replayed plane by plane.
+
+    Arguments:
+        traced: The step as a graph of aten operations.
+        shape: The shape of a plane.
+    """
+
+    def __init__(self, traced: torch.fx.GraphModule, shape: Sequence[int]) -> None:
+        self._traced = traced
+        self._shape = tuple(shape)
+        # Steps move dims of size 1 about, so planes do without.
+        self._cells = tuple(n for n in shape if n != 1)
+        self._tensors: list[Tensor] = []
+        self._values: dict[torch.fx.Node, Any] = {}
+
+    def run(self, *args: Tensor) -> None:
+        """Make the step; this is what is traced again."""
+        given = iter(args)
+        for node in self._traced.graph.nodes:
+            if node.op == "placeholder":
+                x = next(given)
+                self._values[node] = self._array(x, ()) if x.ndim == 0 else _Given(x)
+            elif node.op == "get_attr":
+                x = getattr(self._traced, node.target)
+                self._values[node] = self._constant(torch.clone, (x,), {})
+            elif node.op == "call_function":
+                self._values[node] = self._made(node)
+
+    def _made(self, node: torch.fx.Node) -> Any:
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self._values.__getitem__)
+        func, kwargs = node.target, dict(kwargs)
+        if func is operator.getitem:
+            return args[0][args[1]]
+        if not isinstance(func, torch._ops.OpOverload):
+            raise NotInPlanesError
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            raise NotInPlanesError
+        name = func._schema.name.removeprefix("aten::")
+        kinds = {type(self._values[x]) for x in node.all_input_nodes}
+        wanted = node.meta["val"]
+        if name == "copy_" and isinstance(args[0], _Given):
+            return self._write(args[0].tensor, args[1])
+        if name.removesuffix("_like").removeprefix("new_") in _UNIFORM:
+            made = self._uniform(name, args, wanted)
+        elif kinds == {_Given}:
+            made = self._given(func, args, kwargs)
+        elif kinds <= {Tensor}:
+            made = self._constant(func, args, kwargs)
+        elif name.endswith("_"):
+            made = self._in_place(name, func, args, kwargs)
+        else:
+            made = self._applied(name, func, args, kwargs, wanted)
+        self._check(made, wanted)
+        return made
+
+    def _check(self, made: Any, wanted: Any) -> None:
+        """Shape and type are those of the trace."""
+        if isinstance(made, list):
+            for x, y in zip(made, wanted, strict=True):
+                self._check(x, y)
+        elif isinstance(made, PlaneArray) and (
+            made.shape != tuple(wanted.shape) or self._dtype(made) != wanted.dtype
+        ):
+            raise NotInPlanesError
+
+    def _dtype(self, x: PlaneArray) -> torch.dtype:
+        return self._tensors[x.planes.flat[0]].dtype
+
+    def _array(self, x: Tensor, lanes: tuple[int, ...], ndim: int = 0) -> PlaneArray:
+        """One tensor for all planes of one."""
+        self._tensors.append(x)
+        planes = np.full((1,) * ndim, len(self._tensors) - 1)
+        return PlaneArray(planes, lanes, self._cells)
+
+    def _given(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What is looked at becomes an array as soon as it is one plane."""
+        if func._schema.is_mutable:
+            raise NotInPlanesError
+
+        def seen(x: Tensor) -> Any:
+            if x.shape != self._shape:
+                return _Given(x)
+            array = self._array(x.reshape(self._cells), self._lanes(x.shape), x.ndim)
+            # A step must not write into what it is given.
+            array.planes.flags.writeable = False
+            return array
+
+        args = tree_map(lambda x: x.tensor if isinstance(x, _Given) else x, args)
+        made = func(*args, **kwargs)
+        return seen(made) if isinstance(made, Tensor) else [seen(x) for x in made]
+
+    def _lanes(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The dims of a shape that run over cells; none where it has none."""
+        ahead = len(shape) - len(self._shape)
+        if ahead >= 0 and tuple(shape[ahead:]) == self._shape:
+            return tuple(ahead + k for k, n in enumerate(self._shape) if n != 1)
+        if set(shape) & set(self._cells):
+            raise NotInPlanesError
+        return ()
+
+    def _uniform(self, name: str, args: Sequence[Any], wanted: Tensor) -> Any:
+        """A tensor of one number; what is empty may be anything, so it is 0."""
+        value = _UNIFORM[name.removesuffix("_like").removeprefix("new_")]
+        if value is None:
+            value = args[2 if name == "new_full" else 1]
+        lanes = self._lanes(wanted.shape)
+        if isinstance(value, PlaneArray):
+            raise NotInPlanesError
+        if not lanes:
+            return torch.full(wanted.shape, value, dtype=wanted.dtype)
+        one = torch.full(self._cells, value, dtype=wanted.dtype)
+        planes = self._array(one, ()).planes
+        sizes = [1 if k in lanes else n for k, n in enumerate(wanted.shape)]
+        return PlaneArray(np.broadcast_to(planes, sizes).copy(), lanes, self._cells)
+
+    def _constant(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What depends on constants alone is computed here and now."""
+        from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+        with disable_proxy_modes_tracing():
+            return func(*args, **kwargs)
+
+    def _numbers(self, x: Any) -> Any:
+        """A constant tensor as an array of numbers."""
+        if not isinstance(x, Tensor):
+            return x
+        if x.numel() > MOST_NUMBERS:
+            raise NotInPlanesError
+        first = len(self._tensors)
+        for number in self._constant(torch.Tensor.tolist, (x.flatten(),), {}):
+            self._tensors.append(torch.full((), number, dtype=x.dtype))
+        planes = np.arange(first, len(self._tensors)).reshape(x.shape)
+        return PlaneArray(planes, (), self._cells)
+
+    def _applied(self, name: str, func: Any, args: Any, kwargs: Any, wanted: Any) -> Any:
+        if name in ("index", "index_select"):
+            return MOVES[name](*args, **kwargs)
+        args, kwargs = tree_map(self._numbers, (args, kwargs))
+        if name in MOVES:
+            kwargs.pop("memory_format", None)
+            return MOVES[name](*args, **kwargs)
+        if name in _REDUCTIONS:
+            kwargs.pop("dtype", None)
+            return self._reduced(name, wanted.dtype, *args, **kwargs)
+        if name in ("mm", "bmm"):
+            return self._multiplied(*args)
+        if name == "_to_copy":
+            kwargs = {"dtype": kwargs.get("dtype") or wanted.dtype}
+        elif torch.Tag.pointwise not in func.tags:
+            raise NotInPlanesError
+        return self._pointwise(_quicker(func, args, wanted.dtype), args, kwargs)
+
+    def _pointwise(self, func: Callable[..., Tensor], args: Any, kwargs: Any) -> PlaneArray:
+        leaves, spec = tree_flatten((args, kwargs))
+        places = [k for k, x in enumerate(leaves) if isinstance(x, PlaneArray)]
+        arrays = aligned([leaves[k] for k in places])
+        lanes = next((x.lanes for x in arrays if x.lanes), ())
+        dims = [leaves[k].planes.ndim for k in places]
+        planes = np.empty(arrays[0].planes.shape, np.int64)
+        for where in np.ndindex(*planes.shape):
+            for k, array, ndim in zip(places, arrays, dims, strict=True):
+                x = self._tensors[array.planes[where]]
+                # Torch takes the type of a number less seriously than that of a tensor.
+                leaves[k] = x.expand(self._cells) if lanes and ndim and not x.ndim else x
+            now, named = tree_unflatten(leaves, spec)
+            planes[where] = len(self._tensors)
+            self._tensors.append(func(*now, **named))
+        return PlaneArray(planes, lanes, self._cells)
+
+    def _reduced(
+        self,
+        name: str,
+        dtype: torch.dtype,
+        x: PlaneArray,
+        dim: int | Sequence[int] | None = None,
+        keepdim: bool = False,
+    ) -> PlaneArray:
+        """Components summed up and the like, the first of them first."""
+        dims = [dim] if isinstance(dim, int) else dim
+        axes = sorted(x.axis(d) for d in dims or range(x.planes.ndim))
+        rest = [k for k in range(x.planes.ndim) if k not in axes]
+        work = torch.bool if name in ("any", "all") else dtype
+        if dtype in (torch.float16, torch.bfloat16):
+            work = torch.float32
+        moved = x.planes.transpose([*rest, *axes]).reshape(
+            [x.planes.shape[k] for k in rest] + [-1]
+        )
+        planes = np.empty(moved.shape[:-1], np.int64)
+        for where in np.ndindex(*planes.shape):
+            parts = [self._tensors[k].to(work) for k in moved[where]]
+            total = reduce(_REDUCTIONS[name], parts)
+            planes[where] = len(self._tensors)
+            self._tensors.append((total / len(parts) if name == "mean" else total).to(dtype))
+        if keepdim:
+            planes = np.expand_dims(planes, axes)
+            return x.moved(planes, x.lanes)
+        return x.moved(planes, [rest.index(lane) for lane in x.lanes])
+
+    def _multiplied(self, a: PlaneArray, b: PlaneArray) -> PlaneArray:
+        """Matrices, or batches of them, multiplied."""
+        rows, columns = MOVES["unsqueeze"](a, -1), MOVES["unsqueeze"](b, -3)
+        each = self._pointwise(torch.mul, (rows, columns), {})
+        return self._reduced("sum", self._dtype(each), each, -2)
+
+    def _in_place(self, name: str, func: Any, args: Any, kwargs: Any) -> PlaneArray:
+        """What is written into an array is seen by all its views."""
+        args, kwargs = tree_map(self._numbers, (args, kwargs))
+        target = args[0]
+        if not isinstance(target, PlaneArray) or not target.planes.flags.writeable:
+            raise NotInPlanesError
+        dtype = self._dtype(target)
+        if name == "copy_":
+            made = args[1]
+        elif name in ("fill_", "zero_"):
+            value = args[1] if name == "fill_" else 0
+            made = (
+                self._numbers(torch.tensor(value))
+                if not isinstance(value, PlaneArray)
+                else value
+            )
+        elif name == "index_put_":
+            made = self._masked(target, *args[1:])
+        elif torch.Tag.pointwise in func.tags:
+            packet = getattr(torch.ops.aten, name.removesuffix("_"))
+            made = self._pointwise(getattr(packet, func._overloadname), args, kwargs)
+        else:
+            raise NotInPlanesError
+
+        def fitting(x: Tensor) -> Tensor:
+            return x.to(dtype).expand(self._cells if target.lanes else ())
+
+        made = aligned([target, self._pointwise(fitting, (made,), {})])[1]
+        target.planes[...] = made.planes
+        return target
+
+    def _masked(
+        self, target: PlaneArray, masks: Sequence[Any], value: PlaneArray, add: bool = False
+    ) -> PlaneArray:
+        """`x[mask] = number`."""
+        if len(masks) != 1 or add or value.planes.ndim:
+            raise NotInPlanesError
+        mask = masks[0]
+        if not isinstance(mask, PlaneArray) or self._dtype(mask) is not torch.bool:
+            raise NotInPlanesError
+        # A mask of fewer dims counts them from the left.
+        if mask.planes.ndim != target.planes.ndim:
+            raise NotInPlanesError
+        return self._pointwise(torch.where, (mask, value, target), {})
+
+    def _write(self, out: Tensor, value: Any) -> None:
+        """The end of a step: a plane into the buffer."""
+        value = self._numbers(value)
+        if not isinstance(value, PlaneArray) or value.planes.size != 1:
+            raise NotInPlanesError
+        plane = self._tensors[value.planes.flat[0]]
+        out.copy_(plane.reshape(self._shape) if value.lanes else plane)
+
+
+def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[..., Tensor]:
+    """The same operation, in a way that Inductor makes vectors of.
+
+    It divides whole numbers one by one. Floating numbers with more than twice their bits
+    give the same quotients, rounded down.
+    """
+    work = {1: torch.float32, 2: torch.float64, 4: torch.float64}.get(dtype.itemsize)
+    divides = func is torch.ops.aten.remainder.Scalar
+    if not divides or work is None or dtype.is_floating_point or dtype is torch.bool:
+        return func
+    if not isinstance(args[1], int) or not 0 < args[1] <= torch.iinfo(dtype).max:
+        return func
+
+    def remainder(x: Tensor, n: int) -> Tensor:
+        wide = x.to(work)
+        return (wide - torch.floor(wide / n) * n).to(dtype)
+
+    return remainder
