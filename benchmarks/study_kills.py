@@ -1,0 +1,256 @@
+"""Claim: however a run is killed, it ends with the bits of an undisturbed one.
+
+`hotgrid run --mesh 2x1` is started again and again in a folder that holds one or two earlier
+runs. At a random moment a rank, the launcher, or all of them get SIGKILL: while they start, or
+just after a checkpoint. Ranks are restarted by their launcher. Where the launcher is gone, the
+same command with `--resume` goes on, or begins where the new run had not begun yet.
+
+Every kill must leave the fields and the table of an undisturbed run, the earlier runs as they
+were, no process and no temporary file. What must end has ten seconds.
+
+    python benchmarks/study_kills.py --count 100
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HOTGRID = [sys.executable, "-m", "hotgrid", "-c", "compile.enabled=off"]
+HOTGRID += ["-c", "cluster.timeout=60"]
+RESULTS = ("fields.npz", "observables.csv")
+VICTIMS = ("rank 0", "rank 1", "launcher", "all")
+STEPS, EVERY = 300, 20
+SECONDS_TO_END = 10.0
+
+
+@dataclass
+class Study:
+    """What all kills share: the command, the undisturbed results, the earlier runs."""
+
+    work: Path
+    device: str
+    chance: random.Random
+    expected: dict[str, bytes] = field(default_factory=dict)
+    earlier: dict[str, Path] = field(default_factory=dict)
+
+    def command(self, out: Path, *, seed: int = 2, steps: int = STEPS) -> list[str]:
+        """One run; the seed tells earlier runs from the one that is killed."""
+        return [
+            *HOTGRID, "run", "gray-scott", "--size", "32x24", "--device", self.device,
+            "--seed", str(seed), "--steps", str(steps), "--every", str(EVERY),
+            "--export", "npz,csv", "--out", str(out),
+        ]  # fmt: skip
+
+    def prepare(self) -> None:
+        """Run undisturbed, and make folders that hold earlier runs of every kind."""
+        whole = self.work / "whole"
+        finish(self.command(whole))
+        self.expected = {name: (whole / name).read_bytes() for name in RESULTS}
+        one = self.earlier["another run"] = self.work / "one"
+        finish(self.command(one, seed=1, steps=60))
+        two = self.earlier["two runs, one of the same command"] = self.work / "two"
+        shutil.copytree(one, two)
+        finish(self.command(two, steps=80))
+        old = self.earlier["a run without run.toml"] = self.work / "old"
+        shutil.copytree(one, old)
+        (old / "run.toml").unlink()
+
+
+def finish(command: list[str]) -> None:
+    """Run a command that must end well."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+
+
+def main() -> int:
+    """Kill as often as asked, tell of each, and return 1 if one has failed."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    options.add_argument("--count", type=int, default=20, help="how many kills (default 20)")
+    options.add_argument("--seed", type=int, default=0, help="of the schedule (default 0)")
+    options.add_argument("--device", default="cpu", help="where to run (default cpu)")
+    asked = options.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        study = Study(Path(work), asked.device, random.Random(asked.seed))
+        study.prepare()
+        for number in range(asked.count):
+            told, faults = kill_once(study, number)
+            failed += bool(faults)
+            print(f"{number + 1:4} {told}: {'; '.join(faults) or 'equal'}", flush=True)
+    print(f"{asked.count - failed} of {asked.count} kills left what an undisturbed run leaves")
+    return 1 if failed else 0
+
+
+def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
+    """Start a run, kill it, see it through; what was done, and what was wrong after it."""
+    chance = study.chance
+    victim = chance.choice(VICTIMS)
+    kind = chance.choice(sorted(study.earlier))
+    out = study.work / f"out-{number}"
+    shutil.copytree(study.earlier[kind], out)
+    before = digests(out)
+    moment, due = chosen_moment(chance, out)
+    told = f"{victim} {moment}, in a folder with {kind}"
+    with tempfile.TemporaryDirectory() as aside:
+        run = Started([*study.command(out), "--mesh", "2x1"], aside)
+        try:
+            faults = run.kill(victim, due)
+            if victim in ("launcher", "all"):
+                faults += gone_on(study, out, aside)
+            faults += run.left()
+        finally:
+            run.end()
+        faults += [f"left {name} in TMPDIR" for name in os.listdir(aside)]
+    faults += compared(study, out)
+    if "same command" not in kind:
+        faults += [f"lost {name}" for name, digest in before.items() if digest not in
+                   digests(out).values()]  # fmt: skip
+    shutil.rmtree(out)
+    return told, faults
+
+
+def chosen_moment(chance: random.Random, out: Path) -> tuple[str, Callable[[float], bool]]:
+    """When to kill: some time after the ranks exist, or just after a checkpoint."""
+    if chance.random() < 0.5:
+        seconds = chance.uniform(0.0, 6.0)
+        return f"after {seconds:.2f} s", lambda since: since >= seconds
+    step = EVERY * chance.randrange(1, STEPS // EVERY - 1)
+    seconds = chance.uniform(0.0, 0.1)
+
+    def due(since: float) -> bool:
+        run = out / "run.toml"
+        # Earlier runs have the same steps until they are moved aside.
+        begun = run.exists() and f"\nsteps = {STEPS}\n" in run.read_text(encoding="utf-8")
+        found = begun and any(
+            int(path.name[5:]) >= step for path in (out / "checkpoints").glob("step-*")
+        )
+        if found:
+            time.sleep(seconds)
+        return found
+
+    return f"{seconds:.2f} s after step {step}", due
+
+
+class Started:
+    """A launcher with its ranks, in a session of its own."""
+
+    def __init__(self, command: list[str], aside: str) -> None:
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, "TMPDIR": aside},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def members(self) -> dict[str, int]:
+        """The live ranks and the launcher, by name."""
+        found = {"launcher": self.process.pid} if self.process.poll() is None else {}
+        for pid in session(self.process.pid):
+            with contextlib.suppress(OSError):
+                variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+                for each in variables:
+                    if each.startswith(b"RANK=") and pid != self.process.pid:
+                        found[f"rank {each[5:].decode()}"] = pid
+        return found
+
+    def kill(self, victim: str, due: Callable[[float], bool]) -> list[str]:
+        """Kill at the moment that is due; what was wrong until all had ended that must."""
+        members: dict[str, int] = {}
+        while len(members) < 3 and self.process.poll() is None:
+            members = self.members()
+            time.sleep(0.02)
+        begun = time.monotonic()
+        while self.process.poll() is None and not due(time.monotonic() - begun):
+            time.sleep(0.005)
+        for pid in members.values() if victim == "all" else [members.get(victim, 0)]:
+            with contextlib.suppress(ProcessLookupError):
+                if pid:
+                    os.kill(pid, signal.SIGKILL)
+        struck = time.monotonic()
+        ranks = [pid for name, pid in members.items() if name.startswith("rank")]
+        while {*ranks} & {*session(self.process.pid)}:
+            if time.monotonic() - struck > SECONDS_TO_END:
+                return [f"ranks were there {SECONDS_TO_END:g} s after the kill"]
+            if self.process.poll() is None:
+                time.sleep(0.02)
+        return []
+
+    def left(self) -> list[str]:
+        """Wait for the launcher; what is wrong with its end."""
+        said = self.process.communicate(timeout=240)[1]
+        code = self.process.returncode
+        faults = [] if code in (0, -signal.SIGKILL) else [f"exit code {code}: {said}"]
+        faults += ["a traceback"] * ("Traceback" in said)
+        return faults + [f"process {pid} is left" for pid in session(self.process.pid)]
+
+    def end(self) -> None:
+        """Leave nothing of a study that failed."""
+        for pid in session(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+def gone_on(study: Study, out: Path, aside: str) -> list[str]:
+    """Go on as a user would: resume, or begin where the new run had not begun."""
+    environment = {**os.environ, "TMPDIR": aside}
+    said = ""
+    for more in (["--mesh", "2x1", "--resume"], ["--mesh", "2x1"]):
+        done = subprocess.run(
+            [*study.command(out), *more],
+            env=environment, capture_output=True, text=True, check=False, timeout=240,
+        )  # fmt: skip
+        said += done.stderr
+        refused = "holds another run" in done.stderr or "simulation" in done.stderr
+        if done.returncode == 0 or not refused:
+            break
+    return [] if done.returncode == 0 else [f"going on failed: {said}"]
+
+
+def session(leader: int) -> list[int]:
+    """The live processes of a session."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, *numbers = path.read_text().rpartition(")")[2].split()
+            if int(numbers[2]) == leader and state not in "ZX":
+                found.append(int(path.parent.name))
+    return found
+
+
+def compared(study: Study, out: Path) -> list[str]:
+    """What differs from an undisturbed run, and what should not be there."""
+    faults = [
+        f"{name} differs"
+        for name, expected in study.expected.items()
+        if not (out / name).exists() or (out / name).read_bytes() != expected
+    ]
+    hidden = [path for path in out.rglob(".*") if path.name != ".run.lock"]
+    return faults + [f"left {path.relative_to(out)}" for path in hidden]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every file with a digest of what is in it."""
+    return {
+        str(path.relative_to(folder)): hashlib.blake2b(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
