@@ -61,9 +61,7 @@ def test_callbacks_never_see_what_is_not_finite():
 def test_an_interrupt_cannot_fall_into_a_call_of_the_core(model, form, storage, monkeypatch):
     """What is raised while the core takes a tensor is lost, so it takes none in a run."""
     size = (32, 64)
-    sim = Simulation(
-        model, size=size, form=form, storage=storage, compiled=False, device="cpu"
-    )
+    sim = Simulation(model, size=size, form=form, storage=storage, compiled=False, device="cpu")
     taken = []
     plain = torch.Tensor.__dlpack__
 

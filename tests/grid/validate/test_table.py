@@ -114,7 +114,9 @@ def names_on_the_page() -> list[str]:
 
 
 def test_checks_have_the_names_of_the_page():
-    found = {name: _validate.chosen(_validate.CHECKS, False, [name]) for name in names_on_the_page()}
+    found = {
+        name: _validate.chosen(_validate.CHECKS, False, [name]) for name in names_on_the_page()
+    }
     assert len(found) >= 20
     assert {check.name for checks in found.values() for check in checks} == set(check_names())
     assert [check.name for check in found["replicator"]] == ["replicator"]

@@ -184,6 +184,8 @@ class Face(Boundary):
     """
 
     face: str
+    mirrors: ClassVar[bool] = False
+    """Whether the flow goes on beyond it as its mirror image: a flow starts so."""
 
     def __post_init__(self) -> None:
         if self.face not in FACES:

@@ -180,8 +180,7 @@ class LatticeModel(Model):
         numbers, solid = self.numbers(size), self.solid(size)
         viscosity = self.viscosity_in(numbers)
         if self.viscosity_map is not None:
-            viscosity = viscosity * spread(self.viscosity_map, size, _VISCOSITY_MAP)
-        closed = [b.axis(len(size)) for b in self.boundaries if isinstance(b, Face)]
+            viscosity = viscosity * spread(self.viscosity_map, size, _VISCOSITY_MAP).double()
         f = at_start(
             self.lattice,
             density,
@@ -189,7 +188,7 @@ class LatticeModel(Model):
             collision=self.collision,
             tau=3 * viscosity + 0.5,
             force=self.force_in(numbers),
-            joined=[axis not in closed for axis in range(len(size))],
+            faces=[b for b in self.boundaries if isinstance(b, Face)],
             solid=solid,
         )
         return {"f": f if solid is None else f.masked_fill_(solid, 0.0)}

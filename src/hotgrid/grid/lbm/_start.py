@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._boundary import Face
 from ._collision import Collision
 from ._lattice import Lattice
 from ._moments import at_equilibrium, combined, half_source, slab_rows
@@ -28,7 +29,7 @@ def at_start(
     collision: Collision,
     tau: Tensor | float,
     force: Sequence[Any],
-    joined: Sequence[bool],
+    faces: Sequence[Face],
     solid: Tensor | None,
 ) -> Tensor:
     """The stored state `[populations, *space]` of a flow: what a collision would have left.
@@ -40,7 +41,7 @@ def at_start(
         collision: How populations relax.
         tau: The relaxation time of the viscosity, a number or `[*space]`.
         force: Force on a cell along each axis, numbers; empty for none.
-        joined: For each axis whether the ends of the grid are joined.
+        faces: The faces of the grid that have a boundary; other ends are joined.
         solid: Where there is no fluid, bool `[*space]`; None without obstacles.
     """
     found = at_equilibrium(lattice, density, velocity)
@@ -51,7 +52,7 @@ def at_start(
     rows = slab_rows(density)
     for at in range(0, len(density), rows):
         here = slice(at, min(at + rows, len(density)))
-        strain = _strain(*_around(velocity, fluid, here, joined))
+        strain = _strain(*_around(velocity, fluid, here, faces))
         # What comes into a collision deviates by `tau` times the change along the way of a
         # step, and one of these the collision takes away.
         left = 3 * density[here] * (1 - collision.stress_time(tau[here], strain))
@@ -64,20 +65,27 @@ def at_start(
 
 
 def _around(
-    velocity: Sequence[Tensor], fluid: Tensor, here: slice, joined: Sequence[bool]
+    velocity: Sequence[Tensor], fluid: Tensor, here: slice, faces: Sequence[Face]
 ) -> tuple[list[Tensor], Tensor]:
     """Velocity and fluid of some rows with two cells more at each end of every axis.
 
-    Beyond ends that are not joined there is no fluid.
+    Ends without faces are joined. Beyond a face there is no fluid, or its mirror image.
     """
-    parts = [*velocity, fluid]
+    parts, rank = [*velocity, fluid], fluid.ndim
     for axis, n in enumerate(fluid.shape):
         first, end = (here.start, here.stop) if axis == 0 else (0, n)
         places = torch.arange(first - _REACH, end + _REACH)
-        parts = [x.index_select(axis, places % n) for x in parts]
-        if not joined[axis]:
-            outside = ((places < 0) | (places >= n)).nonzero().flatten()
-            parts[-1].index_fill_(axis, outside, False)
+        mirrors = {face.inward: face.mirrors for face in faces if face.axis(rank) == axis}
+        if not mirrors:
+            parts = [x.index_select(axis, places % n) for x in parts]
+            continue
+        below, above = places < 0, places >= n
+        image = torch.where(below, -1 - places, torch.where(above, 2 * n - 1 - places, places))
+        parts = [x.index_select(axis, image.clamp(0, n - 1)) for x in parts]
+        shape = [-1 if other == axis else 1 for other in range(rank)]
+        parts[axis] = torch.where((below | above).view(shape), -parts[axis], parts[axis])
+        dry = (below & (not mirrors.get(1))) | (above & (not mirrors.get(-1)))
+        parts[-1] = parts[-1] & ~dry.view(shape)
     return parts[:-1], parts[-1]
 
 

@@ -215,6 +215,7 @@ class FreeSlip(Face):
 
     face: str
     quiet_elsewhere: ClassVar[bool] = True
+    mirrors: ClassVar[bool] = True
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
         """What left a neighbour along the face through it comes back mirrored."""
