@@ -224,7 +224,8 @@ def _memory(outcome: "Outcome") -> str:
     moved = f"{outcome.speed.bytes_per_second / 1e9:,.2f} GB/s"
     if outcome.copy_bandwidth is None:
         return moved
-    return f"{moved}, {outcome.share:.1%} of the {outcome.copy_bandwidth / 1e9:,.1f} GB/s of a copy"
+    limit = outcome.copy_bandwidth / 1e9
+    return f"{moved}, {outcome.share:.1%} of the {limit:,.1f} GB/s of a copy"
 
 
 def _startup(simulation: "Simulation") -> str:

@@ -120,10 +120,8 @@ class CallCheck:
                 if call is not None and self._store.check([_key(number)]):
                     self._exchange(group, number, call, late=True)
 
-    def _exchange(
-        self, group: dist.ProcessGroup, number: int, call: Call, late: bool
-    ) -> None:
-        self._store.set(_key(number), b"")
+    def _exchange(self, group: dist.ProcessGroup, number: int, call: Call, late: bool) -> None:
+        self._store.set(_key(number), "")
         header = _header(number, late, call)
         if group.rank() == 0:
             verdict = self._judge(group, header)

@@ -43,9 +43,7 @@ def seconds_per_exchange(ranks: Communicator, message_bytes: int) -> float:
     return min(timed(ranks, halo, buffer, count))
 
 
-def _single(
-    ranks: Communicator, halo: HaloExchange, buffer: Tensor, count: int
-) -> list[float]:
+def _single(ranks: Communicator, halo: HaloExchange, buffer: Tensor, count: int) -> list[float]:
     """Seconds of each of so many exchanges.
 
     Ranks that share their cores with other processes wait for their turn in most exchanges,

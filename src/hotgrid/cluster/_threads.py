@@ -76,7 +76,10 @@ def run_ranks(
             error.add_note(f"raised by rank {rank} of {size}")
             errors.append(error)
             # So would the frames below, and with it the connections that others wait on.
-            traceback.clear_frames(error.__traceback__)
+            cause: BaseException | None = error
+            while cause is not None:
+                traceback.clear_frames(cause.__traceback__)
+                cause = cause.__cause__
 
     threads = [
         threading.Thread(target=body, args=(rank,), name=f"rank-{rank}", daemon=True)

@@ -26,7 +26,7 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._first: tuple[int, float] | None = None
-        self._limit = math.inf
+        self._limit: float | None = None
 
     def __enter__(self) -> "Progress":
         if self._show:
@@ -68,7 +68,8 @@ class Progress:
         except ImportError:  # a machine that has only torch still runs
             return
         # Measuring would take longer than many runs; a long run does it at its end.
-        self._limit = kept_bandwidth(self._simulation.device)
+        known = kept_bandwidth(self._simulation.device)
+        self._limit = known and known.bytes_per_second
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -94,4 +95,4 @@ class Progress:
         speed = f"{rate:,.0f} steps/s  {rate * cells / 1e6:,.0f} MLUPS  {moved / 1e9:,.1f} GB/s"
         if self._limit is None:
             return speed
-        return f"{speed} = {moved / self._limit.bytes_per_second:.0%} of copy"
+        return f"{speed} = {moved / self._limit:.0%} of copy"

@@ -258,10 +258,10 @@ def _last_level_caches(folder: Path = Path("/sys/devices/system/cpu")) -> int:
     found: dict[tuple[int, str], int] = {}
     for each in folder.glob("cpu[0-9]*/cache/index[0-9]*"):
         try:
-            level, size, shared = (
-                (each / name).read_text().strip() for name in ("level", "size", "shared_cpu_list")
-            )
-            found[int(level), shared] = int(size.removesuffix("K")) * 1024
+            level = int((each / "level").read_text())
+            shared = (each / "shared_cpu_list").read_text()
+            kib = (each / "size").read_text().strip().removesuffix("K")
+            found[level, shared] = int(kib) * 1024
         except (OSError, ValueError):
             continue
     last = max((level for level, _ in found), default=0)
