@@ -1,5 +1,7 @@
+import errno
 import json
 import os
+import subprocess
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -166,6 +168,56 @@ def test_torch_that_does_not_import_is_told_once(monkeypatch: pytest.MonkeyPatch
     [found] = torch_build()
     assert (found.state, found.value) == ("broken", "does not import")
     assert [*devices(), *bandwidth()] == []
+
+
+def fake_numpy(folder: Path, text: str) -> dict[str, str]:
+    (folder / "numpy").mkdir(parents=True)
+    (folder / "numpy" / "__init__.py").write_text(text)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+@pytest.mark.parametrize(
+    "text", ["__version__ = '1.13'", "raise ImportError('for Python 3.9')"]
+)
+def test_a_numpy_that_hides_the_right_one_is_named(tmp_path: Path, text: str):
+    environment = fake_numpy(tmp_path / "old", text)
+    run_in = lambda program: subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    done = run_in(
+        "from hotgrid.cli._torch_probes import torch_build\n"
+        "[found] = torch_build(); print(found.detail, found.way_out, sep='|')"
+    )
+    detail, way_out = done.stdout.strip().split("|")
+    cause = f"PYTHONPATH names `{tmp_path / 'old'}`, so numpy comes from there"
+    assert detail.endswith(cause)
+    assert way_out == f"unset PYTHONPATH, or take `{tmp_path / 'old'}` out of it"
+    done = run_in("import sys; from hotgrid.cli._main import run; sys.exit(run(['models']))")
+    assert done.returncode == 1
+    assert cause in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_not_taken_for_a_missing_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake = tmp_path / "c++"
+    fake.write_text("#!/bin/sh\necho 'fatal error: x.s: No space left on device' >&2; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("CXX", str(fake))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    way_out = f"free space in `{tmp_path}`, or set TMPDIR to a folder on another disk"
+    assert [found.way_out for found in compiler()] == [way_out]
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert [found.way_out for found in compiler()] == [way_out]
 
 
 def test_bandwidth_tells_figure_and_method(monkeypatch: pytest.MonkeyPatch):

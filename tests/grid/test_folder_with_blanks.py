@@ -1,14 +1,16 @@
 """torch.compile works where torch, its cache or a project lies in a folder with blanks."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from torch.utils import cpp_extension
 
-from hotgrid.kernels._compiler_paths import without_blanks
+from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
 PROGRAM = """
 import torch
@@ -23,6 +25,7 @@ print(capture(lambda x: 2 * x + 1)(torch.ones(3)).tolist())
 """
 
 
+@pytest.mark.long
 @pytest.mark.compiles
 def test_steps_and_captured_functions_are_compiled(tmp_path):
     folder = tmp_path / "my grüne project"
@@ -47,6 +50,15 @@ def test_steps_and_captured_functions_are_compiled(tmp_path):
     assert "[3.0, 3.0, 3.0]" in done.stdout
     assert "uncompiled" not in done.stderr
     assert list((folder / "compiled").rglob("*.so"))
+
+
+def test_the_folder_of_torch_is_quoted_once(monkeypatch):
+    monkeypatch.setattr(torch, "__path__", ["/my grüne project/torch"])
+    monkeypatch.setattr(cpp_extension, "TORCH_LIB_PATH", "/my grüne project/torch/lib")
+    for _ in range(2):
+        quote_torch_folder()
+        options = shlex.split(f"-L{cpp_extension.TORCH_LIB_PATH}")
+        assert options == ["-L/my grüne project/torch/lib"]
 
 
 def test_a_link_stands_for_a_folder_with_blanks(tmp_path, monkeypatch):

@@ -56,6 +56,14 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "ravel_index broadcast": lambda x: ravel_index((x[0].long(), x[1, 0].long()), x.shape[1:]),
     "expect_dim": lambda x: x.sum(expect_dim(x, -2)),
 }
+# One case of each function in `make test`; the others in `make test-slow`.
+FIRST = {
+    *("shift by size", "windows", "convolve periodic", "meshgrid_stack", "outer_dim"),
+    *("prod_dims", "Slices", "slice_dim by size", "slice_fill", "ravel_index", "expect_dim"),
+}
+ONE_OF_EACH = [
+    name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in CASES
+]
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +89,7 @@ def test_one_graph_for_one_shape(name: str):
     check(compiled, CASES[name], x)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_one_graph_for_all_shapes(name: str):
     compiled = torch.compile(CASES[name], backend="aot_eager", fullgraph=True, dynamic=True)
     check(compiled, CASES[name], torch.randn(4, 5, 6, dtype=torch.float64, requires_grad=True))

@@ -26,6 +26,9 @@ _PARTS = {
     "rich": "the command line",
 }
 
+# What the system says, and what Python says where no folder can be written.
+_NO_SPACE = re.compile(r"No space left|quota exceeded|No usable temporary directory", re.I)
+
 _ARM_PARTS = {
     ("0x41", "0xd08"): "Cortex-A72",
     ("0x41", "0xd0b"): "Cortex-A76",
@@ -82,7 +85,10 @@ def compiler() -> Iterator[Finding]:
         yield Finding("compiler", "C++", chosen, detail="builds and loads what Inductor writes")
         return
     way_out = "install g++ and the Python headers (Debian: apt install g++ python3-dev)"
-    if len(chosen.split()) > 1:
+    if _NO_SPACE.search(problem):
+        folder = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  named, not used
+        way_out = f"free space in `{folder}`, or set TMPDIR to a folder on another disk"
+    elif len(chosen.split()) > 1:
         # Inductor looks for a program of that whole name, and so does the probe.
         problem = "torch.compile takes CXX for one program, not for a command with words"
         way_out = f"set CXX to the compiler alone, such as {chosen.split()[-1]}"
@@ -98,6 +104,13 @@ def compiler() -> Iterator[Finding]:
 
 def compile_problem(compiler: str) -> str | None:
     """Build and load a library the way Inductor does; what went wrong, or None."""
+    try:
+        return _compile_problem(compiler)
+    except OSError as error:  # no folder for the files
+        return str(error)
+
+
+def _compile_problem(compiler: str) -> str | None:
     with tempfile.TemporaryDirectory(prefix="hotgrid-doctor-") as folder:
         source, library = Path(folder, "probe.cpp"), Path(folder, "probe.so")
         source.write_text(

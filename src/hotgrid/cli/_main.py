@@ -65,6 +65,14 @@ def run(arguments: Sequence[str]) -> int:
         _complain(f"{what} cannot be read or written ({error.strerror}).")
         _drop_unwritten_output()
         return WRONG
+    except (ImportError, AttributeError) as error:
+        from ._hidden import import_problem
+
+        problem = import_problem(error)
+        if problem is None:
+            raise
+        _complain(problem)
+        code = WRONG
     return code
 
 

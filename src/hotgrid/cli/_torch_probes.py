@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ._finding import Finding, not_seen
+from ._hidden import hidden_package
 from ._machine_probes import installed_version
 
 TORCH_RANGE = ">=2.11,<2.14"  # as in pyproject.toml; tests/cli compares the two
@@ -21,13 +22,14 @@ def torch_build() -> Iterator[Finding]:
     try:
         import torch
     except Exception as error:  # noqa: BLE001  a broken install can raise anything
+        hidden = hidden_package() or ("", _INSTALL)
         yield Finding(
             "torch",
             "version",
             "does not import",
             state="broken",
-            detail=f"{type(error).__name__}: {error}",
-            way_out=_INSTALL,
+            detail=f"{type(error).__name__}: {error}" + f"; {hidden[0]}" * bool(hidden[0]),
+            way_out=hidden[1],
         )
         return
     yield version_finding(torch.__version__)

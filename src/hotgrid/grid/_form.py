@@ -7,6 +7,7 @@ gives the same numbers.
 
 import math
 import os
+import re
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ CELLS_PER_THREAD = 4096
 # Below this many cells a GPU waits for the host, not for its memory.
 CELLS_OF_A_BUSY_GPU = 1 << 21
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+_COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
 
 
 @dataclass(frozen=True)
@@ -357,6 +359,13 @@ def _obstacle_to_writing(folder: str) -> str:
     return "" if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
 
 
+def _cause(text: str) -> str:
+    """The first line, and of a compiler's output the line that tells what is wrong."""
+    first, *others = text.splitlines() or [""]
+    told = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
+    return f"{first} ({told[0]})" if told else first
+
+
 class FirstCall:
     """A compiled function that falls back to the plain one if it cannot be compiled here."""
 
@@ -380,16 +389,16 @@ class FirstCall:
         except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
             mistake = problem
         except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
-            reason = str(getattr(problem, "inner_exception", problem)).splitlines()[0]
+            reason = _cause(str(getattr(problem, "inner_exception", problem)))
             if current().compile.enabled == "on":
                 raise MissingPartError(
                     "the setting `compile.enabled` is `on`, but torch.compile does not work "
-                    f"here: {reason}; `hotgrid doctor` says what to install, and `auto` runs "
+                    f"here: {reason}; `hotgrid doctor` says what to do, and `auto` runs "
                     "uncompiled, about ten times slower"
                 ) from problem
             logger("compile").warning(
                 "steps run uncompiled, about ten times slower, because torch.compile "
-                "does not work here: %s; `hotgrid doctor` says what to install",
+                "does not work here: %s; `hotgrid doctor` says what to do",
                 reason,
             )
             self.call = self.plain

@@ -24,6 +24,7 @@ def test_small_checks_pass(name: str):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_checks_pass(name: str):
