@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import whole_file
 
 
@@ -29,7 +29,7 @@ def test_a_new_file_replaces_the_old_one(tmp_path: Path):
 def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, problem):
     path = tmp_path / "notes.txt"
     path.write_text("old")
-    with pytest.raises((ArgumentError, KeyboardInterrupt)) as caught, whole_file(path) as aside:
+    with pytest.raises((StoreError, KeyboardInterrupt)) as caught, whole_file(path) as aside:
         aside.write_text("half")
         raise problem
     if isinstance(problem, OSError):
