@@ -234,11 +234,14 @@ _joint._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAcc
 
 def _size(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        size = operator.index(value)
     except TypeError:
         raise ArgumentError(
             f"`bind` names `{name}`, which must be a size, got {value!r}"
         ) from None
+    if size < 0:
+        raise ArgumentError(f"`bind` names `{name}`, and a size cannot be negative")
+    return size
 
 
 def _raised(
