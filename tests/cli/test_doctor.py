@@ -436,3 +436,12 @@ def test_a_missing_part_is_a_note_that_says_what_for(monkeypatch: pytest.MonkeyP
     assert found["matplotlib"].state == "note"
     assert found["matplotlib"].detail == "needed for pictures"
     assert found["matplotlib"].way_out == "pip install matplotlib"
+
+
+def test_a_cache_that_cannot_be_made_is_broken(monkeypatch: pytest.MonkeyPatch):
+    """/proc looks writable to root, but no folder can be made there."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "/proc")
+    found = {each.name: each for each in caches()}["global"]
+    assert found.state == "broken"
+    assert "/proc" in found.detail and "XDG_CACHE_HOME" in found.way_out

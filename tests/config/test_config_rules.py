@@ -220,3 +220,19 @@ def test_a_config_is_frozen_hashable_and_can_be_sent_to_another_process():
         config.file = Path("x")  # pyright: ignore[reportAttributeAccessIssue]
     assert hash(config) == hash(Config())
     assert pickle.loads(pickle.dumps(config)) == config
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661", "1 0", "0x1", "1e1"])
+def test_an_integer_in_text_is_made_of_digits(text: str):
+    rule = Whole(1, 100)
+    with pytest.raises(RefusalError, match="expected an integer from 1 to 100"):
+        rule.accept(rule.read(text))
+    assert [rule.accept(rule.read(each)) for each in ("10", " +10 ", "010")] == [10, 10, 10]
+
+
+@pytest.mark.parametrize("text", ["0.1_5", "\u0661"])
+def test_a_number_in_text_is_made_of_digits(text: str):
+    rule = Number(0.1, 1.0)
+    with pytest.raises(RefusalError, match="expected a number"):
+        rule.accept(rule.read(text))
+    assert rule.accept(rule.read(" 5e-1 ")) == 0.5

@@ -53,7 +53,7 @@ def test_unpack_in_the_order_asked():
         ("...", (), None, {}),
         ("", (), None, {}),
         ("a ...", (4,), None, {"a": 4}),
-        ("x*x", (9,), {"x": -3}, {"x": -3}),
+        ("x*x", (9,), {"x": 3}, {"x": 3}),
         ("n", (2**62,), None, {"n": 2**62}),
         ("a*b", (2**62,), {"a": 2**31}, {"a": 2**31, "b": 2**31}),
         ("z^3", (1290**3,), None, {"z": 1290}),
@@ -295,3 +295,22 @@ def test_what_are_no_keys(keys):
 def test_numbers_too_long_to_print_are_still_explained():
     with pytest.raises(ContractError, match="a number of 21,261 bits"):
         Contract("x^64").check((5,), {"x": 10**100})
+
+
+@pytest.mark.parametrize("ask", ["check", "try_check", "unpack", "try_unpack"])
+def test_given_sizes_are_zero_or_more(ask: str):
+    asked = getattr(Contract("a+b"), ask)
+    keys = ("a b",) if "unpack" in ask else ()
+    for bindings in (
+        {"a": -1},
+        [("a", -1)],
+        {"other": -1},
+        Contract("a").check((1,)) | {"a": -1},
+    ):
+        with pytest.raises(
+            ArgumentError, match=r"a size cannot be negative, got `(a|other)` = -1"
+        ):
+            asked(*keys, (3,), bindings)
+    assert asked(*keys, (3,), {"a": 0}) is not None
+    with pytest.raises(ArgumentError, match="a size cannot be negative"):
+        unpack_shape("a+b", (3,), {"a": -1})

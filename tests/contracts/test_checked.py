@@ -169,3 +169,13 @@ def test_the_function_is_named_and_torchs_own_frames_are_not():
     assert "at:         test_checked.py" in str(caught.value)
     assert "function:   test_the_function_is_named" in str(caught.value)
     assert "Layer.forward" in str(caught.value)
+
+
+def test_a_bound_size_is_not_negative():
+    @checked(x="a+b", bind="a")
+    def taken(x: torch.Tensor, a: int) -> torch.Tensor:
+        return x
+
+    assert taken(torch.ones(3), 1).shape == (3,)
+    with pytest.raises(ArgumentError, match="`bind` names `a`, and a size cannot be negative"):
+        taken(torch.ones(3), -1)

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from hotgrid.contracts import Contract, ContractError, assert_shape, checked
+from hotgrid.errors import ArgumentError, ContractSyntaxError
 
 
 def test_the_whole_block():
@@ -82,3 +83,55 @@ def test_the_place_is_the_users_line_through_every_door():
     with pytest.raises(ContractError) as caught:
         contract.check((1, 2))
     assert here() in str(caught.value)
+
+
+HUGE = 10**5001 + 1
+
+
+@pytest.mark.parametrize(
+    ("contract", "shape"),
+    [
+        ("3 3", (HUGE, 3)),
+        ("a a", (HUGE, 3)),
+        ("2*a 3", (HUGE, 3)),
+        ("a+b a-b", (HUGE, 4)),
+        ("a^2+7", (HUGE,)),
+        ("a", (HUGE, 3)),
+        ("2*a+4*b 3*a+6*b", (2, HUGE)),
+    ],
+)
+def test_sizes_too_long_to_write_are_told_by_their_bits(contract: str, shape: tuple[int, ...]):
+    with pytest.raises(ContractError, match="a number of 16,613 bits"):
+        Contract(contract).check(shape)
+
+
+def test_a_negative_size_too_long_to_write():
+    with pytest.raises(ArgumentError, match=r"negative, got shape .*16,613 bits"):
+        Contract("a").check((-HUGE,))
+
+
+@pytest.mark.parametrize(
+    "text", ["+".join(["long"] * 20_000), " ".join("ab" * 40 for _ in range(1250))]
+)
+def test_a_long_contract_is_shortened_in_an_error(text: str):
+    with pytest.raises(ContractError) as problem:
+        Contract(text).check((3, 4))
+    assert len(str(problem.value)) < 5_000
+    assert "characters)" in str(problem.value)
+    assert len(problem.value.mismatch.contract) > 90_000
+    with pytest.raises(ContractError) as problem:
+        Contract(text).unpack("other", (3, 4))
+    assert len(str(problem.value)) < 5_000
+
+
+@pytest.mark.parametrize("at", [0, 30_000, 59_999])
+def test_a_long_text_that_is_no_contract_is_shown_around_the_place(at: int):
+    text = "a " * at + "$ " + "a " * (59_999 - at)
+    with pytest.raises(ContractSyntaxError) as problem:
+        Contract(text)
+    _, shown, caret = str(problem.value).split("\n")
+    assert len(shown) < 1_200
+    assert shown[caret.index("^")] == "$"
+    with pytest.raises(ContractSyntaxError) as problem:
+        Contract("a" * 100_000 + "(b)")
+    assert len(str(problem.value)) < 5_000

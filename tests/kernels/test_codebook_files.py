@@ -177,3 +177,8 @@ def test_a_failed_write_leaves_the_old_file(path: Path, monkeypatch: pytest.Monk
         save_compressed(compress(nn.Linear(8, 8), form="int8"), path)
     assert path.read_bytes() == old
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_only_modules_are_saved(tmp_path: Path):
+    with pytest.raises(ArgumentError, match="`module` must be a torch module, got int"):
+        save_compressed(3, tmp_path / "x")  # pyright: ignore[reportArgumentType]

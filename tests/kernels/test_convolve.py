@@ -322,3 +322,18 @@ def test_tables_are_left_alone_while_a_graph_is_recorded(monkeypatch: pytest.Mon
     monkeypatch.setattr(_tables, "is_current_stream_capturing", lambda: True)
     monkeypatch.delattr(_tables, "_tables")
     torch.testing.assert_close(candidate.function(*arguments), expected)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("boundary", ["periodic", "zero"])
+@pytest.mark.parametrize(
+    ("shape", "size"), [((0,), (3,)), ((4, 0), (3, 3)), ((0, 4), (3, 3)), ((0, 5), (3,))]
+)
+def test_no_cells_give_no_cells(
+    shape: tuple[int, ...], size: tuple[int, ...], boundary: str, exact: bool
+):
+    x = torch.zeros(shape, requires_grad=True)
+    found = convolve(x, torch.ones(size), boundary, exact=exact)
+    assert found.shape == shape and found.dtype == x.dtype
+    found.sum().backward()
+    assert x.grad is not None and x.grad.shape == shape

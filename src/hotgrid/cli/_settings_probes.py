@@ -89,8 +89,27 @@ def _looked_at(name: str, folder: Path, setting: str) -> Finding:
             detail=f"{ground} is not a folder that this user can write to",
             way_out=f"make it one, or {setting} to another place",
         )
+    if ground != folder and (problem := _unmakeable(ground)):
+        return Finding(
+            "caches",
+            name,
+            str(folder),
+            state="broken",
+            detail=f"no folder can be made in {ground}: {problem}",
+            way_out=f"make it writable, or {setting} to another place",
+        )
     detail = _contents(folder) if ground == folder else "not made yet"
     return Finding("caches", name, str(folder), detail=detail)
+
+
+def _unmakeable(ground: Path) -> str:
+    """Why no folder can be made in one, or nothing: /proc, for one, looks writable to root."""
+    try:
+        tried = tempfile.mkdtemp(prefix=".hotgrid-", dir=ground)
+    except OSError as error:
+        return error.strerror or str(error)
+    Path(tried).rmdir()
+    return ""
 
 
 def _contents(folder: Path) -> str:

@@ -13,6 +13,7 @@ from typing import cast, get_args
 
 from hotgrid.errors import ConfigError
 
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 80
 _LARGEST_SHOWN = 10**18
@@ -96,9 +97,12 @@ class Whole(Rule):
         raise self._refused(value, self.words)
 
     def read(self, text: str) -> object:
-        """Return the integer in the text, or the text when there is none."""
+        """Return the integer in the text, or the text when there is none.
+
+        Digits and a sign: `int` alone would also take `1_0` and digits of other scripts.
+        """
         try:
-            return int(text)
+            return int(text) if _INTEGER.fullmatch(text.strip()) else text.strip()
         except ValueError:
             return text.strip()
 
@@ -119,7 +123,8 @@ class Number(Rule):
     def read(self, text: str) -> object:
         """Return the number in the text, or the text when there is none."""
         try:
-            return float(text)
+            plain = text.isascii() and "_" not in text
+            return float(text) if plain else text.strip()
         except ValueError:
             return text.strip()
 

@@ -148,9 +148,7 @@ class _Inputs:
             value = parameter.of(args, kwargs)
             for part in rest.split(".") if rest else ():
                 value = getattr(value, part, None)
-            if isinstance(value, int):
-                found[name] = value
-            elif value is not None:
+            if value is not None:
                 found[name] = _size(name, value)
         return found or None
 
@@ -234,11 +232,15 @@ _joint._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAcc
 
 def _size(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        # Integers stay as they are: under torch.compile they may be symbols.
+        size = value if isinstance(value, int) else operator.index(value)
     except TypeError:
         raise ArgumentError(
             f"`bind` names `{name}`, which must be a size, got {value!r}"
         ) from None
+    if size < 0:
+        raise ArgumentError(f"`bind` names `{name}`, and a size cannot be negative")
+    return size
 
 
 def _raised(

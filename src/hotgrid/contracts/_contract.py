@@ -12,12 +12,13 @@ from ._matcher import (
     Bindings,
     Given,
     Matcher,
+    expect_sizes,
     native_matcher,
     read_bindings,
     read_shape,
     undecided,
 )
-from ._parse import parse
+from ._parse import parse, shortened
 from ._solve import Mismatch
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +44,8 @@ def _traced_check(
 ) -> MutableMapping[str, int]:
     found = _parsed(self.text)._matcher.decide(bindings, shape)
     if isinstance(found, tuple):
-        raise ContractError(f"{found[0].reason}, says the contract `{self.text}`")
+        text = shortened(self.text)
+        raise ContractError(f"{shortened(found[0].reason)}, says the contract `{text}`")
     return found
 
 
@@ -141,6 +143,8 @@ class Contract:
             ContractError: the shape does not meet the contract, or does not
                 determine every name that is needed to say so.
         """
+        if bindings is not None:
+            expect_sizes(bindings)
         return self._check(bindings, shape)
 
     @traced_as(_traced_unpack)
@@ -163,6 +167,8 @@ class Contract:
         Raises:
             ContractError: as `check`, or a key is not in the contract.
         """
+        if bindings is not None:
+            expect_sizes(bindings)
         return self._unpack(keys, shape, bindings)
 
     @traced_as(_traced_try_check)
@@ -175,6 +181,8 @@ class Contract:
             >>> Contract("b c").try_check((2, 3, 4)) is None
             True
         """
+        if bindings is not None:
+            expect_sizes(bindings)
         found = self._try_check(bindings, shape)
         return _traced_try_check(self, shape, bindings) if found is None else found
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from hotgrid.errors import ContractError, ShapeMismatch
 
 from ._matcher import Matcher
-from ._parse import Term
-from ._solve import Mismatch
+from ._parse import Term, shortened
+from ._solve import Mismatch, shown
 
 _HERE = __name__.rpartition(".")[0]
 _LONGEST_SHOWN = 64
@@ -54,17 +54,19 @@ def explained(
     reason = problem.reason + _hint(matcher, bindings)
     rows = [("at", at), ("function", function), ("argument", argument)]
     if problem.dimension is not None and shape is not None:
-        size = shape[problem.dimension]
-        rows.append(("dimension", f"{problem.dimension} is {size}, against {problem.term}"))
+        size = shown(shape[problem.dimension])
+        against = shortened(str(problem.term))
+        rows.append(("dimension", f"{problem.dimension} is {size}, against {against}"))
     rows += [
-        ("because", reason),
+        ("because", shortened(reason)),
         ("shape", _marked(shape, problem.dimension)),
-        ("contract", contract),
-        ("bindings", _listed(bindings)),
+        ("contract", shortened(contract)),
+        ("bindings", shortened(_listed(bindings))),
     ]
     for other, other_shape in enumerate(shapes):
         if arguments and other != problem.group and other_shape is not None:
-            text = f"{_tuple(other_shape)} against {written(matcher.groups[other])}"
+            other_contract = shortened(written(matcher.groups[other]))
+            text = f"{_tuple(other_shape)} against {other_contract}"
             rows.append((f"{arguments[other]}", text))
     block = "\n".join(f"  {key + ':':<11} {text}" for key, text in rows if text is not None)
     error = ContractError(f"the shape does not meet its contract\n{block}")
@@ -84,9 +86,9 @@ def explained(
 def unknown_key(key: str, names: Sequence[str], contract: str) -> ContractError:
     """The error for asking a contract for a name it does not have."""
     return ContractError(
-        f"`{key}` is not a name of the contract{nearest(key, names)}\n"
-        f"  contract:   {contract}\n"
-        f"  names:      {', '.join(names) or 'none'}"
+        f"`{shortened(key)}` is not a name of the contract{nearest(key, names)}\n"
+        f"  contract:   {shortened(contract)}\n"
+        f"  names:      {shortened(', '.join(names)) or 'none'}"
     )
 
 
@@ -98,14 +100,14 @@ def _marked(shape: tuple[int, ...] | None, dimension: int | None) -> str:
         return text
     if len(shape) > _LONGEST_SHOWN:
         return text
-    start = 1 + sum(len(str(size)) + 2 for size in shape[:dimension])
-    return f"{text}\n{' ' * (14 + start)}{'^' * len(str(shape[dimension]))}"
+    start = 1 + sum(len(shown(size)) + 2 for size in shape[:dimension])
+    return f"{text}\n{' ' * (14 + start)}{'^' * len(shown(shape[dimension]))}"
 
 
 def _tuple(shape: tuple[int, ...]) -> str:
     if len(shape) > _LONGEST_SHOWN:
-        return f"({', '.join(map(str, shape[:4]))}, ... {len(shape):,} sizes)"
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+        return f"({', '.join(map(shown, shape[:4]))}, ... {len(shape):,} sizes)"
+    return f"({', '.join(map(shown, shape))}{',' if len(shape) == 1 else ''})"
 
 
 def _listed(bindings: Mapping[str, int]) -> str:

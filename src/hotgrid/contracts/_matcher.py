@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 
 from ._expression import names_in
 from ._parse import Term
-from ._solve import Mismatch, solve
+from ._solve import Mismatch, shown, solve
 
 _LARGEST = 2**63 - 1
 
@@ -114,7 +114,8 @@ def read_shape(shape: Any) -> tuple[int, ...]:
         raise ArgumentError(f"a shape is made of whole numbers, got {shape!r}") from None
     for size in sizes:
         if size < 0:
-            raise ArgumentError(f"a size cannot be negative, got shape {sizes}")
+            listed = ", ".join(map(shown, sizes))
+            raise ArgumentError(f"a size cannot be negative, got shape ({listed})")
     return sizes
 
 
@@ -122,7 +123,7 @@ def read_bindings(bindings: Given | None) -> Bindings:
     """A fresh copy of given bindings.
 
     Raises:
-        ArgumentError: they are not names with whole numbers.
+        ArgumentError: they are not names with whole numbers, or one is negative.
     """
     known = Bindings()
     if bindings is None:
@@ -137,7 +138,25 @@ def read_bindings(bindings: Given | None) -> Bindings:
         raise ArgumentError(
             f"bindings are names with whole numbers such as {{'window': 4}}, got {bindings!r}"
         ) from None
+    for name, size in known.items():
+        if size < 0:
+            raise ArgumentError(
+                f"a size cannot be negative, got `{name}` = {shown(size)} in `bindings`"
+            )
     return known
+
+
+def expect_sizes(bindings: Given) -> None:
+    """Raise for a negative size, which the native matcher would compute with.
+
+    What it does not take as it is goes to `read_bindings` anyway.
+    """
+    try:
+        negative = min(bindings.values(), default=0) < 0  # pyright: ignore[reportAttributeAccessIssue]
+    except (AttributeError, TypeError):
+        return
+    if negative:
+        read_bindings(bindings)
 
 
 def _whole(number: Any) -> int:

@@ -253,9 +253,25 @@ class _Parser:
         return [*tokens, _Token("end", "", len(self.text))]
 
     def fail(self, reason: str, token: _Token) -> NoReturn:
-        shown = re.sub(r"\s", " ", self.text)
-        caret = " " * token.start + "^" * max(1, len(token.text))
-        raise ContractSyntaxError(f"bad contract: {reason}\n  {shown}\n  {caret}")
+        begin = max(0, token.start - _AROUND) if len(self.text) > 2 * _AROUND else 0
+        shown = re.sub(r"\s", " ", self.text[begin : begin + 2 * _AROUND])
+        before, after = "... " if begin else "", len(self.text) > begin + 2 * _AROUND
+        room = len(shown) - (token.start - begin)
+        caret = " " * (len(before) + token.start - begin)
+        caret += "^" * max(1, min(len(token.text), room))
+        shown = f"{before}{shown}{' ...' if after else ''}"
+        raise ContractSyntaxError(f"bad contract: {shortened(reason)}\n  {shown}\n  {caret}")
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of what is too long for a message."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]} ({len(text):,} characters)"
+
+
+_LONGEST = 1000
+_AROUND = 500  # characters of a contract before and after the place of an error
 
 
 _DEEPEST = 40

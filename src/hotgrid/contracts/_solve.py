@@ -177,7 +177,9 @@ def _eliminate(waiting: list[Equation], bindings: Bindings) -> bool | Mismatch:
             continue
         value = -row[""] / row[name]
         if value.denominator != 1 or value < 0:
-            reason = f"together with the other dimensions, `{name}` would have to be {value}"
+            parts = [shown(value.numerator), shown(value.denominator)]
+            found = "/".join(parts[: 1 if value.denominator == 1 else 2])
+            reason = f"together with the other dimensions, `{name}` would have to be {found}"
             return Mismatch(equation.group, reason, equation.dimension, equation.term)
         bindings[name] = int(value)
         progress = True
@@ -196,12 +198,12 @@ def _differs(equation: Equation, known: int, bindings: Bindings) -> Mismatch:
     terms, size = equation.terms, equation.size
     if len(terms) == 1 and terms[0][0] == 1 and [e for _, e in terms[0][1]] == [1]:
         name = terms[0][1][0][0]
-        reason = f"`{name}` is {_shown(bindings[name])}, but this size is {size}"
+        reason = f"`{name}` is {shown(bindings[name])}, but this size is {shown(size)}"
     elif not any(monomial for _, monomial in terms):
-        reason = f"this size is {size}, not {_shown(known + size)}"
+        reason = f"this size is {shown(size)}, not {shown(known + size)}"
     else:
-        value = _shown(known + size)
-        reason = f"{equation.term.expression} is {value}, but this size is {size}"
+        value = shown(known + size)
+        reason = f"{equation.term.expression} is {value}, but this size is {shown(size)}"
     return Mismatch(equation.group, reason, equation.dimension, equation.term)
 
 
@@ -209,10 +211,10 @@ def _unsolvable(
     equation: Equation, name: str, known: int, unknown: Polynomial, bindings: Bindings
 ) -> Mismatch:
     given = [n for n in _names(equation) if n in bindings]
-    where = f" with {', '.join(f'{n} = {_shown(bindings[n])}' for n in given)}" if given else ""
-    reason = f"no whole number `{name}` gives {equation.size}{where}"
+    where = f" with {', '.join(f'{n} = {shown(bindings[n])}' for n in given)}" if given else ""
+    reason = f"no whole number `{name}` gives {shown(equation.size)}{where}"
     if len(unknown) == 1 and unknown[0][1][0][1] == 1 and known % unknown[0][0] == 0:
-        reason = f"`{name}` would have to be {_shown(-known // unknown[0][0])}{where}"
+        reason = f"`{name}` would have to be {shown(-known // unknown[0][0])}{where}"
     return Mismatch(equation.group, reason, equation.dimension, equation.term)
 
 
@@ -220,7 +222,7 @@ def _stuck(equation: Equation, bindings: Bindings) -> Mismatch:
     known, unknown = _substituted(equation, bindings)
     names = list(dict.fromkeys(name for _, left in unknown for name, _ in left))
     if len(names) == 1:
-        roots = " or ".join(map(str, _roots_of(known, unknown)))
+        roots = " or ".join(map(shown, _roots_of(known, unknown)))
         reason = f"`{names[0]}` could be {roots}; give it in `bindings`"
     else:
         listed = " and ".join([", ".join(f"`{n}`" for n in names[:-1]), f"`{names[-1]}`"])
@@ -232,10 +234,10 @@ def _names(equation: Equation) -> list[str]:
     return list(dict.fromkeys(n for _, monomial in equation.terms for n, _ in monomial))
 
 
-def _shown(number: int) -> str:
-    # Python declines to write integers of more than a few thousand digits.
+def shown(number: int) -> str:
+    """A size in a message; Python refuses to write very long ones."""
     long = abs(number) >= 10**40
-    return f"a number of {number.bit_length():,} bits" if long else str(number)
+    return f"a number of {number.bit_length():,} bits" if long else f"{number}"
 
 
 def _count(dimensions: int) -> str:

@@ -37,7 +37,7 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
         path: The file.
 
     Raises:
-        ArgumentError: Nothing in the module is compressed.
+        ArgumentError: Nothing in the module is compressed, or it is no module.
         StoreError: The file cannot be written.
 
     Example:
@@ -47,6 +47,7 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
         >>> torch.equal(again(torch.ones(1, 64)), layer(torch.ones(1, 64)))
         True
     """
+    _expect_module(module)
     layers = {
         name: {"form": each.form, "in_features": each.in_features}
         for name, each in module.named_modules()
@@ -86,8 +87,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
         >>> load_compressed(torch.nn.Linear(64, 32), "layer.safetensors").form
         'int4'
     """
-    if not isinstance(module, nn.Module):
-        raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
+    _expect_module(module)
     tensors, layers = _read(Path(path))
     made: dict[int, nn.Module] = {}
     for name, about in layers.items():
@@ -121,6 +121,11 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
     except RuntimeError as problem:
         raise ArgumentError(f"`{path}` does not fit the given module: {problem}") from problem
     return whole
+
+
+def _expect_module(module: object) -> None:
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
 
 
 def _described(layer: nn.Module) -> str:

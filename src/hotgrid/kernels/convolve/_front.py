@@ -109,6 +109,8 @@ def _plainly(
     x: Tensor, kernel: Tensor, before: tuple[int, ...], periodic: bool, exact: bool
 ) -> Tensor:
     """Compute it by torch's operations: torch.func knows their derivatives, not ours."""
+    if x.numel() == 0:
+        return x * kernel.sum()  # nothing, with derivatives
     fast = by_windows if kernel.numel() < _MANY else by_spectra
     with torch.autocast(x.device.type, enabled=False) if autocast_type(x) else nullcontext():
         return (by_shifts if exact else fast)(x, kernel, before, periodic)

@@ -30,7 +30,9 @@ def gemv(
 
     Against int8 weights the CPU rounds `x` to 14 bits of its largest element, for each
     vector: a relative error below 0.001 where the elements are of one order, and more where
-    one of them is a thousand times as large as the others.
+    one of them is a thousand times as large as the others. The largest must be between 1e-33
+    and 1e33 in size; else results may be 0, infinite or NaN. Subnormal bf16 numbers may be
+    taken for zero.
 
     Args:
         weight: `[rows, cols]` of f32, bf16, f16, f64 or int8; rows or columns may lie in one
