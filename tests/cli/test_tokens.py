@@ -15,6 +15,7 @@ import tiktoken
 from hotgrid import tokens
 from hotgrid.cli import _tokens_json, _tokens_progress
 from hotgrid.cli._main import run
+from hotgrid.cli._tokens_group import _COMMANDS
 from hotgrid.cli._tokens_input import _PART
 from hotgrid.errors import ArgumentError
 
@@ -437,6 +438,39 @@ def test_a_line_that_is_not_understood_is_exit_2(
 ):
     assert run(["tokens", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_suffix_that_says_no_format_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert hotgrid("encode", "--text", "Hello", "--out", "o.xyz") == 1
+    said = capsys.readouterr().err
+    assert "`--out o.xyz` does not say a format" in said
+    assert "--format text" in said
+    assert not (tmp_path / "o.xyz").exists()
+    for arguments in (["o.xyz", "--format", "text"], ["o.txt"], ["o"]):
+        assert hotgrid("encode", "--text", "Hello world", "--out", *arguments) == 0
+        assert (tmp_path / arguments[0]).read_text() == "9906 1917\n"
+
+
+def test_help_says_which_commands_take_an_encoding(capsys: pytest.CaptureFixture[str]):
+    group = _help(capsys)
+    taking = {name for name in _COMMANDS if "--encoding" in _help(capsys, name)}
+    assert taking == {"encode", "decode", "count", "inspect", "bench"}
+    assert "encode, decode, count, inspect and bench take --encoding NAME" in group
+
+
+@pytest.mark.parametrize("name", ["encode", "count", "train", "inspect", "bench"])
+def test_help_says_the_default_of_errors(name: str, capsys: pytest.CaptureFixture[str]):
+    assert "by default strict" in _help(capsys, name)
+    if name == "train":
+        assert "by default 65535" in _help(capsys, name)
+
+
+def _help(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What `--help` shows, on one line and without its frame."""
+    assert run(["tokens", *words, "--help"]) == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
 def test_a_failing_run_leaves_the_old_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

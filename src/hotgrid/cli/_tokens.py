@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
 
 _DEFAULT = Choice()
-_SUFFIXES: dict[str, Format] = {".json": "json", ".npy": "npy", ".u32": "u32"}
+_SUFFIXES: dict[str, Format] = {
+    ".json": "json",
+    ".npy": "npy",
+    ".u32": "u32",
+    ".txt": "text",
+    ".ids": "text",
+    "": "text",
+}
 
 
 def encode(
@@ -40,13 +47,14 @@ def encode(
         specials: Take `<|endoftext|>` and its like for special tokens; by default they are
             ordinary text.
         errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
-            reads them as U+FFFD.
+            reads them as U+FFFD; by default strict.
         format: text or json have a line for each text; npy and u32 have all tokens one after
-            another, 32 bits each. By default as the suffix of --out says, else text.
+            another, 32 bits each. By default as the suffix of --out says (.txt, .ids, .json,
+            .npy or .u32), and text without one.
         out: Write into this file, in one move at the end.
         force: Replace the file if it exists.
     """
-    form = format or _by_suffix(out)
+    form = format or _written_as(out)
     refuse_existing(out, force=force)
     to_terminal = out is None and sys.stdout.isatty()
     if to_terminal and form in ("npy", "u32"):
@@ -96,6 +104,20 @@ def decode(
     ):
         parts = _decoded(encoding, read_tokens(tokens, visible(source.name), form), bar)
         _write_text(parts, sink, replace=to_terminal)
+
+
+def _written_as(out: Path | None) -> Format:
+    """The format that the suffix of a new file says.
+
+    Raises:
+        ArgumentError: It says none.
+    """
+    if out is None or out.suffix in _SUFFIXES:
+        return _by_suffix(out)
+    raise ArgumentError(
+        f"`--out {visible(out)}` does not say a format by its suffix, which may be .txt, "
+        ".ids, .json, .npy or .u32; add `--format text` or another"
+    )
 
 
 def _by_suffix(path: Path | None) -> Format:

@@ -66,7 +66,7 @@ def count(
         specials: Take `<|endoftext|>` and its like for special tokens; by default they are
             ordinary text.
         errors: What to do about bytes that are no UTF-8: strict leaves the file out and says
-            so, replace reads them as U+FFFD.
+            so, replace reads them as U+FFFD; by default strict.
         json: Print one JSON object instead of a table.
     """
     found = sources(files, text)

@@ -5,8 +5,8 @@ from types import MappingProxyType
 from cyclopts import App
 
 _EPILOGUE = """\
-Every command takes --encoding NAME or --vocab FILE. Texts are UTF-8. No file,
-or `-`, is standard input.
+encode, decode, count, inspect and bench take --encoding NAME or --vocab FILE.
+Texts are UTF-8. No file, or `-`, is standard input.
 
 Examples:
   hotgrid tokens count README.md 'docs/**/*.md'

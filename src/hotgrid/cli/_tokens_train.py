@@ -44,9 +44,9 @@ def train(
             by default cl100k.
         special: A special token; repeatable, by default `<|endoftext|>`.
         min_frequency: How often a pair must occur to become a token; by default once.
-        max_token_length: Bytes that a token may have at most.
+        max_token_length: Bytes that a token may have at most; by default 65535.
         errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
-            reads them as U+FFFD.
+            reads them as U+FFFD; by default strict.
         force: Replace the file if it exists.
         json: Print one JSON object instead of a line.
     """

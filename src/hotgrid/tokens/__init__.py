@@ -3,8 +3,9 @@
 `get_encoding("o200k_base")` gives what tiktoken gives, token for token, and more of it:
 arrays instead of lists, counts, offsets, streams, other people's file formats. `Encoding`
 is one vocabulary with its pattern and its special tokens. `_twin.py` is the same algorithm
-in plain Python; the tests hold the native core to it and to tiktoken. Never imports torch,
-and numpy only once an array is asked for.
+in plain Python; the tests hold the native core to it and to tiktoken. Where the native core is
+not built, `_plain_core.py` stands in for it. Never imports torch, and numpy only once an array
+is asked for.
 """
 
 from ._batches import FlatBatch as FlatBatch, PaddedBatch as PaddedBatch

@@ -46,10 +46,13 @@ def union(members: Iterable["tuple[int, int] | str | CharacterSet"]) -> Characte
     """One set of all members; sets within sets only where they must be."""
     flat: list[tuple[int, int] | str | CharacterSet] = []
     for member in members:
-        plain = isinstance(member, CharacterSet) and not member.negated and member.both is None
-        flat += member.members if plain else [member]
-    if len(flat) == 1 and isinstance(flat[0], CharacterSet):
-        return flat[0]
+        if isinstance(member, CharacterSet) and not member.negated and member.both is None:
+            flat += member.members
+        else:
+            flat.append(member)
+    match flat:
+        case [CharacterSet() as only]:
+            return only
     return CharacterSet(tuple(flat))
 
 

@@ -32,8 +32,9 @@ class Encoding(Vocabulary):
         name: What to call it.
         pat_str: A regular expression that cuts texts into pieces; no token crosses one. The
             patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen 2 have a fast lexer, any other
-            goes through the `regex` library. Also the name of such a pattern (`"gpt2"`,
-            `"cl100k"`, `"llama3"`, `"qwen2"`, `"o200k"`) or of an encoding that has it.
+            goes through the `regex` library, read as tiktoken reads it. Also the name of such
+            a pattern (`"gpt2"`, `"cl100k"`, `"llama3"`, `"qwen2"`, `"o200k"`) or of an
+            encoding that has it.
         mergeable_ranks: Tokens and their ranks, which are also the order of merging.
         special_tokens: Strings that are tokens of their own, and their numbers.
         explicit_n_vocab: How many tokens there must be, numbered without a gap.

@@ -31,8 +31,9 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
     for Unicode's normal form C, as Qwen's does, texts are normalised between special tokens,
     and offsets are those of the normalised text. That form is the one of this Python's version
     of Unicode (`unicodedata.unidata_version`), which is newer than HuggingFace's: characters
-    assigned since may become other tokens there. A file that asks for more, such as another
-    normalizer or several steps of cutting, is refused.
+    assigned since may become other tokens there. The pattern is read as HuggingFace's engine,
+    Oniguruma, reads it. A file that asks for more, such as another normalizer, several steps of
+    cutting or a construct in its pattern that hotgrid does not know, is refused.
 
     Args:
         path: The file.
@@ -91,7 +92,8 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
 
     Raises:
         ArgumentError: The file cannot be written, or a number or a name belongs to two
-            tokens, as it does in o200k_harmony; such a file has no place for that.
+            tokens, as it does in o200k_harmony; such a file has no place for that. Or
+            HuggingFace's engine cannot read the pattern so that it means the same.
 
     Example:
         >>> ranks = {b"a": 0, b"b": 1}

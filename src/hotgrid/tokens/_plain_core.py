@@ -79,7 +79,7 @@ class BytePairs:
             else (lambda left, right: priorities.get((left, right)))
         )
         # Where two names share a token, the first is its name.
-        named = {token: name.encode() for name, token in reversed(specials.items())}
+        named = {token: name.encode() for name, token in reversed(list(specials.items()))}
         self._bytes = named | {rank: token for token, rank in self._ranks.items()}
         self._kept: dict[bytes, list[int]] = {}
         self.size = len(self._ranks)

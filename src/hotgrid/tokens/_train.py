@@ -59,7 +59,8 @@ def train(
         name: What to call the encoding.
         threads: The most threads to count words with; by default all of the native core.
         max_words: How many different words are kept. When there are more, the rarest are
-            forgotten until half as many are left; a word takes about 200 bytes.
+            forgotten until half as many are left; a word takes 15 to 25 bytes for each of its
+            bytes.
         progress: Whether to show a bar; by default on a terminal.
 
     Raises:

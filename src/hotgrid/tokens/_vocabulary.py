@@ -70,7 +70,7 @@ class Vocabulary:
         self._core = core
         self._special_tokens = special_tokens
         self._has_lexer = pat_str in LEXERS and not isinstance(core, BytePairs)
-        self._texts = core if self._has_lexer else RegexPieces(core, pat_str)
+        self._texts: Any = core if self._has_lexer else RegexPieces(core, pat_str)
         self._specials = SpecialTokens(special_tokens)
         # Made by `get_encoding`: copies are asked for there by name.
         self._registered = False
