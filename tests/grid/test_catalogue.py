@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Field, Model, Parameter, pde
-from hotgrid.grid._catalogue import _WORDS, find_model, models
-from hotgrid.grid._options import build_model, options_of
+from hotgrid.grid import (
+    Field,
+    Model,
+    Parameter,
+    build_model,
+    find_model,
+    models,
+    options_of,
+    pde,
+)
+from hotgrid.grid._catalogue import _WORDS
 
 OWN_MODEL = """
 from dataclasses import dataclass
