@@ -7,8 +7,9 @@ import pytest
 
 import hotgrid
 from hotgrid.cli import _doctor, main
-from hotgrid.cli._main import run
 from hotgrid.errors import ContractError
+
+from .command import run
 
 
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from hotgrid.cli._main import run
+from .command import run
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

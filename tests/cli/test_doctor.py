@@ -20,7 +20,6 @@ from hotgrid.cli._machine_probes import (
     parts,
     processor_in,
 )
-from hotgrid.cli._main import run
 from hotgrid.cli._settings_probes import caches, settings
 from hotgrid.cli._torch_probes import (
     TORCH_RANGE,
@@ -29,6 +28,8 @@ from hotgrid.cli._torch_probes import (
     torch_build,
     version_finding,
 )
+
+from .command import run
 
 SECTIONS = ["hotgrid", "machine", "torch", "devices", "compiler", "native core", "bandwidth"]
 SECTIONS += ["caches", "config", "parts"]
@@ -196,7 +197,7 @@ def test_a_numpy_that_hides_the_right_one_is_named(tmp_path: Path, text: str):
     cause = f"PYTHONPATH names `{tmp_path / 'old'}`, so numpy comes from there"
     assert detail.endswith(cause)
     assert way_out == f"unset PYTHONPATH, or take `{tmp_path / 'old'}` out of it"
-    done = run_in("import sys; from hotgrid.cli._main import run; sys.exit(run(['models']))")
+    done = run_in("import sys; sys.argv[1:] = ['models']; from hotgrid.cli import main; main()")
     assert done.returncode == 1
     assert cause in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hotgrid.cli._main import run
+from .command import run
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from hotgrid.cli._main import run
 from hotgrid.cli._tune_options import EXAMPLES, OPTIONS
 from hotgrid.cli._tune_text import _word
 from hotgrid.kernels import OPS, tune
 from hotgrid.kernels.tune import _trial
+
+from .command import run
 
 QUICK = ["-c", "autotune.warmups=0", "-c", "autotune.samples=2", "-c", "autotune.cache=local"]
 TABLE = ["--k", "2", "--dim", "-2"]

@@ -13,10 +13,7 @@ import torch
 from PIL import Image
 
 from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.grid import Simulation, pde
-from hotgrid.grid._export import check_export, export
-from hotgrid.grid._observations import Observations
-from hotgrid.grid._recorder import Recorder
+from hotgrid.grid import Observations, Recorder, Simulation, check_export, export, pde
 from hotgrid.store import whole_file
 
 from .picture_models import ramp

@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.grid import Simulation, pde
+from hotgrid.grid import Picture, Simulation, draw, pde
 from hotgrid.grid._colours import Colours, colours_of
-from hotgrid.grid._picture import Picture, draw
 
 from .picture_models import ramp
 

@@ -12,8 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Field, Input, Model, Parameter, Simulation
-from hotgrid.grid._rollout import rollout
+from hotgrid.grid import Field, Input, Model, Parameter, Simulation, rollout
 from hotgrid.grid.pde import GrayScott, Heat, Wave
 
 
