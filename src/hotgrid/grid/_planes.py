@@ -227,15 +227,17 @@ class _Replay:
         if x.numel() > MOST_NUMBERS:
             raise NotInPlanesError
         first = len(self._tensors)
-        for number in self._constant(torch.Tensor.tolist, (x.flatten(),), {}):
+        for number in self._constant(lambda: x.flatten().tolist(), (), {}):
             self._tensors.append(torch.full((), number, dtype=x.dtype))
         planes = np.arange(first, len(self._tensors)).reshape(x.shape)
         return PlaneArray(planes, (), self._cells)
 
     def _applied(self, name: str, func: Any, args: Any, kwargs: Any, wanted: Any) -> Any:
         if name in ("index", "index_select"):
-            return MOVES[name](*args, **kwargs)
+            return self._constant(MOVES[name], args, kwargs)
         args, kwargs = tree_map(self._numbers, (args, kwargs))
+        if name == "expand" and not args[0].lanes:
+            return self._spread(args[0], wanted.shape)
         if name in MOVES:
             kwargs.pop("memory_format", None)
             return MOVES[name](*args, **kwargs)
@@ -249,6 +251,14 @@ class _Replay:
         elif torch.Tag.pointwise not in func.tags:
             raise NotInPlanesError
         return self._pointwise(_quicker(func, args, wanted.dtype), args, kwargs)
+
+    def _spread(self, x: PlaneArray, shape: Sequence[int]) -> PlaneArray:
+        """Numbers expanded, over cells too."""
+        lanes = self._lanes(shape)
+        if lanes:
+            x = self._pointwise(lambda each: each.expand(self._cells), (x,), {})
+        sizes = [1 if k in lanes else n for k, n in enumerate(shape)]
+        return PlaneArray(MOVES["expand"](x, sizes).planes, lanes, self._cells)
 
     def _pointwise(self, func: Callable[..., Tensor], args: Any, kwargs: Any) -> PlaneArray:
         leaves, spec = tree_flatten((args, kwargs))
