@@ -107,7 +107,6 @@ class _Replay:
 
     def __init__(self, traced: torch.fx.GraphModule, shape: Sequence[int]) -> None:
         self._traced = traced
-        self._shape = tuple(shape)
         # Steps move dims of size 1 about, so planes do without.
         self._cells = tuple(n for n in shape if n != 1)
         self._tensors: list[Tensor] = []
@@ -178,7 +177,7 @@ class _Replay:
             raise NotInPlanesError
 
         def seen(x: Tensor) -> Any:
-            if x.shape != self._shape:
+            if tuple(n for n in x.shape if n != 1) != self._cells:
                 return _Given(x)
             array = self._array(x.reshape(self._cells), self._lanes(x.shape), x.ndim)
             # A step must not write into what it is given.
@@ -191,9 +190,9 @@ class _Replay:
 
     def _lanes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The dims of a shape that run over cells; none where it has none."""
-        ahead = len(shape) - len(self._shape)
-        if ahead >= 0 and tuple(shape[ahead:]) == self._shape:
-            return tuple(ahead + k for k, n in enumerate(self._shape) if n != 1)
+        last = [k for k, n in enumerate(shape) if n != 1][-len(self._cells) :]
+        if tuple(shape[k] for k in last) == self._cells:
+            return tuple(last)
         if set(shape) & set(self._cells):
             raise NotInPlanesError
         return ()
@@ -207,7 +206,8 @@ class _Replay:
         if isinstance(value, PlaneArray):
             raise NotInPlanesError
         if not lanes:
-            return torch.full(wanted.shape, value, dtype=wanted.dtype)
+            kind = {"dtype": wanted.dtype}
+            return self._constant(torch.full, (tuple(wanted.shape), value), kind)
         one = torch.full(self._cells, value, dtype=wanted.dtype)
         planes = self._array(one, ()).planes
         sizes = [1 if k in lanes else n for k, n in enumerate(wanted.shape)]
@@ -363,7 +363,7 @@ class _Replay:
         if not isinstance(value, PlaneArray) or value.planes.size != 1:
             raise NotInPlanesError
         plane = self._tensors[value.planes.flat[0]]
-        out.copy_(plane.reshape(self._shape) if value.lanes else plane)
+        out.copy_(plane.reshape(out.shape) if value.lanes else plane)
 
 
 def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[..., Tensor]:
