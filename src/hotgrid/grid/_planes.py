@@ -78,7 +78,7 @@ def in_planes(
 
     args = [*fields, *planes, *fixed, *params]
     aten = torch.ops.aten
-    table = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
+    table: Any = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
     try:
         with torch.no_grad():
             traced = make_fx(call, decomposition_table=table)(*args)
@@ -126,8 +126,10 @@ class _Replay:
                 self._values[node] = self._made(node)
 
     def _made(self, node: torch.fx.Node) -> Any:
-        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self._values.__getitem__)
-        func, kwargs = node.target, dict(kwargs)
+        given: Any = (node.args, dict(node.kwargs))
+        found: Any = torch.fx.map_arg(given, self._values.__getitem__)
+        func: Any = node.target
+        args, kwargs = found[0], dict(found[1])
         if func is operator.getitem:
             return args[0][args[1]]
         if not isinstance(func, torch._ops.OpOverload):
@@ -376,7 +378,7 @@ def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[...
     divides = func is torch.ops.aten.remainder.Scalar
     if not divides or work is None or dtype.is_floating_point or dtype is torch.bool:
         return func
-    if not isinstance(args[1], int) or not 0 < args[1] <= torch.iinfo(dtype).max:
+    if type(args[1]) is not int or not 0 < args[1] <= torch.iinfo(dtype).max:
         return func
 
     def remainder(x: Tensor, n: int) -> Tensor:
