@@ -1,5 +1,6 @@
 """Kernels of earlier processes: found by what a step does, and trusted for what they do."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,26 @@ class Mixing(Model):
         return {"u": u[0, 0] + params["rate"] / (1 + self.bend) * (around - 4 * u[0, 0])}
 
 
+class Bent(Model):
+    """A step whose kernel need not have the bits of the uncompiled one."""
+
+    fields = (Field("u"),)
+
+    def step(self, state, inputs, params):
+        u = state["u"]
+        return {"u": torch.exp(-u[0, 1]) * torch.sin(u[0, 0])}
+
+
+class Sorted(Model):
+    """A step that is no single kernel."""
+
+    fields = (Field("u"),)
+
+    def step(self, state, inputs, params):
+        u = state["u"]
+        return {"u": torch.stack([u[0, 1], u[1, 0], u[0, 0]]).sort(0).values[1]}
+
+
 MUCH = torch.arange(1000.0)
 
 
@@ -49,6 +70,20 @@ def trial(make: Callable[[Tensor, Tensor], object]) -> PieceTrial:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     return tmp_path / "kernels"
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is compiled from now on."""
+    compiled: list[object] = []
+    compile_ = torch.compile
+
+    def counted(function, **options):
+        compiled.append(function)
+        return compile_(function, **options)
+
+    monkeypatch.setattr(torch, "compile", counted)
+    return compiled
 
 
 def replaced(path: Path, content: bytes) -> None:
@@ -95,19 +130,65 @@ def test_without_a_cache_nothing_has_a_name(monkeypatch: pytest.MonkeyPatch):
     assert "TORCHINDUCTOR_CACHE_DIR" not in os.environ
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_step_that_was_given_up_is_remembered():
+    def plain(x: Tensor, out: Tensor) -> Tensor:
+        return out.copy_(x.sort().values)
+
+    assert not trial(plain).in_vain
+    trial(plain).give_up()
+    assert trial(plain).in_vain
+    assert trial(plain).known() is None
+    assert not trial(lambda x, out: out.copy_(x)).in_vain
+
+
 @pytest.mark.compiles
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-def test_a_second_start_does_not_compile(folder: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("folder")
+def test_a_step_without_a_kernel_for_the_core_is_compiled_once_the_next_time(compilations):
+    for often in (2, 1):
+        sims = [simulation(Sorted(), compiled=c) for c in (True, False)]
+        for sim in sims:
+            sim.run(3, progress=False)
+        assert len(compilations) == often
+        assert not sims[0]._form.swept  # pyright: ignore[reportAttributeAccessIssue]
+        assert torch.equal(sims[0].state["u"], sims[1].state["u"])
+        compilations.clear()
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_kernel_that_rounds_otherwise_is_kept_for_its_own_bits(folder: Path, compilations):
+    simulation(Bent()).run(3, progress=False)
+    assert len(compilations) == 1
+    [file] = folder.glob("*.json")
+    entry = json.loads(file.read_text())
+    # As if a piece had come out one bit off when it was compiled.
+    told = [{**entry, "exact": False, "made": made} for made in (entry["made"], "0" * 64)]
+    for text, compiles in zip(told, (0, 1), strict=True):
+        file.write_text(json.dumps(text))
+        compilations.clear()
+        sims = [simulation(Bent(), compiled=c) for c in (True, False)]
+        for sim in sims:
+            sim.run(9, progress=False)
+        assert len(compilations) == compiles
+        assert torch.allclose(sims[0].state["u"], sims[1].state["u"])
+    # Other numbers have other bits, and say nothing about those of the first time.
+    file.write_text(json.dumps(told[1]))
+    compilations.clear()
+    other = simulation(Bent())
+    other.state = {"u": other.state["u"] + 1}
+    other.run(3, progress=False)
+    assert not compilations
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_second_start_does_not_compile(folder: Path, compilations: list[object]):
     simulation(Mixing()).run(3, progress=False)
     [library] = folder.glob("*.so")
-    compiled: list[object] = []
-    compile_ = torch.compile
-
-    def counted(function, **options):
-        compiled.append(function)
-        return compile_(function, **options)
-
-    monkeypatch.setattr(torch, "compile", counted)
+    compiled = compilations
+    compiled.clear()
     # Another value of a parameter is no other step, and another constant is.
     for model, compiles in [(Mixing(rate=0.1), 0), (Mixing(bend=0.25), 1), (Mixing(), 0)]:
         sims = [simulation(model), simulation(model, compiled=False)]

@@ -135,7 +135,7 @@ NOT_LOCAL = {
 @pytest.mark.parametrize("options", [{}, {"batch": 2}], ids=["alone", "batch"])
 def test_a_step_that_is_not_local_is_refused(title, options):
     with pytest.raises(ArgumentError, match="step"):
-        simulation(NOT_LOCAL[title], **options)
+        simulation(NOT_LOCAL[title], **options).run(1)
 
 
 def tabled(u, w, p, m):
@@ -227,7 +227,7 @@ def tabled_plainly(u):
 
 def test_the_error_names_operation_line_and_remedy():
     with pytest.raises(ArgumentError) as told:
-        simulation(wall)
+        simulation(wall).run(1)
     text = str(told.value)
     assert "`Trial.step`" in text
     assert "`select`" in text or "`slice`" in text
@@ -237,17 +237,17 @@ def test_the_error_names_operation_line_and_remedy():
 
 def test_what_a_counter_changes_is_named():
     with pytest.raises(ArgumentError, match=r"changes `self\.n`"):
-        simulation(counting)
+        simulation(counting).run(1)
 
 
 def test_writing_into_what_was_given_is_named():
     with pytest.raises(ArgumentError, match=r"writes into a tensor that it was given.*x \+ 1"):
-        simulation(in_place)
+        simulation(in_place).step()
 
 
 def test_the_size_of_a_tensor_is_named():
     with pytest.raises(ArgumentError, match=r"depends on the shape.*numel"):
-        simulation(NOT_LOCAL["numel"])
+        simulation(NOT_LOCAL["numel"]).run(1)
 
 
 def test_a_model_is_checked_once():
@@ -255,8 +255,9 @@ def test_a_model_is_checked_once():
     calls = []
     model.function = lambda u, w, p, m: calls.append(1) or u.here
     for _ in range(3):
-        Simulation(model, size=(8, 8), device="cpu", compiled=False)
-    assert len(calls) == 2  # the trial, and the trial on other cells
+        Simulation(model, size=(8, 8), device="cpu", compiled=False).run(0)
+        Simulation(model, size=(8, 8), device="cpu", compiled=False).run(2)
+    assert len(calls) == 2 + 3 * 2  # the two trials, and the steps
 
 
 def test_a_lookup_kept_on_the_model_may_be_made_by_the_first_step():
@@ -300,4 +301,4 @@ class Wrong(Model):
 )
 def test_what_a_step_returns_is_what_its_fields_are(result, said):
     with pytest.raises(ArgumentError, match=said):
-        Simulation(Wrong(result), size=(4, 4), device="cpu", compiled=False)
+        Simulation(Wrong(result), size=(4, 4), device="cpu", compiled=False).run(1)

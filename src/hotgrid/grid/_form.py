@@ -217,6 +217,10 @@ def stepped(
             f"`{type(setting.model).__name__}.step` must return a dict from the names of its "
             f"fields to tensors, got {type(result).__name__}"
         )
+    planes = [
+        _components(setting, field, result, state[field.name].part(0).here.shape)
+        for field in setting.model.fields
+    ]
     names = [field.name for field in setting.model.fields]
     for name in result:
         if name not in names:
@@ -224,10 +228,6 @@ def stepped(
                 f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
                 f"its fields{near(str(name), names)} (they are {', '.join(names)})"
             )
-    planes = [
-        _components(setting, field, result, state[field.name].part(0).here.shape)
-        for field in setting.model.fields
-    ]
     if not setting.batch:
         return planes
     return [[x.unflatten(0, (*setting.batch, -1)) for x in each] for each in planes]

@@ -159,7 +159,7 @@ class Operations(TorchDispatchMode):
         x = next(x for x in _flat(named.values()) if isinstance(x, Tensor))
         asked = [a for a in func._schema.arguments if a.name in ("dim", "dims")]
         if not asked:
-            self._refuse(name, "is not known to work cell by cell")
+            self._refuse(name, "works on the whole grid, or is not known to work cell by cell")
         # Torch leaves out arguments that are as by default.
         dims = named.get(asked[0].name, asked[0].default_value)
         axes = list(dims) if isinstance(dims, list | tuple) else [dims]

@@ -82,7 +82,7 @@ class Pace:
         """Run to the end; `tell` hears how many steps have been made."""
         simulation = self._simulation
         begin = time.perf_counter()
-        simulation._form = self._form = self._form.settled()
+        self._form = simulation._ready()
         self._remember()
         startup = 0.0
         made = apart = 0

@@ -178,7 +178,7 @@ def _repeat(x: PlaneArray, times: Sequence[int]) -> PlaneArray:
 
 
 def _flip(x: PlaneArray, dims: Sequence[int]) -> PlaneArray:
-    return x.moved(np.flip(x.planes, [x.axis(d) for d in dims]).copy(), x.lanes)
+    return x.moved(np.flip(x.planes, tuple(x.axis(d) for d in dims)).copy(), x.lanes)
 
 
 def _roll(x: PlaneArray, shifts: Sequence[int], dims: Sequence[int] = ()) -> PlaneArray:

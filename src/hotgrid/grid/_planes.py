@@ -78,7 +78,7 @@ def in_planes(
 
     args = [*fields, *planes, *fixed, *params]
     aten = torch.ops.aten
-    table = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
+    table: Any = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
     try:
         with torch.no_grad():
             traced = make_fx(call, decomposition_table=table)(*args)
@@ -107,7 +107,6 @@ class _Replay:
 
     def __init__(self, traced: torch.fx.GraphModule, shape: Sequence[int]) -> None:
         self._traced = traced
-        self._shape = tuple(shape)
         # Steps move dims of size 1 about, so planes do without.
         self._cells = tuple(n for n in shape if n != 1)
         self._tensors: list[Tensor] = []
@@ -127,8 +126,10 @@ class _Replay:
                 self._values[node] = self._made(node)
 
     def _made(self, node: torch.fx.Node) -> Any:
-        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self._values.__getitem__)
-        func, kwargs = node.target, dict(kwargs)
+        given: Any = (node.args, dict(node.kwargs))
+        found: Any = torch.fx.map_arg(given, self._values.__getitem__)
+        func: Any = node.target
+        args, kwargs = found[0], dict(found[1])
         if func is operator.getitem:
             return args[0][args[1]]
         if not isinstance(func, torch._ops.OpOverload):
@@ -178,7 +179,7 @@ class _Replay:
             raise NotInPlanesError
 
         def seen(x: Tensor) -> Any:
-            if x.shape != self._shape:
+            if tuple(n for n in x.shape if n != 1) != self._cells:
                 return _Given(x)
             array = self._array(x.reshape(self._cells), self._lanes(x.shape), x.ndim)
             # A step must not write into what it is given.
@@ -191,9 +192,9 @@ class _Replay:
 
     def _lanes(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The dims of a shape that run over cells; none where it has none."""
-        ahead = len(shape) - len(self._shape)
-        if ahead >= 0 and tuple(shape[ahead:]) == self._shape:
-            return tuple(ahead + k for k, n in enumerate(self._shape) if n != 1)
+        last = [k for k, n in enumerate(shape) if n != 1][-len(self._cells) :]
+        if tuple(shape[k] for k in last) == self._cells:
+            return tuple(last)
         if set(shape) & set(self._cells):
             raise NotInPlanesError
         return ()
@@ -207,7 +208,8 @@ class _Replay:
         if isinstance(value, PlaneArray):
             raise NotInPlanesError
         if not lanes:
-            return torch.full(wanted.shape, value, dtype=wanted.dtype)
+            kind = {"dtype": wanted.dtype}
+            return self._constant(torch.full, (tuple(wanted.shape), value), kind)
         one = torch.full(self._cells, value, dtype=wanted.dtype)
         planes = self._array(one, ()).planes
         sizes = [1 if k in lanes else n for k, n in enumerate(wanted.shape)]
@@ -227,15 +229,17 @@ class _Replay:
         if x.numel() > MOST_NUMBERS:
             raise NotInPlanesError
         first = len(self._tensors)
-        for number in self._constant(torch.Tensor.tolist, (x.flatten(),), {}):
+        for number in self._constant(lambda: x.flatten().tolist(), (), {}):
             self._tensors.append(torch.full((), number, dtype=x.dtype))
         planes = np.arange(first, len(self._tensors)).reshape(x.shape)
         return PlaneArray(planes, (), self._cells)
 
     def _applied(self, name: str, func: Any, args: Any, kwargs: Any, wanted: Any) -> Any:
         if name in ("index", "index_select"):
-            return MOVES[name](*args, **kwargs)
+            return self._constant(MOVES[name], args, kwargs)
         args, kwargs = tree_map(self._numbers, (args, kwargs))
+        if name == "expand" and not args[0].lanes:
+            return self._spread(args[0], wanted.shape)
         if name in MOVES:
             kwargs.pop("memory_format", None)
             return MOVES[name](*args, **kwargs)
@@ -249,6 +253,14 @@ class _Replay:
         elif torch.Tag.pointwise not in func.tags:
             raise NotInPlanesError
         return self._pointwise(_quicker(func, args, wanted.dtype), args, kwargs)
+
+    def _spread(self, x: PlaneArray, shape: Sequence[int]) -> PlaneArray:
+        """Numbers expanded, over cells too."""
+        lanes = self._lanes(shape)
+        if lanes:
+            x = self._pointwise(lambda each: each.expand(self._cells), (x,), {})
+        sizes = [1 if k in lanes else n for k, n in enumerate(shape)]
+        return PlaneArray(MOVES["expand"](x, sizes).planes, lanes, self._cells)
 
     def _pointwise(self, func: Callable[..., Tensor], args: Any, kwargs: Any) -> PlaneArray:
         leaves, spec = tree_flatten((args, kwargs))
@@ -353,7 +365,7 @@ class _Replay:
         if not isinstance(value, PlaneArray) or value.planes.size != 1:
             raise NotInPlanesError
         plane = self._tensors[value.planes.flat[0]]
-        out.copy_(plane.reshape(self._shape) if value.lanes else plane)
+        out.copy_(plane.reshape(out.shape) if value.lanes else plane)
 
 
 def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[..., Tensor]:
@@ -366,7 +378,7 @@ def _quicker(func: Any, args: Sequence[Any], dtype: torch.dtype) -> Callable[...
     divides = func is torch.ops.aten.remainder.Scalar
     if not divides or work is None or dtype.is_floating_point or dtype is torch.bool:
         return func
-    if not isinstance(args[1], int) or not 0 < args[1] <= torch.iinfo(dtype).max:
+    if type(args[1]) is not int or not 0 < args[1] <= torch.iinfo(dtype).max:
         return func
 
     def remainder(x: Tensor, n: int) -> Tensor:

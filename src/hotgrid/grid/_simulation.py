@@ -24,7 +24,7 @@ from ._checks import (
     whole_number,
 )
 from ._declared import checked_model
-from ._form import Setting
+from ._form import Form, Setting
 from ._form_choice import FormExplanation, chosen_form, explained
 from ._memory import check_memory
 from ._model import Field, Model, State
@@ -155,8 +155,8 @@ class Simulation:
         # Whoever gave the state may go on to write into it.
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
+        self._checked = False
         self.reset()
-        check_step(model, self._setting, self._form.own())
 
     @property
     def form(self) -> str:
@@ -203,9 +203,16 @@ class Simulation:
 
     def step(self) -> None:
         """Advance by one step."""
-        self._form = self._form.settled()
-        self._form.run(1)
+        self._ready().run(1)
         self.step_count += 1
+
+    def _ready(self) -> Form:
+        """The form that runs it, chosen and with its step checked."""
+        if not self._checked:
+            check_step(self.model, self._setting, self._form.own())
+            self._checked = True
+        self._form = self._form.settled()
+        return self._form
 
     def every(self, steps: int, callback: Callable[["Simulation"], object]) -> None:
         """Call `callback(simulation)` after every so many steps of later runs.
