@@ -12,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.errors import ArgumentError, MissingPartError, StoreError
 from hotgrid.grid import Observations, Recorder, Simulation, check_export, export, pde
 from hotgrid.store import whole_file
 
@@ -157,7 +157,7 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path):
             aside.write_text("half")
             raise OSError(28, "No space left on device")
 
-    with pytest.raises(ArgumentError, match=r"cannot write .*x.txt`: No space left on device"):
+    with pytest.raises(StoreError, match=r"cannot write .*x.txt`: No space left on device"):
         write()
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["x.txt"]

@@ -158,6 +158,8 @@ class LiveBytes(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
         result = func(*args, **(kwargs or {}))
         for x in result if isinstance(result, tuple | list) else [result]:
+            if not isinstance(x, torch.Tensor):
+                continue
             storage = x.untyped_storage()
             if storage._cdata not in self.alive:
                 self.alive[storage._cdata] = storage.nbytes()
