@@ -146,13 +146,13 @@ def read_bindings(bindings: Given | None) -> Bindings:
     return known
 
 
-def expect_sizes(bindings: Given) -> None:
+def expect_sizes(bindings: Any) -> None:
     """Raise for a negative size, which the native matcher would compute with.
 
     What it does not take as it is goes to `read_bindings` anyway.
     """
     try:
-        negative = min(bindings.values(), default=0) < 0  # pyright: ignore[reportAttributeAccessIssue]
+        negative = min(bindings.values(), default=0) < 0
     except (AttributeError, TypeError):
         return
     if negative:

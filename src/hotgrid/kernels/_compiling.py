@@ -175,7 +175,7 @@ def _memory(x: Tensor) -> int:
     return x.untyped_storage().data_ptr()
 
 
-def observed(function: Callable[..., Any], tensors: Sequence[Tensor]) -> tuple[Any, bool]:
+def observed(function: Callable[..., Any], tensors: Sequence[Any]) -> tuple[Any, bool]:
     """Run a function that is not compiled; return the result, and whether it is repeatable."""
     with _Observer() as observer:
         result = function(*tensors)
