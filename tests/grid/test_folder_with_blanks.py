@@ -78,6 +78,6 @@ def test_a_link_stands_for_a_folder_with_blanks(tmp_path, monkeypatch):
 
 
 def test_the_cause_is_quoted_from_the_output_of_a_compiler():
-    text = "C++ compile error\n\nCommand:\ng++ a.cpp\n\nOutput:\n/usr/bin/ld: cannot find -ltorch\n"
+    text = "C++ compile error\n\nCommand:\ng++ x\n\nOutput:\n/usr/bin/ld: cannot find -ltorch\n"
     assert cause(text) == "C++ compile error (/usr/bin/ld: cannot find -ltorch)"
     assert cause("CppCompileError: no compiler") == "CppCompileError: no compiler"
