@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
+from hotgrid.grid._form import _cause as cause
 from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
 PROGRAM = """
@@ -74,3 +75,9 @@ def test_a_link_stands_for_a_folder_with_blanks(tmp_path, monkeypatch):
     link.unlink()
     link.symlink_to(plain)
     assert without_blanks(str(odd)) == str(odd)
+
+
+def test_the_cause_is_quoted_from_the_output_of_a_compiler():
+    text = "C++ compile error\n\nCommand:\ng++ x\n\nOutput:\n/usr/bin/ld: cannot find -ltorch\n"
+    assert cause(text) == "C++ compile error (/usr/bin/ld: cannot find -ltorch)"
+    assert cause("CppCompileError: no compiler") == "CppCompileError: no compiler"

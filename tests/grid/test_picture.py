@@ -186,7 +186,7 @@ def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path):
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingPartError, match=r"pip install hotgrid\[plot\]"):
+    with pytest.raises(MissingPartError, match=r"pip install matplotlib"):
         draw(ramp())
 
 
