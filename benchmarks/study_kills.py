@@ -120,7 +120,9 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
     out = study.work / f"out-{number}"
     shutil.copytree(study.earlier[kind], out)
     before = digests(out)
-    moment, due = chosen_moment(chance, out)
+    # Each victim by turns, in both kinds of moments.
+    early = (number + number // len(study.victims)) % 2 == 0
+    moment, due = chosen_moment(chance, out, early=early)
     told = f"{victim} {moment}, in a folder with {kind}"
     with tempfile.TemporaryDirectory() as aside:
         run = Started([*HOTGRID, *study.command(out), *MESH], aside)
@@ -140,9 +142,11 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
     return told, faults
 
 
-def chosen_moment(chance: random.Random, out: Path) -> tuple[str, Callable[[float], bool]]:
+def chosen_moment(
+    chance: random.Random, out: Path, *, early: bool
+) -> tuple[str, Callable[[float], bool]]:
     """When to kill: some time after the ranks exist, or just after a checkpoint."""
-    if chance.random() < 0.5:
+    if early:
         seconds = chance.uniform(0.0, 6.0)
         return f"after {seconds:.2f} s", lambda since: since >= seconds
     step = EVERY * chance.randrange(1, STEPS // EVERY - 1)

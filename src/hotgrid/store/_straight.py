@@ -19,7 +19,7 @@ class Straight:
     def __init__(self, wanted: Sequence[tuple[range, Tensor]]) -> None:
         self._wanted = wanted
         self._here = [
-            (place, memoryview(there.numpy())) for place, there in wanted if not there.is_cuda
+            (place, there.numpy().data) for place, there in wanted if not there.is_cuda
         ]
 
     def memory(self, start: int, size: int) -> memoryview | None:
