@@ -16,7 +16,8 @@ from hotgrid.config import logger
 from hotgrid.errors import CommunicationError
 
 _LOST = CommunicationError.exit_code
-_PATIENCE = 10.0
+# So that all have ended within ten seconds.
+_PATIENCE = 8.0
 _LOOK_EVERY = 0.05
 _PARENT = "LAUNCHER_OF_HOTGRID"
 
@@ -85,7 +86,7 @@ def launch(
     """Run `hotgrid` with these arguments as several ranks on this machine, to the end.
 
     Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
-    rank fails, the others have ten seconds to end. When none of them failed by itself but
+    rank fails, the others have eight seconds to end. When none of them failed by itself but
     one was killed, or lost another, all are started again. SIGTERM is passed on to the ranks.
 
     Args:
