@@ -14,6 +14,7 @@ were, no process and no temporary file. What must end has ten seconds.
 import argparse
 import contextlib
 import hashlib
+import io
 import os
 import random
 import shutil
@@ -26,8 +27,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HOTGRID = [sys.executable, "-m", "hotgrid", "-c", "compile.enabled=off"]
-HOTGRID += ["-c", "cluster.timeout=60"]
+from hotgrid.cli import main as main_of_hotgrid
+
+HOTGRID = [sys.executable, "-m", "hotgrid"]
+SETTINGS = ["-c", "compile.enabled=off", "-c", "cluster.timeout=60"]
+MESH = ["--mesh", "2x1"]
 RESULTS = ("fields.npz", "observables.csv")
 VICTIMS = ("rank 0", "rank 1", "launcher", "all")
 STEPS, EVERY = 300, 20
@@ -41,13 +45,14 @@ class Study:
     work: Path
     device: str
     chance: random.Random
+    victims: list[str]
     expected: dict[str, bytes] = field(default_factory=dict)
     earlier: dict[str, Path] = field(default_factory=dict)
 
     def command(self, out: Path, *, seed: int = 2, steps: int = STEPS) -> list[str]:
         """One run; the seed tells earlier runs from the one that is killed."""
         return [
-            *HOTGRID, "run", "gray-scott", "--size", "32x24", "--device", self.device,
+            *SETTINGS, "run", "gray-scott", "--size", "32x24", "--device", self.device,
             "--seed", str(seed), "--steps", str(steps), "--every", str(EVERY),
             "--export", "npz,csv", "--out", str(out),
         ]  # fmt: skip
@@ -63,15 +68,28 @@ class Study:
         shutil.copytree(one, two)
         finish(self.command(two, steps=80))
         old = self.earlier["a run without run.toml"] = self.work / "old"
-        shutil.copytree(one, old)
+        shutil.copytree(two / "earlier-1", old)
         (old / "run.toml").unlink()
+
+
+def here(command: list[str]) -> tuple[int, str]:
+    """Run a command in this process, which has torch already; its code and what it said."""
+    said = io.StringIO()
+    before, sys.argv = sys.argv, ["hotgrid", *command]
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            main_of_hotgrid()
+    except SystemExit as end:
+        return int(end.code or 0), said.getvalue()
+    finally:
+        sys.argv = before
 
 
 def finish(command: list[str]) -> None:
     """Run a command that must end well."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    code, said = here(command)
+    if code:
+        raise SystemExit(f"{' '.join(command)} failed:\n{said}")
 
 
 def main() -> int:
@@ -83,7 +101,8 @@ def main() -> int:
     asked = options.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as work:
-        study = Study(Path(work), asked.device, random.Random(asked.seed))
+        chance = random.Random(asked.seed)
+        study = Study(Path(work), asked.device, chance, chance.sample(VICTIMS, len(VICTIMS)))
         study.prepare()
         for number in range(asked.count):
             told, faults = kill_once(study, number)
@@ -96,15 +115,17 @@ def main() -> int:
 def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
     """Start a run, kill it, see it through; what was done, and what was wrong after it."""
     chance = study.chance
-    victim = chance.choice(VICTIMS)
+    victim = study.victims[number % len(study.victims)]
     kind = chance.choice(sorted(study.earlier))
     out = study.work / f"out-{number}"
     shutil.copytree(study.earlier[kind], out)
     before = digests(out)
-    moment, due = chosen_moment(chance, out)
+    # Each victim by turns, in both kinds of moments.
+    early = (number + number // len(study.victims)) % 2 == 0
+    moment, due = chosen_moment(chance, out, early=early)
     told = f"{victim} {moment}, in a folder with {kind}"
     with tempfile.TemporaryDirectory() as aside:
-        run = Started([*study.command(out), "--mesh", "2x1"], aside)
+        run = Started([*HOTGRID, *study.command(out), *MESH], aside)
         try:
             faults = run.kill(victim, due)
             if victim in ("launcher", "all"):
@@ -112,7 +133,7 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
             faults += run.left()
         finally:
             run.end()
-        faults += [f"left {name} in TMPDIR" for name in os.listdir(aside)]
+        faults += [f"left {name}" for name in Path(aside).iterdir()]
     faults += compared(study, out)
     if "same command" not in kind:
         faults += [f"lost {name}" for name, digest in before.items() if digest not in
@@ -121,9 +142,11 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
     return told, faults
 
 
-def chosen_moment(chance: random.Random, out: Path) -> tuple[str, Callable[[float], bool]]:
+def chosen_moment(
+    chance: random.Random, out: Path, *, early: bool
+) -> tuple[str, Callable[[float], bool]]:
     """When to kill: some time after the ranks exist, or just after a checkpoint."""
-    if chance.random() < 0.5:
+    if early:
         seconds = chance.uniform(0.0, 6.0)
         return f"after {seconds:.2f} s", lambda since: since >= seconds
     step = EVERY * chance.randrange(1, STEPS // EVERY - 1)
@@ -207,18 +230,23 @@ class Started:
 
 def gone_on(study: Study, out: Path, aside: str) -> list[str]:
     """Go on as a user would: resume, or begin where the new run had not begun."""
-    environment = {**os.environ, "TMPDIR": aside}
-    said = ""
-    for more in (["--mesh", "2x1", "--resume"], ["--mesh", "2x1"]):
-        done = subprocess.run(
-            [*study.command(out), *more],
-            env=environment, capture_output=True, text=True, check=False, timeout=240,
-        )  # fmt: skip
-        said += done.stderr
-        refused = "holds another run" in done.stderr or "simulation" in done.stderr
-        if done.returncode == 0 or not refused:
-            break
-    return [] if done.returncode == 0 else [f"going on failed: {said}"]
+    # On the same mesh, or in a single process.
+    mesh = study.chance.choice((MESH, []))
+    command = study.command(out)
+    code, said = going(command, [*mesh, "--resume"], aside)
+    if code and "another run" in said:
+        code, said = going(command, mesh, aside)
+    return [f"going on failed: {said}"] if code else []
+
+
+def going(command: list[str], more: list[str], aside: str) -> tuple[int, str]:
+    if not more or more == ["--resume"]:
+        return here([*command, *more])
+    done = subprocess.run(
+        [*HOTGRID, *command, *more],
+        env={**os.environ, "TMPDIR": aside}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stderr
 
 
 def session(leader: int) -> list[int]:

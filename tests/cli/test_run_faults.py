@@ -155,3 +155,22 @@ def test_ranks_without_a_mesh_would_all_do_the_same(
         "several ranks were started, and each would make the same run: say with `--mesh`"
         in (capsys.readouterr().err)
     )
+
+
+LAUNCHER = """
+import os, subprocess, sys, time
+rank = "import sys; sys.argv = ['hotgrid', 'run', 'mine.py:Slow']; from hotgrid.cli import main; main()"
+environment = {**os.environ, "LAUNCHER_OF_HOTGRID": str(os.getpid())}
+subprocess.Popen([sys.executable, "-c", rank], env=environment)
+time.sleep(600)
+"""  # fmt: skip  # noqa: E501
+
+
+def test_a_rank_that_is_still_importing_ends_after_its_launcher(tmp_path: Path):
+    (tmp_path / "mine.py").write_text("import time; print('up', flush=True); time.sleep(600)")
+    launcher = subprocess.Popen([sys.executable, "-c", LAUNCHER], stdout=subprocess.PIPE)
+    assert launcher.stdout is not None
+    assert launcher.stdout.readline() == b"up\n"
+    launcher.kill()
+    # The pipe is closed when the rank, too, is gone.
+    assert launcher.communicate(timeout=60)[0] == b""

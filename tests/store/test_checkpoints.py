@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.store import Checkpoints, Shard
 from hotgrid.store._dtypes import _TORCH_NAMES
 
@@ -266,3 +266,28 @@ def test_a_step_beside_later_ones_stays_and_that_is_said(tmp_path: Path, capsys)
     assert checkpoints.steps() == [15, 20, 30]
     said = "step 15 was saved beside later ones (20, 30), which `load` takes first"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_large_tensors_are_filled_while_they_are_checked(tmp_path: Path, early: bool):
+    """Blocks of 8 MiB: some lie within a tensor, some hold the ends of two."""
+    saved = {
+        "a": torch.randint(0, 2**31, (5 << 20,), dtype=torch.int32),
+        "b": torch.rand(3, 1 << 20),
+        "c": torch.rand(7),
+    }
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, saved)
+    given = {"a": torch.zeros(5 << 20, dtype=torch.int32), "b": torch.zeros(6, 1 << 20)[::2]}
+    for wanted in (None, {**given, "c": torch.zeros(7)}):
+        loaded = checkpoints.load(wanted=wanted, early=early).tensors
+        assert all(torch.equal(loaded[name], x) for name, x in saved.items())
+    # A block at the end is damaged: what was given is untouched, unless it may be.
+    file = tmp_path / "step-000000001" / "rank-00000.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    given["a"].zero_()
+    with pytest.raises(DamagedError):
+        checkpoints.load(wanted={**given, "c": torch.zeros(7)}, early=early)
+    assert given["a"].any().item() == early

@@ -37,7 +37,7 @@ def saved(folder: Path) -> None:
 
 def bytes_changed(chance: random.Random, path: Path, _: Path) -> None:
     data = bytearray(path.read_bytes())
-    for _ in range(chance.choice((1, 2, 30))):
+    for _change in range(chance.choice((1, 2, 30))):
         data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
     path.write_bytes(data)
 

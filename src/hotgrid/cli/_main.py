@@ -5,6 +5,8 @@ import importlib.util
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn
@@ -30,12 +32,29 @@ def main() -> NoReturn:
             2 the command line was not understood, 75 another rank was lost, 130
             interrupted, 141 the reader of the output went away.
     """
+    _follow_launcher()
     code = run(sys.argv[1:])
     interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
     if code == CommunicationError.exit_code or interrupted:
         # Threads and connections that wait for another rank would hold this one back.
         os._exit(code)
     sys.exit(code)
+
+
+def _follow_launcher() -> None:
+    """End a rank soon after its launcher, also while it still imports torch.
+
+    `cluster` does so once ranks meet; importing it takes seconds, and more on a busy machine.
+    """
+    parent = int(os.environ.get("LAUNCHER_OF_HOTGRID", "0"))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(CommunicationError.exit_code)
+
+    if parent:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def run(arguments: Sequence[str]) -> int:

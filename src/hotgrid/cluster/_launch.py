@@ -17,7 +17,8 @@ from hotgrid.errors import CommunicationError
 
 _LOST = CommunicationError.exit_code
 _INTERRUPTED = 128 + signal.SIGINT
-_PATIENCE = 10.0
+# So that all have ended within ten seconds.
+_PATIENCE = 8.0
 _LOOK_EVERY = 0.05
 _PARENT = "LAUNCHER_OF_HOTGRID"
 
@@ -86,11 +87,11 @@ def launch(
     """Run `hotgrid` with these arguments as several ranks on this machine, to the end.
 
     Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
-    rank fails, the others have ten seconds to end. When none of them failed by itself but
+    rank fails, the others have eight seconds to end. When none of them failed by itself but
     one was killed, or lost another, all are started again.
 
     Ranks run in a session of their own, so a signal to the launcher alone and Ctrl-C do the
-    same: SIGTERM, SIGINT and SIGTSTP are passed on to every rank. After SIGINT ranks have ten
+    same: SIGTERM, SIGINT and SIGTSTP are passed on to every rank. After SIGINT ranks have eight
     seconds to end, then they are killed.
 
     Args:

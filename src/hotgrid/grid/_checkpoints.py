@@ -120,7 +120,8 @@ class SimulationCheckpoints:
         found = self._store.load(step, ())
         expect_identity(self.folder, _table(found.extra, "simulation"), self._identity)
         own = {name: x.new_empty(x.shape) for name, x in simulation._form.own().items()}
-        loaded = self._store.load(step, {name: self._shard(x) for name, x in own.items()})
+        shards = {name: self._shard(x) for name, x in own.items()}
+        loaded = self._store.load(step, shards, early=True)
         expect_identity(self.folder, _table(loaded.extra, "simulation"), self._identity)
         simulation._form.restore(own)
         simulation._edits += 1

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 from hotgrid.errors import DamagedError
 
@@ -41,8 +42,29 @@ def blocks_of(start: int, end: int, block: int) -> range:
     return range(start // block, -(-end // block))
 
 
-def check_blocks(path: Path, sums: Sequence[str], block: int, wanted: Iterable[int]) -> None:
-    """Read blocks of a file and compare their checksums.
+class Filling(Protocol):
+    """Where checked blocks go. Several threads ask."""
+
+    def memory(self, start: int, size: int) -> memoryview | None:
+        """The memory that these bytes of the file belong in, if it is one piece on the CPU."""
+        ...
+
+    def fill(self, start: int, data: memoryview) -> None:
+        """Take a good block that begins at this place of the file."""
+        ...
+
+
+def check_blocks(
+    path: Path,
+    sums: Sequence[str],
+    block: int,
+    wanted: Iterable[int],
+    filling: Filling | None = None,
+) -> None:
+    """Read blocks of a file and compare their checksums, in several threads.
+
+    With `filling`, blocks are left where they are wanted, so that they need not be read a
+    second time.
 
     Read, not mapped: a disk that fails gives an error here, and would end the process
     there.
@@ -55,7 +77,7 @@ def check_blocks(path: Path, sums: Sequence[str], block: int, wanted: Iterable[i
     # Long stretches, each with a descriptor of its own: so the system reads ahead.
     length = max(1, -(-len(numbers) // THREADS))
     stretches = [numbers[i : i + length] for i in range(0, len(numbers), length)]
-    check = lambda stretch: _first_bad(path, sums, block, stretch)
+    check = lambda stretch: _first_bad(path, sums, block, stretch, filling)
     if len(stretches) > 1:
         with ThreadPoolExecutor(len(stretches)) as pool:
             bad = list(pool.map(check, stretches))
@@ -69,14 +91,25 @@ def check_blocks(path: Path, sums: Sequence[str], block: int, wanted: Iterable[i
         )
 
 
-def _first_bad(path: Path, sums: Sequence[str], block: int, numbers: list[int]) -> int | None:
+def _first_bad(
+    path: Path,
+    sums: Sequence[str],
+    block: int,
+    numbers: list[int],
+    filling: Filling | None,
+) -> int | None:
     buffer = memoryview(bytearray(block))
     descriptor = open_plain(path)
     try:
         for number in numbers:
-            count = _read(descriptor, buffer, number * block)
-            if block_sum(buffer[:count]) != sums[number]:
+            place = number * block
+            straight = filling.memory(place, block) if filling else None
+            data = buffer if straight is None else straight
+            data = data[: _read(descriptor, data, place)]
+            if block_sum(data) != sums[number]:
                 return number
+            if filling and straight is None:
+                filling.fill(place, data)
     finally:
         os.close(descriptor)
     return None

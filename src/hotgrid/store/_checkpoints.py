@@ -169,13 +169,18 @@ class Checkpoints:
         return None
 
     def load(
-        self, step: int | None = None, wanted: Wanted | None = None, *, verify: bool = True
+        self,
+        step: int | None = None,
+        wanted: Wanted | None = None,
+        *,
+        verify: bool = True,
+        early: bool = False,
     ) -> Checkpoint:
         """Load a step, or the newest that is good.
 
         The mesh may be another one than that of the save: each rank gets what it asks for,
         from whatever pieces overlap it. Only the bytes that are needed are read. All is
-        checked before the first tensor is filled.
+        checked before the first tensor that was given is filled, unless `early` is true.
 
         Args:
             step: Which one. None is the newest; when that is damaged, the one before, and
@@ -185,6 +190,8 @@ class Checkpoints:
                 tensor or a `Shard` is filled in place.
             verify: Compare checksums of what is read. Without it, sizes and headers still
                 are.
+            early: Fill given tensors while the rest is still being checked, which reads the
+                data once instead of twice. When `load` raises, they hold anything.
 
         Returns:
             The step, its tensors (on the CPU, unless they were given), and its extra.
@@ -207,7 +214,7 @@ class Checkpoints:
         problems: list[str] = []
         for candidate in self._candidates(step):
             try:
-                return self._load(candidate, wanted, verify)
+                return self._load(candidate, wanted, verify, early)
             except DamagedError as problem:
                 if step is not None:
                     raise
@@ -228,8 +235,9 @@ class Checkpoints:
         seen = f"; there are {', '.join(map(str, there))}" if there else ""
         raise StoreError(f"there is {asked} in `{self._folder}`{seen}")
 
-    def _load(self, step: int, wanted: Wanted | None, verify: bool) -> Checkpoint:
-        reading = together(self._group, lambda: Reading(self._folder, step, wanted, verify))
+    def _load(self, step: int, wanted: Wanted | None, verify: bool, early: bool) -> Checkpoint:
+        read = lambda: Reading(self._folder, step, wanted, verify=verify, early=early)
+        reading = together(self._group, read)
         self._seen = True
         return together(self._group, reading.load)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from ._places import step_folder
 from ._region import Region
 from ._shard import Spec
 from ._shard_file import checked_places
+from ._straight import Straight
 from ._wanted import Target, targets
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Checkpoint:
     extra: dict[str, Any]
 
 
+# Smaller tensors are not worth looking for in every block.
+_LEAST_DIRECT = 1 << 20
+
+
 class _Copy(NamedTuple):
     """The part that is wanted of a piece in a file."""
 
@@ -64,23 +69,35 @@ class Reading:
         ArgumentError: A name is unknown, or a part or a tensor does not fit.
     """
 
-    def __init__(self, folder: Path, step: int, wanted: Wanted | None, verify: bool) -> None:
+    def __init__(
+        self, folder: Path, step: int, wanted: Wanted | None, *, verify: bool, early: bool
+    ) -> None:
         self._folder = step_folder(folder, step)
         self._manifest = read_manifest(self._folder, step)
         self._targets = targets(self._manifest.tensors, wanted)
         self._copies: dict[Path, list[_Copy]] = {}
+        self._early = early
+        found: list[tuple[FileRecord, dict[str, range]]] = []
         for file in self._manifest.files:
             copies = _wanted_of(file, self._targets)
             if copies:
                 path = self._folder / file.name
                 self._copies[path] = copies
-                places = _check_file(path, file, self._manifest.tensors)
-                if verify:
-                    self._verify(path, file, places, copies)
+                found.append((file, _check_file(path, file, self._manifest.tensors)))
+        # Memory is taken once all sizes are known to be true.
+        self._tensors = {name: self._place(name) for name in self._targets}
+        for file, places in found if verify else ():
+            self._verify(self._folder / file.name, file, places)
 
-    def _verify(
-        self, path: Path, file: FileRecord, places: Mapping[str, range], copies: Sequence[_Copy]
-    ) -> None:
+    def _place(self, name: str) -> Tensor:
+        import torch
+
+        region, into = self._targets[name]
+        dtype = dtype_of(self._manifest.tensors[name].dtype)
+        return torch.empty(region.shape, dtype=dtype, device="cpu") if into is None else into
+
+    def _verify(self, path: Path, file: FileRecord, places: Mapping[str, range]) -> None:
+        copies = self._copies[path]
         block = self._manifest.block
         header = min(place.start for place in places.values())
         blocks = {*blocks_of(0, header, block)}
@@ -89,21 +106,33 @@ class Reading:
             width = len(places[name]) // piece.cells
             start = places[name].start
             blocks |= {*blocks_of(start + first * width, start + (last + 1) * width, block)}
+        direct = {copy: there for copy in copies if (there := self._direct(copy)) is not None}
+        filling = Straight([(places[copy.name], there) for copy, there in direct.items()])
         with _readable(path):
-            check_blocks(path, file.sums, block, blocks)
+            check_blocks(path, file.sums, block, blocks, filling if direct else None)
+        self._copies[path] = [copy for copy in copies if copy not in direct]
 
-    def load(self) -> Checkpoint:
-        """Fill the tensors."""
+    def _direct(self, copy: _Copy) -> Tensor | None:
+        """The bytes to fill with a piece while it is checked, or None if that cannot be."""
         import torch
 
-        tensors: dict[str, Tensor] = {}
-        for name, (region, into) in self._targets.items():
-            dtype = dtype_of(self._manifest.tensors[name].dtype)
-            fresh = into is None
-            tensors[name] = (
-                torch.empty(region.shape, dtype=dtype, device="cpu") if fresh else into
-            )
+        name, piece, part = copy
+        region, into = self._targets[name]
+        if into is not None and (not self._early or into.is_inference()):
+            return None
+        there = self._tensors[name].detach()[part.within(region)]
+        if piece != part or there.nbytes < _LEAST_DIRECT or not there.is_contiguous():
+            return None
+        return there.reshape(-1).view(torch.uint8)
+
+    def load(self) -> Checkpoint:
+        """Fill the tensors, as far as they are not filled yet."""
+        import torch
+
+        tensors = self._tensors
         for path, copies in self._copies.items():
+            if not copies:
+                continue
             # The library would make its tensors on the default device.
             here = torch.device("cpu")
             with here, torch.no_grad(), _readable(path), safe_open(path, "pt") as file:
