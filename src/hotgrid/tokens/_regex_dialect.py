@@ -40,8 +40,8 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
         ArgumentError: It is no pattern, or holds something that is not known here.
 
     Example:
-        >>> print(translated(r"\h+$"), translated("(?i:k)"), translated("[[:digit:]|]"))
-        [0-9A-Fa-f]+(?![\s\S]) [Kk\u212a] [[0-9]\|]
+        >>> print(translated(r"\h+$"), translated("(?i:d)"), translated("[[:digit:]|]"))
+        [0-9A-Fa-f]+(?![\s\S]) (?:[Dd]) [0-9\|]
         >>> print(translated(r"\p{N}{1,3}+$", HUGGINGFACE))
         (?:\p{N}{1,3})+(?![^\n])
     """
