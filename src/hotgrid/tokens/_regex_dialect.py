@@ -158,7 +158,7 @@ class _Reader(Signs):
             raise RefusedError(sign, "repeats nothing")
         if sign == "[":
             self.run = ""
-            return str(self._cased(self.brackets("x" in flags), flags))
+            return str(self._cased(self.brackets(), flags))
         self.at += 1
         lines = "m" in flags
         signs = {
