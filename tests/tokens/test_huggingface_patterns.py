@@ -118,6 +118,7 @@ def test_no_text_is_lost(pattern: str, text: str, tmp_path_factory):
         (r"\p{Script=Greek}", r"\p{Script=Greek}"),
         ("(?i)gross", "'gross'"),
         ("(?i:[a-zß])", "[a-zß]"),
+        ("(?i)[[^[:lower:]]]", "[[^[:lower:]]]"),
         ("(?s)a.b", "(?s)"),
         ("(?a)b", "(?a)"),
         ("(?~abc)", "(?~a"),

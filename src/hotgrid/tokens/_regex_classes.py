@@ -196,8 +196,8 @@ class Signs:
         upside = (found[1] == "P") != (found[2] == "^")
         return f"\\{'P' if upside else 'p'}{{{name}}}"
 
-    def brackets(self, blanks: bool) -> CharacterSet:
-        """What stands in brackets, which begin here; `blanks` in them may not count."""
+    def brackets(self) -> CharacterSet:
+        """What stands in brackets, which begin here; blanks in them count, also in `(?x)`."""
         begin = self.at
         self.at += 1
         upside = self.takes("^")
@@ -215,8 +215,8 @@ class Signs:
                 self.at += 2
                 left = _joined(left, joint, union(members))
                 joint, members = sign, []
-            elif not (blanks and self._skips_blank()):
-                members.append(self._member(blanks))
+            else:
+                members.append(self._member())
         found = _joined(left, joint, union(members))
         return negated(found) if upside else found
 
@@ -227,19 +227,14 @@ class Signs:
             raise RefusedError("--", "is no range")
         return True
 
-    def _skips_blank(self) -> bool:
-        blank = self.dialect is TIKTOKEN and self.pattern[self.at].isspace()
-        self.at += blank
-        return blank
-
-    def _member(self, blanks: bool) -> tuple[int, int] | str | CharacterSet:
+    def _member(self) -> tuple[int, int] | str | CharacterSet:
         if found := self.match(_POSIX):
             if (text := self.dialect.posix.get(found[2])) is None:
                 raise RefusedError(found[0], "is not known")
             self.at = found.end()
-            return Signs(f"[{found[1]}{text}]", self.dialect).brackets(blanks=False)
+            return Signs(f"[{found[1]}{text}]", self.dialect).brackets()
         if self.sees("["):
-            return self.brackets(blanks)
+            return self.brackets()
         first = self._character()
         if not isinstance(first, int):
             if self.sees("-") and not self.pattern.startswith(("]", "-"), self.at + 1):
@@ -268,7 +263,7 @@ class Signs:
             return code
         escape = self.class_escape()
         if escape in (r"\w", r"\W"):
-            words = Signs(f"[{self.dialect.words_in_brackets}]", self.dialect).brackets(False)
+            words = Signs(f"[{self.dialect.words_in_brackets}]", self.dialect).brackets()
             return words if escape == r"\w" else negated(words)
         return escape_set(escape) if escape.startswith("[") else escape
 
@@ -276,7 +271,7 @@ class Signs:
 def escape_set(escape: str) -> CharacterSet:
     """A class that an escape stands for, as a set."""
     if escape.startswith("["):
-        return Signs(escape, TIKTOKEN).brackets(blanks=False)
+        return Signs(escape, TIKTOKEN).brackets()
     return CharacterSet((escape,))
 
 

@@ -23,6 +23,7 @@ _NAME = re.compile(r"\(\?P?<(\w+)>")
 _BACK = re.compile(r"\\(?:([1-9])(?!\d)|k<(\w+)>)|\(\?P=(\w+)\)")
 _PLAIN_GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>")
 _PLACES = ("(?=", "(?!", "(?<=", "(?<!", r"\A", r"\b", r"\B")
+_WITHIN = re.compile(r"\[:?\^|&&")
 _COMMENT = re.compile(r"\(\?#[^)]*\)")
 _BLANKS = re.compile(r"(?:\s|#[^\n]*)+")
 _END = r"(?![\s\S])"
@@ -40,8 +41,8 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
         ArgumentError: It is no pattern, or holds something that is not known here.
 
     Example:
-        >>> print(translated(r"\h+$"), translated("(?i:k)"), translated("[[:digit:]|]"))
-        [0-9A-Fa-f]+(?![\s\S]) [Kk\u212a] [[0-9]\|]
+        >>> print(translated(r"\h+$"), translated("(?i:d)"), translated("[[:digit:]|]"))
+        [0-9A-Fa-f]+(?![\s\S]) (?:[Dd]) [0-9\|]
         >>> print(translated(r"\p{N}{1,3}+$", HUGGINGFACE))
         (?:\p{N}{1,3})+(?![^\n])
     """
@@ -158,7 +159,13 @@ class _Reader(Signs):
             raise RefusedError(sign, "repeats nothing")
         if sign == "[":
             self.run = ""
-            return str(self._cased(self.brackets("x" in flags), flags))
+            begin = self.at
+            chars = self.brackets()
+            written = self.pattern[begin : self.at]
+            # Oniguruma turns sets around and cuts them before their letters get all cases.
+            if self.dialect is HUGGINGFACE and "i" in flags and _WITHIN.search(written, 1):
+                raise RefusedError(written, "turns or cuts a set within brackets in `(?i)`")
+            return str(self._cased(chars, flags))
         self.at += 1
         lines = "m" in flags
         signs = {
