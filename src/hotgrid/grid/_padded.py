@@ -8,6 +8,7 @@ every `depth` steps. Compiled steps are launched by the native core where it is 
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from ._sweep import sweep_of
 from ._tape import put_back
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
+_TRACING = threading.Lock()
 # The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
 _MOST_LOUD = 0.75
 
@@ -220,6 +222,11 @@ class PaddedForm(TwoBufferForm):
 
     def _kernel_of(self, setting: Setting, compiling: bool = True) -> tuple[Any, float]:
         """What the core launches for a piece, and the seconds that compiling it took."""
+        # Ranks may be threads, and torch traces for one of them at a time.
+        with _TRACING:
+            return self._found_kernel(setting, compiling)
+
+    def _found_kernel(self, setting: Setting, compiling: bool) -> tuple[Any, float]:
         step = self._stepping(replace(setting, compiled=False), self._piece)
         outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
         moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
