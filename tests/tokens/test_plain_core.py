@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -67,9 +68,14 @@ def answers(encoding: Encoding, text: str) -> list[object]:
     ]
 
 
+def is_assigned(text: str) -> bool:
+    """Whether all characters are old: the core and `regex` follow different Unicode versions."""
+    return all(unicodedata.category(each) != "Cn" for each in text)
+
+
 @given(
     ranks=vocabularies(),
-    text=st.text("abé中 <|>", max_size=30) | texts,
+    text=st.text("abé中 <|>", max_size=30) | texts.filter(is_assigned),
     pattern=st.sampled_from([*LEXERS, r"\w+|\W"]),
 )
 def test_the_answers_are_the_same(ranks: dict[bytes, int], text: str, pattern: str):
