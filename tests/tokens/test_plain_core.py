@@ -69,7 +69,7 @@ def answers(encoding: Encoding, text: str) -> list[object]:
 
 
 def is_assigned(text: str) -> bool:
-    """Whether all characters are old: the core and `regex` follow different Unicode versions."""
+    """Whether all characters are old: the core and `regex` know different Unicode versions."""
     return all(unicodedata.category(each) != "Cn" for each in text)
 
 
