@@ -11,7 +11,6 @@ were, no process and no temporary file. What must end has ten seconds.
     python benchmarks/study_kills.py --count 100
 """
 
-import argparse
 import contextlib
 import hashlib
 import io
@@ -26,6 +25,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from options import parser
 
 from hotgrid.cli import main as main_of_hotgrid
 
@@ -94,10 +95,9 @@ def finish(command: list[str]) -> None:
 
 def main() -> int:
     """Kill as often as asked, tell of each, and return 1 if one has failed."""
-    options = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    options = parser(__doc__, devices=("cpu",))
     options.add_argument("--count", type=int, default=20, help="how many kills (default 20)")
     options.add_argument("--seed", type=int, default=0, help="of the schedule (default 0)")
-    options.add_argument("--device", default="cpu", help="where to run (default cpu)")
     asked = options.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as work:

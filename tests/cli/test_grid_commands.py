@@ -174,9 +174,9 @@ def test_export_writes_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixtu
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
         "film.gif", "checkpoints", "fields.npz", "observables.csv", "u.png",
-        "observables.png", "views.vti",
+        "observables.png", "views.vti", "run.toml",
     }  # fmt: skip
-    assert {Path(path).parts[1] for path in found["files"]} == names
+    assert {Path(path).parts[1] for path in found["files"]} == names - {"run.toml"}
     with np.load("out/fields.npz") as fields:
         assert fields["u"].shape == (8, 12)
         assert fields["u"].sum() == pytest.approx(found["observables"]["heat"], rel=1e-5)
@@ -251,7 +251,7 @@ def test_a_case_file_is_the_options(tmp_path: Path, capsys: pytest.CaptureFixtur
     found = outcome(capsys, "run", "cases/a.toml")
     assert found["observables"] == {"largest": 3.0}
     assert {path.name for path in (cases / "out").iterdir()} == {
-        "fields.npz", "checkpoints", "u.gif",
+        "fields.npz", "checkpoints", "u.gif", "run.toml",
     }  # fmt: skip
     found = outcome(capsys, "run", "cases/a.toml", "--set", "factor=2", "--time", "0.5")
     assert (found["step"], found["observables"]) == (2, {"largest": 3.0})

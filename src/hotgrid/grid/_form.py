@@ -50,8 +50,6 @@ class Setting:
         inputs: The static inputs, `[components, *space]` each, on the device.
         params: The parameters as 0-d tensors on the device.
         compiled: Whether steps are compiled.
-        runs_joined: Whether a step sees the runs of a batch behind each other along the
-            first dim of space, because it names dims; else in a leading dim of their own.
     """
 
     model: Model
@@ -63,7 +61,6 @@ class Setting:
     inputs: Mapping[str, Tensor]
     params: Mapping[str, Tensor]
     compiled: bool
-    runs_joined: bool = True
 
     @property
     def rank(self) -> int:
@@ -179,17 +176,16 @@ def handles(
 ) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
     """The handles that a step is called with, in the type of arithmetic.
 
-    A step that names dims must not meet that of a batch. For it the runs of a batch lie
-    behind each other along the first dim of space: steps work cell by cell and cannot tell.
+    A step may name dims, so it must not meet that of a batch. The runs of a batch lie behind
+    each other along the first dim of space: steps work cell by cell and cannot tell.
     """
     model, rank = setting.model, setting.rank
-    joining = bool(setting.batch) and setting.runs_joined
 
     def handle(kind: Field | Input, x: Tensor) -> Neighbours:
         planes = planes_of(x, rank)
         if kind.dtype is None and setting.storage != setting.dtype:
             planes = [plane.to(setting.dtype) for plane in planes]
-        seen = _joined_runs(setting, look[kind.name]) if joining else look[kind.name]
+        seen = _joined_runs(setting, look[kind.name]) if setting.batch else look[kind.name]
         return Neighbours(planes, seen, rank, model.radius)
 
     return (
@@ -232,7 +228,7 @@ def stepped(
                 f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
                 f"its fields{near(str(name), names)} (they are {', '.join(names)})"
             )
-    if not setting.batch or not setting.runs_joined:
+    if not setting.batch:
         return planes
     return [[x.unflatten(0, (*setting.batch, -1)) for x in each] for each in planes]
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ from ._progress import Progress
 from ._seen import SeenState, observed, pictured
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
-from ._step_check import check_step, ignores_batch
+from ._step_check import check_step
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
@@ -147,8 +146,6 @@ class Simulation:
             },
             compiled=enabled,
         )
-        if batch is not None and ignores_batch(self._setting):
-            self._setting = replace(self._setting, runs_joined=False)
         if mesh is None:
             self._form = chosen_form(self._setting, form)
         else:

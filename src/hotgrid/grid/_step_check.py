@@ -54,23 +54,6 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
     _CHECKED[owner].add(key)
 
 
-def ignores_batch(setting: Setting) -> bool:
-    """Whether a step does the same where its tensors have a leading dim of runs.
-
-    Most do, and are faster like that. A step that names the dim of its components does not.
-    """
-    nothing = {
-        field.name: torch.zeros(field.components, *[1] * setting.rank, device=setting.device)
-        for field in setting.model.fields
-    }
-    with torch.no_grad():
-        # What is wrong with the step is said when it is checked.
-        try:
-            return _Trial(setting, nothing).ignores_batch()
-        except Exception:  # noqa: BLE001
-            return False
-
-
 class _Trial:
     """A step on a small grid, then on some of its cells in another order."""
 
@@ -117,23 +100,6 @@ class _Trial:
                 )
         for name, a, b in zip(self._fields, first, second, strict=True):
             self._compare(name, a, b)
-
-    def ignores_batch(self) -> bool:
-        """Whether two runs made at once, each in its own place, are those made alone."""
-        kinds = (*self._model.fields, *self._model.inputs)
-        looks = {kind.name: shifting(kind) for kind in kinds}
-        runs = [self._fields, {name: x.flip(-1) for name, x in self._fields.items()}]
-        both = {name: torch.stack([run[name] for run in runs]) for name in self._fields}
-        batched = replace(self._setting, batch=(len(runs),), runs_joined=False)
-        params = self._setting.params
-        found = stepped(batched, both, self._inputs, params, looks)
-        alone = [stepped(self._setting, run, self._inputs, params, looks) for run in runs]
-        return all(
-            bool(_alike(plane[k], alone[k][f][c]).all())
-            for k in range(len(runs))
-            for f, planes in enumerate(found)
-            for c, plane in enumerate(planes)
-        )
 
     def _made(
         self, looks: Mapping[str, Look], size: Sequence[int]

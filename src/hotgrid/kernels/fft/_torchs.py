@@ -37,7 +37,7 @@ def fft(
         ArgumentError: An argument is wrong; DimensionError where the dim does not exist.
 
     Example:
-        >>> fft(torch.tensor([1.0, 0.0, 0.0])).real
+        >>> fft(torch.tensor([1.0, 0.0, 0.0])).real.round()
         tensor([1., 1., 1.])
     """
     check_numbers(x)
@@ -63,7 +63,7 @@ def ifft(
         ArgumentError: As `fft`.
 
     Example:
-        >>> ifft(fft(torch.tensor([1.0, 2.0, 4.0]))).real
+        >>> ifft(fft(torch.tensor([1.0, 2.0, 4.0]))).real.round()
         tensor([1., 2., 4.])
     """
     check_numbers(x)
@@ -115,7 +115,7 @@ def irfft(
         ArgumentError: As `fft`.
 
     Example:
-        >>> irfft(rfft(torch.tensor([1.0, 2.0, 4.0])), n=3)
+        >>> irfft(rfft(torch.tensor([1.0, 2.0, 4.0])), n=3).round()
         tensor([1., 2., 4.])
     """
     check_numbers(x)
