@@ -32,7 +32,6 @@ test: setup  ## Run every test that does not take minutes
 
 test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
 	$(PYTEST) -m long --timeout 1200
-	$(BIN)/python native/tests/sanitize.py python
 
 check: setup docs  ## Lint, types, floors of the house, docs
 	$(BIN)/ruff check

@@ -75,7 +75,10 @@ class _Far(Neighbours):
     def __init__(self, spread: Neighbours, asked: list[tuple[int, tuple[int, ...]]]) -> None:
         place = {each: k for k, each in enumerate(asked)}
         reach = max(abs(o) for _, offset in asked for o in offset)
+        # Planes are only handed on to `look`, which here takes their numbers.
         planes: Any = range(1 + max(component for component, _ in asked))
-        super().__init__(
-            planes, lambda k, offset: spread.part(place[k, offset]).here, spread.rank, reach
-        )
+
+        def look(plane: Any, offset: tuple[int, ...]) -> Tensor:
+            return spread.part(place[plane, offset]).here
+
+        super().__init__(planes, look, spread.rank, reach)

@@ -202,7 +202,8 @@ def _parameters(
 def _check(model: Model, setting: Setting, fields: Sequence[Tensor]) -> None:
     """Check the step, unless torch is only tracing or transforming this call."""
     given = (*fields, *setting.inputs.values(), *setting.params.values())
-    wrapped = map(torch._C._functorch.is_functorch_wrapped_tensor, given)
+    functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    wrapped = map(functorch.is_functorch_wrapped_tensor, given)
     if not torch.compiler.is_compiling() and not any(wrapped):
         check_step(
             model, setting, dict(zip([f.name for f in model.fields], fields, strict=True))
