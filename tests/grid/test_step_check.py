@@ -1,7 +1,10 @@
 """Steps that are not local are refused by name before they run; local ones are not."""
 
 import re
+from dataclasses import dataclass
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as functional
@@ -17,6 +20,7 @@ class Trial(Model):
 
     rate = Parameter(0.5)
     inputs = (Input("w"),)
+    calls = 0
 
     def __init__(self, function, components=1, dtype=None):
         super().__init__()
@@ -24,6 +28,9 @@ class Trial(Model):
         self.function = function
         self.n = 0
         self.seen = []
+        self.array = np.zeros(1)
+        self.nested = SimpleNamespace(n=0)
+        self.tensors = [torch.zeros(1)]
 
     def initial(self, size, generator):
         components = self.fields[0].components
@@ -79,7 +86,39 @@ def reinterpreted(u, w, p, m):
     return x.reshape(x.shape[::-1]).T
 
 
+def class_counting(u, w, p, m):
+    type(m).calls += 1
+    return u.here + 1e-6 * type(m).calls
+
+
+def array_counting(u, w, p, m):
+    m.array += 1
+    return u.here
+
+
+def nested_counting(u, w, p, m):
+    m.nested.n += 1
+    return u.here + (1 if m.nested.n > 20 else 0)
+
+
+def tensor_counting(u, w, p, m):
+    m.tensors[0].add_(1)
+    return u.here
+
+
+def small_shape(u, w, p, m):
+    return u.here + torch.tensor(1.0 / u.here.shape[-1]) ** 2 * 1e-2 * (u[0, 1] - u.here)
+
+
 NOT_LOCAL = {
+    "is in": lambda u, w, p, m: torch.isin(u.here, u[0, 1]).float(),
+    "buckets": lambda u, w, p, m: torch.bucketize(u.here, u.here.flatten()).float(),
+    "random number": lambda u, w, p, m: u.here + 1e-4 * torch.rand(()),
+    "shape in a small tensor": small_shape,
+    "counter of the class": class_counting,
+    "counter in an array": array_counting,
+    "counter in an object": nested_counting,
+    "counter in a list of tensors": tensor_counting,
     "mean": lambda u, w, p, m: u.here - u.here.mean(),
     "mean of a dim": lambda u, w, p, m: u.here - u.here.mean(0),
     "mean, kept": lambda u, w, p, m: u.here - u.here.mean(-1, keepdim=True),
@@ -188,6 +227,14 @@ LOCAL = {
     "components weighted": (4, lambda u, w, p, m: (
         u.here * torch.tensor([1.0, 2, 3, 4]).view(4, 1, 1))),
     "components in a list": (4, lambda u, w, p, m: [u.part(k)[0, 1] for k in range(4)]),
+    "as many as a side of the trial": (1, lambda u, w, p, m: torch.stack(
+        [u[0, 0]] * 29 + [u[0, 1]] * 29).mean(0)),
+    "buckets of constants": (1, lambda u, w, p, m: (
+        torch.bucketize(u.here.contiguous(), torch.tensor([0.1, 0.5, 0.9])).float())),
+    "one of some": (1, lambda u, w, p, m: (
+        torch.isin(u.here.round(), torch.tensor([2.0, 3])).float())),
+    "taken from a table": (1, lambda u, w, p, m: (
+        torch.arange(9.0).take(u.here.clamp(0, 8).long()))),
     "many components": (58, lambda u, w, p, m: u.here.mean(0, keepdim=True) + u.here),
 }  # fmt: skip
 
@@ -235,6 +282,42 @@ def test_the_error_names_operation_line_and_remedy():
     assert "`Input`" in text
 
 
+class Sparse(Model):
+    fields = (Field("u", dtype=torch.uint8),)
+
+    def step(self, state, inputs, params):
+        u = state["u"].here
+        return {"u": u.t().reshape(u.shape) | u}
+
+
+@pytest.mark.parametrize("alive", [0, 1])
+def test_a_sparse_start_does_not_hide_that_cells_are_reordered(alive):
+    start = torch.zeros(16, 16, dtype=torch.uint8)
+    start[3, 5] = alive
+    with pytest.raises(ArgumentError, match="not local"):
+        Simulation(Sparse(), (16, 16), {"u": start}, device="cpu", compiled=False).run(1)
+
+
+def test_a_model_is_checked_again_when_it_was_changed():
+    model = Trial(lambda u, w, p, m: u.here)
+    Simulation(model, size=(8, 8), device="cpu", compiled=False).run(1)
+    model.function = NOT_LOCAL["mean"]
+    with pytest.raises(ArgumentError, match="`mean`"):
+        Simulation(model, size=(8, 8), device="cpu", compiled=False).run(1)
+
+
+def test_a_model_may_be_a_dataclass():
+    @dataclass
+    class Scaled(Model):
+        factor: float = 0.5
+        fields = (Field("u"),)
+
+        def step(self, state, inputs, params):
+            return {"u": self.factor * state["u"].here}
+
+    Simulation(Scaled(), size=(4, 4), device="cpu", compiled=False).run(1)
+
+
 def test_what_a_counter_changes_is_named():
     with pytest.raises(ArgumentError, match=r"changes `self\.n`"):
         simulation(counting).run(1)
@@ -257,7 +340,7 @@ def test_a_model_is_checked_once():
     for _ in range(3):
         Simulation(model, size=(8, 8), device="cpu", compiled=False).run(0)
         Simulation(model, size=(8, 8), device="cpu", compiled=False).run(2)
-    assert len(calls) == 2 + 3 * 2  # the two trials, and the steps
+    assert len(calls) == 3 + 3 * 2  # the trials, and the steps
 
 
 def test_a_lookup_kept_on_the_model_may_be_made_by_the_first_step():

@@ -22,15 +22,25 @@ _POINTWISE = {
     *("copy_", "copy", "fill_", "fill", "zero_", "_to_copy", "detach", "alias"),
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like"),
     *("new_zeros", "new_ones", "new_full", "new_empty", "scalar_tensor", "lift_fresh"),
-    *("floor_divide", "bucketize", "hardswish", "prelu", "_prelu_kernel", "isin"),
+    *("floor_divide", "hardswish", "prelu", "_prelu_kernel"),
     *("__and__", "__or__", "__xor__", "real", "imag"),
 }
+# Larger constants are not compared number by number.
+_MOST_NUMBERS = 64
 # Another order of the same numbers; a wrong one shows in the result.
 _LAYOUT = {
     *("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "permute", "transpose"),
     *("t", "unsqueeze", "squeeze", "stack", "clone"),
 }
 _PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "addmv"}
+# Looked up with what a cell holds; the argument that is the table must hold no cells.
+_TABLES = {
+    "isin": "test_elements",
+    "bucketize": "boundaries",
+    "searchsorted": "sorted_sequence",
+    "take": "self",
+    "embedding": "weight",
+}
 _READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
 _INSTEAD = (
     "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
@@ -112,6 +122,13 @@ class Operations(TorchDispatchMode):
         named |= kwargs
         tensors = [x for x in _flat(named.values()) if isinstance(x, Tensor)]
         watched = [x for x in tensors if id(x) in self._cells]
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self._refuse(
+                name,
+                "draws random numbers, which differ between forms and meshes; keep a random "
+                "number in a `Field` and make the next one from it, as `Life(noise=0.1)` does",
+                instead="",
+            )
         if watched:
             self._expect_allowed(func, name, named)
         result = func(*args, **kwargs)
@@ -134,17 +151,12 @@ class Operations(TorchDispatchMode):
             self._expect_own(func, name, named)
         if name in _READS:
             self._refuse(name, "reads a number on the host, which a compiled step cannot")
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self._refuse(
-                name,
-                "draws random numbers, which differ between forms and meshes; keep a random "
-                "number in a `Field` and make the next one from it, as `Life(noise=0.1)` does",
-                instead="",
-            )
         if _is_pointwise(func, name):
-            numbers = [x for x in _flat(named.values()) if isinstance(x, int | float | complex)]
-            said = "" if name in _POINTWISE else ", ".join(map(str, numbers))
+            said = "" if name in _POINTWISE else self._numbers(named)
             self.noted.append((name, said, _place()))
+        elif name in _TABLES:
+            if id(named.get(_TABLES[name])) in self._cells:
+                self._refuse(name, "looks through cells of the grid")
         elif name in _PRODUCTS:
             factors = [x for x in named.values() if isinstance(x, Tensor)][-2:]
             if self._carries(factors[0].shape[-1]):
@@ -153,6 +165,16 @@ class Operations(TorchDispatchMode):
             self._expect_local_index(name, named)
         elif name not in _LAYOUT:
             self._expect_apart(func, name, named)
+
+    def _numbers(self, named: Mapping[str, Any]) -> str:
+        """The numbers of an operation, also those in small constant tensors."""
+        found = [x for x in _flat(named.values()) if isinstance(x, int | float | complex)]
+        small = [
+            x.tolist()
+            for x in _flat(named.values())
+            if isinstance(x, Tensor) and id(x) not in self._cells and x.numel() <= _MOST_NUMBERS
+        ]
+        return ", ".join(map(str, [*found, *small]))
 
     def _expect_apart(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
         """Along components every operation is local; along space none of these is."""

@@ -7,13 +7,17 @@ at. Then it is made again on some of those cells in another order, which must ch
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from weakref import WeakKeyDictionary
+from itertools import chain
+from numbers import Number
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
 from hotgrid.errors import ArgumentError
 
@@ -22,22 +26,24 @@ from ._model import Field, Input, Model, State
 from ._neighbours import Look
 from ._operations import Noted, Operations, said_place
 from ._roll import shifting
+from ._tape import same_bits
 
 # A side of the trial grid is known by its prime, whatever is stacked or flattened.
-_SIDES = (29, 31, 37, 41, 43, 47, 53, 59)
-# The other cells lie flat, as those of the padded form do.
-_FLAT = (499, 503, 509)
+# The other cells lie flat, as those of the padded form do. A step may stack as many tensors
+# by chance, so what the first primes refuse is tried with others.
+_SIDES = ((29, 31, 37, 499), (41, 43, 47, 503))
 # Rounding may push a number over a threshold; what is not local differs nearly everywhere.
 _MOST_DIFFERENT = 0.02
 
-_CHECKED: "WeakKeyDictionary[Model, set[object]]" = WeakKeyDictionary()
+_CHECKED: Any = WeakIdKeyDictionary()
 
 
 def check_step(owner: Model, setting: Setting, state: State) -> None:
     """Refuse a step that is not the same pure function of the neighbours for every cell.
 
     Arguments:
-        owner: The model as the user made it; it is checked once.
+        owner: The model as the user made it; it is checked once, and again when its
+            attributes were changed.
         setting: What is run.
         state: The state it starts from, `[*batch, components, *space]`; the trial takes its
             numbers from there.
@@ -46,24 +52,33 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
         ArgumentError: The step is not local, writes into what it was given, or leaves
             something behind on the model. The text names operation and line.
     """
-    key = (setting.rank, setting.dtype, setting.device, type(setting.model))
+    chosen = {name: x for name, x in vars(owner).items() if not name.startswith("_")}
+    kind = (setting.rank, setting.dtype, setting.device, type(setting.model))
+    key = (*kind, _snapshot(chosen))
     if key in _CHECKED.setdefault(owner, set()):
         return
     with torch.no_grad():
-        _Trial(setting, state).make()
+        try:
+            _Trial(setting, state, _SIDES[0]).make()
+        except ArgumentError as refused:
+            try:
+                _Trial(setting, state, _SIDES[1]).make()
+            except ArgumentError:
+                raise refused from None
     _CHECKED[owner].add(key)
 
 
 class _Trial:
     """A step on a small grid, then on some of its cells in another order."""
 
-    def __init__(self, setting: Setting, state: State) -> None:
+    def __init__(self, setting: Setting, state: State, primes: Sequence[int]) -> None:
         model = setting.model
         self._model = model
         self._name = f"`{type(model).__name__}.step`"
-        counts = [kind.components for kind in (*model.fields, *model.inputs)]
-        self._size = tuple(_apart(_SIDES, counts)[: setting.rank])
-        self._other = (*[1] * (setting.rank - 1), _apart(_FLAT, counts)[0])
+        self._size = tuple(primes[: setting.rank])
+        self._other = (*[1] * (setting.rank - 1), primes[-1])
+        floats = any((field.dtype or setting.dtype).is_floating_point for field in model.fields)
+        self._most_different = _MOST_DIFFERENT if floats else 0.0
         self._setting = replace(
             setting,
             size=self._size,
@@ -85,9 +100,16 @@ class _Trial:
         """Make both steps and compare them."""
         kinds = (*self._model.fields, *self._model.inputs)
         rolled = {kind.name: shifting(kind) for kind in kinds}
-        before = dict(_attributes(self._model))
+        before = {name: _snapshot(x) for name, x in vars(self._model).items()}
         first, noted = self._made(rolled, self._size)
         self._expect_unchanged(before)
+        again = self._made(rolled, self._size)[0]
+        pairs = zip(chain(*first), chain(*again), strict=True)
+        if not all(same_bits(a, b) for a, b in pairs):
+            raise ArgumentError(
+                f"{self._name} gives something else when it is made again from the same state. "
+                "It must be a pure function of what it is given; keep what changes in a `Field`"
+            )
         shuffled = {name: self._shuffling(look) for name, look in rolled.items()}
         second, again = self._made(shuffled, self._other)
         for (name, numbers, place), (_, others, _) in zip(noted, again, strict=False):
@@ -127,7 +149,7 @@ class _Trial:
     def _compare(self, name: str, first: list[Tensor], second: list[Tensor]) -> None:
         for plane, other in zip(first, second, strict=True):
             wanted = plane.flatten()[self._order].view(self._other)
-            if (~_alike(other, wanted)).double().mean() > _MOST_DIFFERENT:
+            if (~_alike(other, wanted)).double().mean() > self._most_different:
                 raise ArgumentError(
                     f"{self._name} is not local: the new `{name}` of a cell changes with the "
                     "order of the other cells. A step may look at other cells only through its "
@@ -135,11 +157,10 @@ class _Trial:
                 )
 
     def _expect_unchanged(self, before: Mapping[str, object]) -> None:
-        after = dict(_attributes(self._model))
+        after = {name: _snapshot(x) for name, x in vars(self._model).items()}
         for name in {**before, **after}:
             lazy = isinstance(getattr(type(self._model), name, None), cached_property)
-            same = name in before and name in after and _same(before[name], after[name])
-            if not same and not lazy:
+            if before.get(name) != after.get(name) and not lazy:
                 raise ArgumentError(
                     f"{self._name} changes `self.{name}`. A step is compiled once and run many "
                     "times, so it must leave its model as it is; keep what changes in a `Field`"
@@ -157,16 +178,27 @@ class _Sampled:
         self._generator = generator
 
     def like(self, kind: Field | Input, real: Tensor) -> Tensor:
-        """Random cells of a real field, `[components, *trial]`; a little noise on floats."""
+        """Numbers of a real field at random, `[components, *trial]`.
+
+        Floats get a little noise. Integers are drawn from those that occur, the rare ones as
+        often as the others: most cells of an automaton may be dead.
+        """
         rank = self._setting.rank
         cells = real.reshape(-1, kind.components, math.prod(real.shape[-rank:]))[0]
         count = math.prod(self._size)
-        drawn = torch.randint(cells.shape[-1], (count,), generator=self._generator)
-        found = cells[:, drawn.to(cells.device)].to(kind.dtype or self._setting.dtype)
+        drawn = self._drawn(cells.shape[-1], (count,)).to(cells.device)
+        found = cells[:, drawn].to(kind.dtype or self._setting.dtype)
         if found.is_floating_point():
             noise = torch.rand(found.shape, generator=self._generator).to(found)
             found = found.nan_to_num(0.0, 1.0, -1.0) + 0.1 * noise
+        else:
+            some = cells.flatten()[: 1 << 20].unique()
+            some = torch.cat([some, (some + 1).to(some)]) if len(some) == 1 else some
+            found = some[self._drawn(len(some), tuple(found.shape)).to(some.device)].to(found)
         return found.unflatten(-1, self._size)
+
+    def _drawn(self, count: int, shape: tuple[int, ...]) -> Tensor:
+        return torch.randint(count, shape, generator=self._generator)
 
 
 def _alike(found: Tensor, wanted: Tensor) -> Tensor:
@@ -177,27 +209,17 @@ def _alike(found: Tensor, wanted: Tensor) -> Tensor:
     return torch.isclose(found, wanted, rtol=near, atol=near, equal_nan=True)
 
 
-def _apart(primes: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """Primes that divide no number of components."""
-    return [p for p in primes if all(n % p for n in counts)]
-
-
-def _attributes(model: Model) -> Iterator[tuple[str, object]]:
-    """What a model keeps, as it is now; containers are copied."""
-    for name, value in vars(model).items():
-        if isinstance(value, list | dict | set):
-            yield name, value.copy()
-        elif isinstance(value, Tensor):
-            yield name, (id(value), value._version)
-        else:
-            yield name, value
-
-
-def _same(a: object, b: object) -> bool:
-    if a is b:
-        return True
-    try:
-        return type(a) is type(b) and bool(a == b)
-    # Comparing may mean anything, such as a tensor for each cell.
-    except Exception:  # noqa: BLE001
-        return False
+def _snapshot(value: Any, depth: int = 3) -> Any:
+    """What a value holds, in a form that can be compared later and used as a key."""
+    if isinstance(value, Tensor | np.ndarray):
+        return id(value), value._version if isinstance(value, Tensor) else value.tobytes()
+    if value is None or isinstance(value, str | bytes | Number):
+        return repr(value)
+    if isinstance(value, Mapping) and depth:
+        return tuple((repr(k), _snapshot(x, depth - 1)) for k, x in value.items())
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        return type(value).__name__, tuple(_snapshot(x, depth - 1) for x in value)
+    inside = getattr(value, "__dict__", None)
+    if depth and isinstance(inside, dict) and not callable(value):
+        return id(value), _snapshot(inside, depth - 1)
+    return id(value)
