@@ -31,7 +31,7 @@ test: setup  ## Run every test that does not take minutes
 	$(PYTEST) -m "not long"
 
 test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
-	$(PYTEST) -m long --timeout 1200
+	$(PYTEST) -m long --timeout 2400
 
 check: setup docs  ## Lint, types, floors of the house, docs
 	$(BIN)/ruff check

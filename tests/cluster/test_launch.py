@@ -116,14 +116,18 @@ LAUNCH = """
 import os, signal, sys
 from hotgrid.cluster import launch, _launch
 signal.signal(signal.SIGINT, signal.default_int_handler)
-_launch._PATIENCE = 0.5
-os.environ["PYTHONPATH"] = sys.argv[1]
+_launch._PATIENCE = 0.5 if sys.argv[2] == "stubborn" else 20
+sys.executable = sys.argv[1] + "/python"
 sys.exit(launch(2, sys.argv[2:], restarts=3))
 """
 
 
 def launcher_of(folder: Path, manner: str) -> subprocess.Popen[str]:
-    (folder / "hotgrid.py").write_text(RANK)
+    (folder / "rank.py").write_text(RANK)
+    # In place of `python -m hotgrid`: an installed hotgrid comes before any path.
+    python = folder / "python"
+    python.write_text(f"#!/bin/sh\nshift 2\nexec '{sys.executable}' '{folder}/rank.py' \"$@\"\n")
+    python.chmod(0o755)
     command = [sys.executable, "-c", LAUNCH, str(folder), manner]
     pipe = subprocess.PIPE
     return subprocess.Popen(

@@ -67,7 +67,7 @@ def test_a_random_model_is_the_same_in_every_form_batch_and_mesh(seed: int):
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("seed", [3, 8, 17])
+@pytest.mark.parametrize("seed", [8])
 def test_so_it_is_when_compiled(seed: int):
     check_compiled(seed)
 
@@ -88,8 +88,8 @@ def test_so_are_three_hundred_more(seed: int):
 
 @pytest.mark.long
 @pytest.mark.compiles
-@pytest.mark.parametrize("seed", range(500, 520))
-def test_so_are_twenty_more_when_compiled(seed: int):
+@pytest.mark.parametrize("seed", [3, 17, *range(500, 504)])
+def test_so_are_some_more_when_compiled(seed: int):
     check_compiled(seed)
 
 
