@@ -126,7 +126,9 @@ def launcher_of(folder: Path, manner: str) -> subprocess.Popen[str]:
     (folder / "rank.py").write_text(RANK)
     # In place of `python -m hotgrid`: an installed hotgrid comes before any path.
     python = folder / "python"
-    python.write_text(f"#!/bin/sh\nshift 2\nexec '{sys.executable}' '{folder}/rank.py' \"$@\"\n")
+    python.write_text(
+        f"#!/bin/sh\nshift 2\nexec '{sys.executable}' '{folder}/rank.py' \"$@\"\n"
+    )
     python.chmod(0o755)
     command = [sys.executable, "-c", LAUNCH, str(folder), manner]
     pipe = subprocess.PIPE
