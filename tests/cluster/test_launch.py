@@ -104,8 +104,8 @@ import os, signal, sys, time
 if sys.argv[1] == "stubborn":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 rank = os.environ["RANK"]
-print("up", rank, os.getpid(), flush=True)
 try:
+    print("up", rank, os.getpid(), flush=True)
     time.sleep(600)
 except KeyboardInterrupt:
     print("interrupted", rank, flush=True)

@@ -59,7 +59,7 @@ def test_a_pulled_cable_is_an_error_and_the_run_goes_on_when_it_is_back(
             hosts[1].cable("down")
             Path("pulled").touch()
             logs = [Path(f"{host.address}.log") for host in hosts]
-            wait_until(lambda: all(" lost rank " in log.read_text() for log in logs), hosts)
+            wait_until(lambda: all(" of 2 lost " in log.read_text() for log in logs), hosts)
             hosts[1].cable("up")
             assert [agent.wait(200) for agent in agents] == [0, 0], logs[0].read_text()
         finally:
@@ -68,8 +68,8 @@ def test_a_pulled_cable_is_an_error_and_the_run_goes_on_when_it_is_back(
                 agent.wait(60)
     for rank, log in enumerate(logs):
         said = log.read_text()
-        lost = f"hotgrid: rank {rank} of 2 lost rank {1 - rank}: a message did not end after "
-        assert lost in said
+        # In a message to the other rank, or in a collective: the cable is pulled at any moment.
+        assert f"hotgrid: rank {rank} of 2 lost " in said
         assert "Timed out waiting 4000ms" in said
     assert "goes on from step 10" in logs[0].read_text()
     undisturbed = Simulation(pde.Heat(), size=(16, 12), compiled=False, device="cpu")

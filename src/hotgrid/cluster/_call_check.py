@@ -14,10 +14,12 @@ has waited for a while looks there, and joins the comparison with what it called
 number. Then all ranks raise.
 """
 
+import contextlib
 import hashlib
 import struct
+import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -25,7 +27,10 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import PrefixStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import (
+    PrefixStore,  # pyright: ignore[reportPrivateImportUsage]
+    Store,  # pyright: ignore[reportPrivateImportUsage]
+)
 
 from hotgrid.errors import ArgumentError, CommunicationError
 
@@ -39,7 +44,7 @@ _MOST_LINES = 16
 # A rank can be ahead by calls that do not wait, such as a broadcast from itself.
 _REMEMBERED = 16
 _MOST_KINDS = 10_000
-_LOOK_AFTER = timedelta(seconds=1)
+_LOOK_EVERY = timedelta(seconds=1)
 
 
 class _Header(NamedTuple):
@@ -59,6 +64,39 @@ class _Header(NamedTuple):
         return _Header(number, late, digest, text.rstrip(b"\0").decode(errors="replace"))
 
 
+class _Watch:
+    """Looks every second whether a comparison of one of these calls was announced.
+
+    It looks in a thread and over a connection of its own: where the network is gone, a
+    question to the store has no time limit, and the collective has one.
+    """
+
+    def __init__(self, store: Store, numbers: Iterable[int]) -> None:
+        self.found: int | None = None
+        self._store = store
+        self._numbers = tuple(numbers)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "_Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        # A question under way is answered at once, unless the network is gone.
+        self._thread.join(_LOOK_EVERY.total_seconds())
+
+    def _look(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            while not self._over.is_set():
+                for number in self._numbers:
+                    if self._store.check([_key(number)]):
+                        self.found = number
+                        return
+                self._over.wait(_LOOK_EVERY.total_seconds())
+
+
 class CallCheck:
     """The collectives that a process group has made, and the kinds that were compared.
 
@@ -66,7 +104,7 @@ class CallCheck:
     """
 
     def __init__(self, group: dist.ProcessGroup) -> None:
-        self._store = PrefixStore("hotgrid-calls", group.get_group_store())
+        self._store = PrefixStore("hotgrid-calls", group.get_group_store().clone())
         self._number = 0
         self._known: set[Call] = set()
         # Calls that were not compared; None for those that were.
@@ -107,18 +145,14 @@ class CallCheck:
             ArgumentError: Another rank makes a different call. All ranks raise it.
             RuntimeError: The backend lost a rank.
         """
-        while True:
-            try:
-                work.wait(_LOOK_AFTER)
-                return
-            except RuntimeError:
-                if work.is_completed():
-                    work.wait()
-                    return
-            first = self._number - len(self._recent) + 1
-            for number, call in enumerate(tuple(self._recent), first):
-                if call is not None and self._store.check([_key(number)]):
-                    self._exchange(group, number, call, late=True)
+        if _ended(work):
+            return
+        first = self._number - len(self._recent) + 1
+        calls = {n: call for n, call in enumerate(self._recent, first) if call is not None}
+        with _Watch(self._store, calls) as watch:
+            while not _ended(work):
+                if watch.found is not None:
+                    self._exchange(group, watch.found, calls[watch.found], late=True)
 
     def _exchange(self, group: dist.ProcessGroup, number: int, call: Call, late: bool) -> None:
         self._store.set(_key(number), "")
@@ -177,6 +211,17 @@ def call_check(group: dist.ProcessGroup) -> CallCheck | None:
             return None
         _OF_GROUP[group] = CallCheck(group)
     return _OF_GROUP[group]
+
+
+def _ended(work: Any) -> bool:
+    """Wait for a collective, but not for long; whether it has ended."""
+    try:
+        work.wait(_LOOK_EVERY)
+    except RuntimeError:
+        if not work.is_completed():
+            return False
+        work.wait()
+    return True
 
 
 def mismatch(calls: Sequence[str]) -> str:
