@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import time
 from datetime import timedelta
 
 import torch
@@ -22,6 +23,7 @@ from ._launch import follow_launcher, launched, restarts
 
 # Seconds that ranks have to come together.
 _START = 300.0
+_DROPPED_AFTER = 0.1
 
 
 def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Communicator:
@@ -139,5 +141,9 @@ def _expect_restarts_to_work() -> None:
 
 
 def _leave() -> None:
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    if not dist.is_initialized():
+        return
+    dist.destroy_process_group()
+    # A thread of gloo drops the tensors of the last collective after that has ended. If Python
+    # has begun to exit by then, dropping them aborts the process (pytorch/pytorch#179291).
+    time.sleep(_DROPPED_AFTER)
