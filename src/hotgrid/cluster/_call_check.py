@@ -21,7 +21,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -104,7 +104,7 @@ class CallCheck:
     """
 
     def __init__(self, group: dist.ProcessGroup) -> None:
-        self._store = PrefixStore("hotgrid-calls", group.get_group_store().clone())
+        self._store = PrefixStore("hotgrid-calls", cast(Any, group.get_group_store()).clone())
         self._number = 0
         self._known: set[Call] = set()
         # Calls that were not compared; None for those that were.
