@@ -13,10 +13,11 @@ import pytest
 import hotgrid as hg
 from hotgrid.cli import _case, _run
 from hotgrid.cli._case import Case, case_of, read_case
-from hotgrid.cli._main import run
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints
+
+from .command import run
 
 HEAT = ["run", "heat", "--size", "8x12", "--device", "cpu"]
 OWN_MODEL = """

@@ -11,9 +11,10 @@ import pytest
 import hotgrid as hg
 from hotgrid.cli import _plan_model
 from hotgrid.cli._case import case_of
-from hotgrid.cli._main import run
 from hotgrid.cluster import Calibration, Link, ModelSpeed
 from hotgrid.errors import ArgumentError
+
+from .command import run
 
 BIG = ["plan", "karman", "--size", "131072x131072", "--devices", "64xH200"]
 NVLINK = ["--link", "450GB/s,3us"]

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli._main import run
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints, RunFolder
+
+from .command import run
 
 HEAT = ["run", "heat", "--size", "8x12", "--device", "cpu", "--out", "out"]
 

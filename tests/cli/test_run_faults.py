@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hotgrid.cli._main import run
 from hotgrid.store import Checkpoints
+
+from .command import run
 
 MODEL = f"{Path(__file__).with_name('doomed.py')}:Doomed"
 OFF = ["-c", "compile.enabled=off", "-c", "cluster.timeout=60"]

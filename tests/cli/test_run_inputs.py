@@ -1,15 +1,20 @@
 """What `hotgrid run` and `validate` are told, how a run is interrupted, what is left behind."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli._main import run
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints
+
+from .command import run
 
 HEAT = ["run", "heat", "--size", "8x12", "--device", "cpu"]
 LIFE = ["run", "life", "--size", "8x32", "--device", "cpu"]
@@ -97,6 +102,42 @@ def test_an_interrupted_run_without_a_folder_says_that_nothing_is_kept(
         capsys.readouterr().err
     )
     assert list(tmp_path.iterdir()) == []
+
+
+SWALLOWING = """
+import pathlib, time
+pathlib.Path("importing").touch()
+try:
+    time.sleep(120)
+except BaseException:
+    pass
+time.sleep(120)
+"""
+
+
+def test_an_interrupt_while_torch_is_imported_ends_the_command(tmp_path: Path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text(SWALLOWING)
+    source = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    source += "from hotgrid.cli import main; main()"
+    importing = subprocess.Popen(
+        [sys.executable, "-c", source, "run", "heat", "--steps", "1"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "importing").exists():
+        assert importing.poll() is None
+        time.sleep(0.02)
+    importing.send_signal(signal.SIGINT)
+    assert importing.communicate(timeout=60)[1] == "hotgrid: interrupted\n"
+    assert importing.returncode == 130
+
+
+def test_a_size_of_fewer_dims_than_usual_is_told(capsys: pytest.CaptureFixture[str]):
+    assert hotgrid("run", "heat", "--size", "5", "--steps", "2", "--device", "cpu") == 0
+    assert "Heat on 5, float32 on cpu (1-D; `--size 5x5` is 2-D)" in capsys.readouterr().out
 
 
 def test_other_commands_say_that_they_were_interrupted(

@@ -14,12 +14,12 @@ import tiktoken
 
 from hotgrid import tokens
 from hotgrid.cli import _tokens_json, _tokens_progress
-from hotgrid.cli._main import run
 from hotgrid.cli._tokens_group import _COMMANDS
 from hotgrid.cli._tokens_input import _PART
 from hotgrid.errors import ArgumentError
 
 from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
+from .command import run
 
 TEXT = "Hello  world, 中文 👍\n\n\tdéjà vu<|endoftext|> 12345\r\n"
 

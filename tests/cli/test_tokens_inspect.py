@@ -9,10 +9,10 @@ import pytest
 
 from hotgrid import tokens
 from hotgrid.cli import _tokens_inspect
-from hotgrid.cli._main import run
 from hotgrid.cli._terminal import Terminal
 
 from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
+from .command import run
 
 HOSTILE = "</pre><script>alert(1)</script>\x1b]0;owned\x07\x9b31m \u202egnp & \"'"
 

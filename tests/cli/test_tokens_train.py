@@ -9,8 +9,9 @@ import pytest
 
 from hotgrid import tokens
 from hotgrid.cli import _tokens_bench, _tokens_rivals
-from hotgrid.cli._main import run
 from hotgrid.cli._tokens_rivals import Job, Subject, measured
+
+from .command import run
 
 WORDS = "low lower lowest new newer newest wide wider widest " * 20
 

@@ -7,9 +7,10 @@ without arguments; what cannot be is listed in `MADE_BY_HAND`, with the argument
 import copy
 import importlib
 import inspect
+import itertools
 import math
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -22,11 +23,10 @@ from torch import Tensor
 import hotgrid.grid
 from hotgrid.cluster import Communicator, Mesh, run_ranks
 from hotgrid.config import override
-from hotgrid.grid import Model, Neighbours, Simulation
+from hotgrid.grid import Model, Neighbours, Simulation, rollout
 from hotgrid.grid._form_choice import FORMS
 from hotgrid.grid._padded import PaddedForm
 from hotgrid.grid._roll import RollForm
-from hotgrid.grid._rollout import rollout
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
 GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
@@ -233,17 +233,29 @@ def assert_cut(subject: Subject, mesh: str, steps: int, **options: Any) -> None:
         assert observed == alone
 
 
-@every_model
-@pytest.mark.parametrize("mesh", CUTS)
+def spread(most: int, *values: Sequence[Any]) -> list[Any]:
+    """All combinations; `most` of every five are run by `make test`, the others are `long`."""
+    return [
+        pytest.param(
+            *(value for _, value in combination),
+            marks=[pytest.mark.long] * (sum(i for i, _ in combination) % 5 >= most),
+            id=" ".join(str(value) for _, value in combination),
+        )
+        for combination in itertools.product(*map(enumerate, values))
+    ]
+
+
+@pytest.mark.parametrize(("subject", "mesh"), spread(2, SUBJECTS, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
     assert_cut(subject, mesh, 100, **CUTS[mesh])
 
 
+KEY_SUBJECTS = [s for s in SUBJECTS if s.name in KEY_MODELS and len(s.size) == 2]
+
+
 @pytest.mark.parametrize(
-    "subject", [s for s in SUBJECTS if s.name in KEY_MODELS and len(s.size) == 2], ids=str
+    ("subject", "mesh", "depth"), spread(1, KEY_SUBJECTS, [*CUTS], [1, 4, 8])
 )
-@pytest.mark.parametrize("depth", [1, 4, 8])
-@pytest.mark.parametrize("mesh", CUTS)
 def test_every_mesh_and_depth_give_the_same_bits(subject: Subject, mesh: str, depth: int):
     # Messages behind the interior on every second of them.
     overlap = (Mesh(mesh).ranks + depth) % 2 == 1

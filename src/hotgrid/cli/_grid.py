@@ -215,6 +215,11 @@ def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
         rows.append(("stopped", "as SIGTERM asked; the same command with --resume goes on"))
     size = "x".join(map(str, simulation.size))
     title = f"{type(simulation.model).__name__} on {size}, {case.dtype} on {simulation.device}"
+    if len(simulation.size) < len(simulation.model.size):
+        sides = "x".join([size.split("x")[0]] * len(simulation.model.size))
+        title += (
+            f" ({len(simulation.size)}-D; `--size {sides}` is {len(simulation.model.size)}-D)"
+        )
     console.print(Text(title, "bold"))
     _print_rows(console, [(name, Text(text)) for name, text in rows])
 

@@ -4,11 +4,13 @@ import difflib
 import importlib.util
 import os
 import re
+import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import NoReturn
 
 from hotgrid.errors import CommunicationError, HotgridError
@@ -33,12 +35,28 @@ def main() -> NoReturn:
             interrupted, 141 the reader of the output went away.
     """
     _follow_launcher()
+    main_thread = threading.current_thread() is threading.main_thread()
+    if main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     code = run(sys.argv[1:])
     interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
     if code == CommunicationError.exit_code or interrupted:
         # Threads and connections that wait for another rank would hold this one back.
         os._exit(code)
     sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise KeyboardInterrupt, or exit at once while torch is being imported.
+
+    Some of the modules that torch imports swallow any exception.
+    """
+    spec = getattr(sys.modules.get("torch"), "__spec__", None)
+    if getattr(spec, "_initializing", False):
+        if os.environ.get("RANK", "0") == "0":
+            _complain("interrupted")
+        os._exit(INTERRUPTED)
+    raise KeyboardInterrupt
 
 
 def _follow_launcher() -> None:

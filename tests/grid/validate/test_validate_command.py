@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hotgrid.cli._main import run
 from hotgrid.grid.validate import Row, _validate
 from hotgrid.grid.validate._check import Check, Terms
 from hotgrid.grid.validate._row import compared
+
+from ...cli.command import run  # noqa: TID252  tests are no package
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
 
