@@ -16,6 +16,7 @@ def study(seed: int, count: int) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_few_kills_change_nothing():
     """A rank, the launcher and all of them; while they start, and after a checkpoint."""
     said = study(seed=2, count=3)

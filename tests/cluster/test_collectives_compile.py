@@ -34,7 +34,13 @@ def results(call, x):
     return out.detach(), x.grad
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (number % 2))
+        for number, name in enumerate(CASES)
+    ],
+)
 def test_compiled_is_eager(name):
     case = CASES[name]
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 from hotgrid.cluster import trace
@@ -54,6 +55,7 @@ def test_messages_are_under_way_while_the_interior_is_computed(tmp_path: Path):
     assert min(event["ts"] for event in events if event["ph"] == "X") == 0
 
 
+@pytest.mark.long
 def test_without_overlap_steps_follow_the_exchange(tmp_path: Path):
     events = traced(tmp_path, "no")
     for rank in (0, 1):

@@ -41,6 +41,7 @@ def wait_until(true: Callable[[], bool], hosts: tuple[Host, Host]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.long
 def test_a_pulled_cable_is_an_error_and_the_run_goes_on_when_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -233,19 +233,19 @@ def assert_cut(subject: Subject, mesh: str, steps: int, **options: Any) -> None:
         assert observed == alone
 
 
-def spread(most: int, *values: Sequence[Any]) -> list[Any]:
-    """All combinations; `most` of every five are run by `make test`, the others are `long`."""
+def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
+    """All combinations; `make test` runs some of every so many, the others are `long`."""
     return [
         pytest.param(
             *(value for _, value in combination),
-            marks=[pytest.mark.long] * (sum(i for i, _ in combination) % 5 >= most),
+            marks=[pytest.mark.long] * (sum(i for i, _ in combination) % of >= some),
             id=" ".join(str(value) for _, value in combination),
         )
         for combination in itertools.product(*map(enumerate, values))
     ]
 
 
-@pytest.mark.parametrize(("subject", "mesh"), spread(2, SUBJECTS, [*CUTS]))
+@pytest.mark.parametrize(("subject", "mesh"), spread(2, 5, SUBJECTS, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
     assert_cut(subject, mesh, 100, **CUTS[mesh])
 
@@ -254,7 +254,7 @@ KEY_SUBJECTS = [s for s in SUBJECTS if s.name in KEY_MODELS and len(s.size) == 2
 
 
 @pytest.mark.parametrize(
-    ("subject", "mesh", "depth"), spread(1, KEY_SUBJECTS, [*CUTS], [1, 4, 8])
+    ("subject", "mesh", "depth"), spread(1, 5, KEY_SUBJECTS, [*CUTS], [1, 4, 8])
 )
 def test_every_mesh_and_depth_give_the_same_bits(subject: Subject, mesh: str, depth: int):
     # Messages behind the interior on every second of them.
@@ -296,8 +296,9 @@ def insisting() -> Iterator[None]:
 @pytest.mark.usefixtures("insisting")
 # Inductor itself still imports what torch has deprecated.
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("form", ["padded", "roll", "strips"])
-@pytest.mark.parametrize("subject", COMPILED, ids=str)
+@pytest.mark.parametrize(
+    ("subject", "form"), spread(1, 3, [*COMPILED], ["padded", "roll", "strips"])
+)
 def test_compiled_steps_have_the_bits_of_uncompiled_ones(subject: Subject, form: str):
     sim = subject.simulation(form=form, compiled=True)
     sim.run(5)

@@ -14,7 +14,13 @@ PICTURES = {".png", ".svg", ".gif"}
 QUICKLY = {**os.environ, "HOTGRID_COMPILE_ENABLED": "off"}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(path, marks=[pytest.mark.long] * (number % 2), id=path.name)
+        for number, path in enumerate(EXAMPLES)
+    ],
+)
 def test_it_runs_and_leaves_a_picture(example: Path, tmp_path: Path):
     command = [sys.executable, "-W", "error", str(example), "--out", str(tmp_path)]
     done = subprocess.run(

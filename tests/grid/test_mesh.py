@@ -21,8 +21,17 @@ def test_a_mesh_of_one_is_the_whole_grid():
     assert torch.equal(whole.state["u"], alone.state["u"])
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize(("mesh", "depth"), [("2x1x2", 1), ("1x2x2", 2), ("2x2x2", 1)])
+@pytest.mark.parametrize(
+    ("mesh", "depth", "overlap"),
+    [
+        ("2x1x2", 1, False),
+        ("1x2x2", 2, True),
+        ("2x2x2", 1, True),
+        pytest.param("2x1x2", 1, True, marks=pytest.mark.long),
+        pytest.param("1x2x2", 2, False, marks=pytest.mark.long),
+        pytest.param("2x2x2", 1, False, marks=pytest.mark.long),
+    ],
+)
 def test_a_box_is_cut_along_all_of_its_axes_into_uneven_parts(mesh, depth, overlap):
     def flow() -> lbm.Cavity:
         return lbm.Cavity(lattice="D3Q19", reynolds=10)

@@ -124,6 +124,7 @@ def test_a_piece_is_loud_where_any_of_its_cells_is(numbers, piece, first):
     assert found.tolist() == expected
 
 
+@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_a_run_goes_on_with_its_twin_bit_by_bit(tmp_path, monkeypatch):

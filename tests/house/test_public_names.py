@@ -5,6 +5,7 @@ import doctest
 import importlib
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def callables(owner: Any) -> Iterator[Any]:
             yield plain
 
 
+@cache
 def documented_data() -> set[str]:
     """Constants and type aliases that have a docstring on the line below."""
     found: set[str] = set()

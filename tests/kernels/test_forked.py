@@ -33,8 +33,19 @@ with override({"autotune.cache": "none", "autotune.warmups": 1, "autotune.sample
 """
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
-@pytest.mark.parametrize("name", ["topk", "gemv", "convolve", "linear"])
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("topk", False),
+        ("gemv", True),
+        ("convolve", False),
+        ("linear", True),
+        pytest.param("topk", True, marks=pytest.mark.long),
+        pytest.param("gemv", False, marks=pytest.mark.long),
+        pytest.param("convolve", True, marks=pytest.mark.long),
+        pytest.param("linear", False, marks=pytest.mark.long),
+    ],
+)
 def test_a_forked_child_does_not_wait_for_threads_of_its_parent(name: str, known: bool):
     source = f"NAME, KNOWN = {name!r}, {known}\n{_FORKED}"
     threads = {**os.environ, "OMP_NUM_THREADS": "2"}

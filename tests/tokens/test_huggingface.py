@@ -199,7 +199,10 @@ def test_all_bytes_are_there():
     assert len(BYTES) == 256
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "p50k_edit"])
+@pytest.mark.parametrize(
+    "name",
+    ["cl100k_base", pytest.param("o200k_base", marks=pytest.mark.long), "p50k_edit"],
+)
 def test_special_tokens_have_their_numbers_in_the_vocabulary_too(name: str, tmp_path: Path):
     """Added tokens that are not in it get the next free numbers from HuggingFace."""
     encoding = get_encoding(name)

@@ -98,5 +98,6 @@ def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step():
     assert "16 cases, wrong: []" in found
 
 
+@pytest.mark.long
 def test_kernels_for_the_gpu_compile(tmp_path: Path):
     assert "8 kernels" in run_apart("triton_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
