@@ -14,7 +14,7 @@ from options import parser
 from report import RESULTS, report
 
 import hotgrid as hg
-from hotgrid.grid._roll import RollForm
+from hotgrid.grid.forms._roll import RollForm
 from hotgrid.kernels import copy_bandwidth
 
 

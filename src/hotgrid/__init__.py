@@ -1,8 +1,9 @@
-"""hotgrid: dynamics on dense grids, and the AI tools that stand on the same floor.
+"""hotgrid: dynamics on dense grids, and AI tools on the same foundations.
 
-`import hotgrid as hg` is light. Rooms (`hg.contracts`, `hg.grid`, ...) load when
-they are first touched, so nothing pays for torch before it needs it. What is
-used most has a short name: `hg.Simulation`, `hg.life`, `hg.lbm`, `hg.pde`.
+`import hotgrid as hg` is light: packages (`hg.contracts`, `hg.grid`, ...) are imported when
+they are first used, and torch with them. What is used most has a short name: `hg.Simulation`,
+`hg.Model`, `hg.Field`, `hg.Parameter`, `hg.view`, `hg.observable`, `hg.life`, `hg.lbm`,
+`hg.pde`.
 """
 
 import importlib
@@ -12,7 +13,6 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import (
-        cli as cli,
         cluster as cluster,
         config as config,
         contracts as contracts,
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
         tensors as tensors,
         tokens as tokens,
     )
-    from .grid import Simulation as Simulation, lbm as lbm, life as life, pde as pde
+    from .grid import (
+        Field as Field,
+        Model as Model,
+        Parameter as Parameter,
+        Simulation as Simulation,
+        lbm as lbm,
+        life as life,
+        observable as observable,
+        pde as pde,
+        view as view,
+    )
 
-_ROOMS = (
-    "cli",
+_PACKAGES = (
     "cluster",
     "config",
     "contracts",
@@ -37,18 +46,31 @@ _ROOMS = (
     "tensors",
     "tokens",
 )
-_SHORT = {"Simulation": "grid", "lbm": "grid", "life": "grid", "pde": "grid"}
+_SHORT = dict.fromkeys(
+    (
+        "Field",
+        "Model",
+        "Parameter",
+        "Simulation",
+        "lbm",
+        "life",
+        "observable",
+        "pde",
+        "view",
+    ),
+    "grid",
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _SHORT:
         return getattr(importlib.import_module(f"{__name__}.{_SHORT[name]}"), name)
     raise AttributeError(
-        f"module 'hotgrid' has no attribute {name!r}; it has {', '.join((*_SHORT, *_ROOMS))}"
+        f"module 'hotgrid' has no attribute {name!r}; it has {', '.join((*_SHORT, *_PACKAGES))}"
     )
 
 
 def __dir__() -> list[str]:
-    return sorted([*_ROOMS, *_SHORT, "__version__"])
+    return sorted([*_PACKAGES, *_SHORT, "__version__"])

@@ -60,7 +60,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         made.append(steps)
         make(form, steps)
 
-    monkeypatch.setattr("hotgrid.grid._roll.RollForm.run", cut_off)
+    monkeypatch.setattr("hotgrid.grid.forms._roll.RollForm.run", cut_off)
 
 
 def test_an_interrupted_run_says_where_it_stopped_and_goes_on_from_there(

@@ -24,9 +24,9 @@ import hotgrid.grid
 from hotgrid.cluster import Communicator, Mesh, run_ranks
 from hotgrid.config import override
 from hotgrid.grid import Model, Neighbours, Simulation, rollout
-from hotgrid.grid._form_choice import FORMS
-from hotgrid.grid._padded import PaddedForm
-from hotgrid.grid._roll import RollForm
+from hotgrid.grid.forms._choice import FORMS
+from hotgrid.grid.forms._padded import PaddedForm
+from hotgrid.grid.forms._roll import RollForm
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
 GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}

@@ -10,7 +10,7 @@ import torch
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, find_model, lbm, pde
-from hotgrid.grid._form import _keep_compiled_code
+from hotgrid.grid.forms._form import _keep_compiled_code
 
 
 @pytest.mark.parametrize("options", [{"dtype": torch.int32}, {"storage": torch.int8}])

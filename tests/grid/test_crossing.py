@@ -5,7 +5,7 @@ import torch
 
 from hotgrid.cluster import Communicator, run_ranks
 from hotgrid.grid import Field, Model, Simulation, lbm
-from hotgrid.grid._crossing import crossing
+from hotgrid.grid.forms.cut._crossing import crossing
 
 
 def needs(model: Model, size: tuple[int, ...]):

@@ -26,8 +26,8 @@ from hotgrid.grid import (
     total,
     view,
 )
-from hotgrid.grid._memory import free_memory, needed
-from hotgrid.grid._padded import PaddedForm
+from hotgrid.grid.forms._memory import free_memory, needed
+from hotgrid.grid.forms._padded import PaddedForm
 
 
 class Spread(Model):
@@ -161,7 +161,7 @@ def test_the_size_that_does_not_fit_is_told_in_cells():
 
 def test_free_memory_counts_the_disk_cache_and_works_without_proc(monkeypatch: Any):
     with_cache = free_memory(CPU)
-    monkeypatch.setattr("hotgrid.grid._memory.Path", lambda path: _Unreadable())
+    monkeypatch.setattr("hotgrid.grid.forms._memory.Path", lambda path: _Unreadable())
     assert 0 < free_memory(CPU) <= 1.1 * with_cache
 
 
@@ -529,7 +529,7 @@ def test_the_first_step_and_callbacks_are_not_counted_as_the_time_of_the_steps(
 ):
     sim = simulation()
     clock = Clock(sim)
-    monkeypatch.setattr("hotgrid.grid._pace.time", clock)
+    monkeypatch.setattr("hotgrid.grid.run._pace.time", clock)
     monkeypatch.setattr(sim._form, "run", clock.steps)
     speed = sim.run(5)
     assert (speed.seconds, speed.startup_seconds, speed.startup_steps) == (12.0, 13.0, 1)

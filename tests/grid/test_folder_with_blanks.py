@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from hotgrid.grid._form import _cause as cause
+from hotgrid.grid.forms._form import _cause as cause
 from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
 PROGRAM = """

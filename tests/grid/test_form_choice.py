@@ -11,10 +11,11 @@ import torch
 from hotgrid.cluster import Alone, Communicator, run_ranks
 from hotgrid.config import Config, override, use
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Field, Model, Simulation, _form_choice, explain_form, life, pde
-from hotgrid.grid._form import Form, Setting
-from hotgrid.grid._form_choice import CELLS_WORTH_TIMING, candidates_of, chosen_form
-from hotgrid.grid._roll import RollForm
+from hotgrid.grid import Field, Model, Simulation, explain_form, life, pde
+from hotgrid.grid.forms import _choice as _form_choice
+from hotgrid.grid.forms._choice import CELLS_WORTH_TIMING, candidates_of, chosen_form
+from hotgrid.grid.forms._form import Form, Setting
+from hotgrid.grid.forms._roll import RollForm
 from hotgrid.kernels.tune import _contest
 
 

@@ -6,9 +6,9 @@ import torch
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, lbm, pde
-from hotgrid.grid._padded import PaddedForm, _wrap
-from hotgrid.grid._strips import StripForm
-from hotgrid.grid._tape import taped
+from hotgrid.grid.forms._padded import PaddedForm, _wrap
+from hotgrid.grid.forms._strips import StripForm
+from hotgrid.grid.forms.kernel._tape import taped
 
 
 def test_on_a_cpu_compiled_steps_are_padded_and_others_whole():

@@ -106,7 +106,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
         Path(aside).write_bytes(b"half")
         raise problem
 
-    monkeypatch.setattr("hotgrid.grid._snapshot.save_file", half_written)
+    monkeypatch.setattr("hotgrid.grid.run._snapshot.save_file", half_written)
     sim.run(1)
     with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
         sim.save(path)

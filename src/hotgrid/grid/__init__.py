@@ -1,38 +1,45 @@
 """grid: models of cells and their neighbours, and the engine that runs them.
 
-A model is data plus one pure function; `Simulation` runs it at the memory limit
-of the device. Families of models live in `life`, `lbm` and `pde`. Stands on
-`kernels` and everything below.
+A model is data plus one pure function; `Simulation` runs it at the memory limit of the
+device. Families of models are `life`, `lbm` and `pde`; the engine is `model` (declaring
+one), `forms` (how a step runs), `run` and `output`.
 """
 
 from . import lbm as lbm, life as life, pde as pde
-from ._catalogue import find_model as find_model, models as models
-from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
-from ._export import (
-    check_export as check_export,
-    export as export,
-    export_names as export_names,
-)
-from ._form_choice import FormExplanation as FormExplanation
-from ._layout import (
+from .forms import FormExplanation as FormExplanation
+from .forms.cut import (
     ASSUMED_SHARE as ASSUMED_SHARE,
     job_of as job_of,
     planned_depth as planned_depth,
 )
-from ._model import (
+from .model import (
     Field as Field,
     Input as Input,
     Model as Model,
+    Neighbours as Neighbours,
+    Option as Option,
     Parameter as Parameter,
+    build_model as build_model,
     observable as observable,
+    options_of as options_of,
     total as total,
     view as view,
 )
-from ._neighbours import Neighbours as Neighbours
-from ._observations import Observations as Observations
-from ._options import Option as Option, build_model as build_model, options_of as options_of
-from ._picture import Picture as Picture, draw as draw
-from ._recorder import Recorder as Recorder
-from ._rollout import rollout as rollout
-from ._simulation import Simulation as Simulation, explain_form as explain_form
-from ._speed import Speed as Speed
+from .output import (
+    Observations as Observations,
+    Picture as Picture,
+    Recorder as Recorder,
+    check_export as check_export,
+    draw as draw,
+    export as export,
+    export_names as export_names,
+)
+from .run import (
+    Simulation as Simulation,
+    SimulationCheckpoints as SimulationCheckpoints,
+    Speed as Speed,
+    explain_form as explain_form,
+    find_model as find_model,
+    models as models,
+    rollout as rollout,
+)

@@ -164,7 +164,7 @@ def encoding_for_model(model_name: str) -> Encoding:
 @functools.cache
 def _kept(name: str) -> Encoding:
     encoding = _built(name, None)
-    encoding._registered = True
+    encoding._getter = get_encoding
     return encoding
 
 

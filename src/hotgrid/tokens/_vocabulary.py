@@ -3,8 +3,8 @@
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, SupportsIndex, TypeAlias
 
 from hotgrid.errors import ArgumentError
 
@@ -72,8 +72,8 @@ class Vocabulary:
         self._has_lexer = pat_str in LEXERS and not isinstance(core, BytePairs)
         self._texts: Any = core if self._has_lexer else RegexPieces(core, pat_str)
         self._specials = SpecialTokens(special_tokens)
-        # Made by `get_encoding`: copies are asked for there by name.
-        self._registered = False
+        # Set by `get_encoding`: a pickled copy is asked for there by name.
+        self._getter: Callable[[str], Any] | None = None
         # Where a list of pairs says what joins: see `load_huggingface`.
         self._merges: Merges | None = None
         self._keeps_rest = self._normalises = False
@@ -271,9 +271,12 @@ class Vocabulary:
     def _special_values(self) -> set[int]:
         return set(self._special_tokens.values())
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self._getter is not None:
+            return self._getter, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     def __getstate__(self) -> object:
-        if self._registered:
-            return self.name
         state: dict[str, Any] = {
             "name": self.name,
             "pat_str": self._pat_str,
@@ -286,11 +289,6 @@ class Vocabulary:
         return state if self._merges is None else state | {"merges": self._merges}
 
     def __setstate__(self, value: Any) -> None:
-        if isinstance(value, str):
-            from ._registry import get_encoding
-
-            self.__dict__ = dict(vars(get_encoding(value)))
-            return
         settings = dict(value)
         keeps_rest = settings.pop("keeps_rest", False)
         normalises = settings.pop("normalises", False)

@@ -15,9 +15,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
-from hotgrid.grid._model import Input
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import Input, Neighbours, near
 
 from ._forces import cut_links, exchanged_momentum
 from ._lattice import Lattice

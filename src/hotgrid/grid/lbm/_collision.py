@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
-from hotgrid.grid._parameter import Parameter
+from hotgrid.grid.model import Parameter, near
 
 from ._lattice import Lattice
 from ._moments import combined, equilibrium_parts

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import expect_callable
-from hotgrid.grid._model import Input
+from hotgrid.grid.model import Input, expect_callable
 
 from ._boundary import Boundary, Site, own_name
 from ._lattice import Lattice

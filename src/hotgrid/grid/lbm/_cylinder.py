@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import whole_number
-from hotgrid.grid._model import State, observable
+from hotgrid.grid.model import State, observable, whole_number
 
 from ._reynolds import ReynoldsFlow
 from ._solids import ball

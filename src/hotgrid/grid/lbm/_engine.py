@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._model import Field, Input, Model, Planes, State
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State
 
 from ._boundary import (
     MARKS,

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.grid._checks import expect_callable
-from hotgrid.grid._model import Parameter
+from hotgrid.grid.model import Parameter, expect_callable
 
 from ._boundary import Boundary, Number, Shape
 from ._collision import Collision

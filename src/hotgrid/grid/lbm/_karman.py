@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from hotgrid.grid._model import Parameter
+from hotgrid.grid.model import Parameter
 
 from ._collision import Collision
 from ._cylinder import CylinderFlow

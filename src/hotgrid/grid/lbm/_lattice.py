@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
+from hotgrid.grid.model import near
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.grid._model import State, observable, total, view
-from hotgrid.grid._seen import once
+from hotgrid.grid.model import State, observable, once, total, view
 
 from ._boundary import Face
 from ._engine import LatticeModel

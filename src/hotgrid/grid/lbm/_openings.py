@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from hotgrid.grid._model import Input
+from hotgrid.grid.model import Input
 
 from ._boundary import Face, Number, Shape, Site, check_number, check_vector, spread
 from ._lattice import Lattice

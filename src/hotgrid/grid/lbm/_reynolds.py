@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from hotgrid.grid._model import Parameter
+from hotgrid.grid.model import Parameter
 
 from ._observed import LatticeBoltzmann
 

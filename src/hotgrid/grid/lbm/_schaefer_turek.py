@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.grid._checks import whole_number
-from hotgrid.grid._model import Parameter, State, observable
+from hotgrid.grid.model import Parameter, State, observable, whole_number
 
 from ._collision import Collision
 from ._curved import Curved

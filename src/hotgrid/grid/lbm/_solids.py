@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.grid._parameter import Parameter
+from hotgrid.grid.model import Parameter
 
 Solid = Callable[[tuple[int, ...]], Tensor]
 """A function from the size of a grid to a bool tensor `[*space]`, true where it is solid."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
-from hotgrid.grid._parameter import Parameter
+from hotgrid.grid.model import Parameter, near
 
 from ._observed import SOUND
 

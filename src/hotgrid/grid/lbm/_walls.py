@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._model import Input
+from hotgrid.grid.model import Input
 
 from ._boundary import (
     Boundary,

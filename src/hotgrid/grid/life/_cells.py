@@ -8,9 +8,17 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
-from hotgrid.grid._model import Field, Model, Parameter, State, observable, total, view
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import (
+    Field,
+    Model,
+    Neighbours,
+    Parameter,
+    State,
+    near,
+    observable,
+    total,
+    view,
+)
 
 from ._noise import flipped, next_random, numbers_that_flip, random_numbers
 

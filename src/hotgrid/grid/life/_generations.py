@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.grid._form import Form, Setting
-from hotgrid.grid._model import State
+from hotgrid.grid.forms import Form, Setting
+from hotgrid.grid.model import State
 
 # More would need more registers than a thread has; measured on an H200.
 _DEPTH_ON_GPU = 6

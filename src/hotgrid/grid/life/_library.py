@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
+from hotgrid.grid.model import near
 
 from ._pattern import Pattern
 from ._plaintext import read_cells

@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import expect_flag
-from hotgrid.grid._model import Field, Model, Planes
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import Field, Model, Neighbours, Planes, expect_flag
 
 from ._cells import CellModel, Topology
 from ._library import find_pattern

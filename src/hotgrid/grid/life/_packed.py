@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from hotgrid.grid._form import Form
-from hotgrid.grid._model import Field, Model, Planes, State
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.forms import Form
+from hotgrid.grid.model import Field, Model, Neighbours, Planes, State
 
 from ._generations import NativeLifeForm, TritonLifeForm
 from ._rule import Rule

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NoReturn
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import near
+from hotgrid.grid.model import near
 
 Neighbourhood = Literal["moore", "von_neumann"]
 

@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._checks import expect_callable, whole_number
-from hotgrid.grid._model import Planes
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import Neighbours, Planes, expect_callable, whole_number
 
 from ._cells import CellModel, Topology
 

@@ -5,7 +5,7 @@ from functools import reduce
 import torch
 from torch import Tensor
 
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import Neighbours
 
 
 def laplacian(u: Neighbours) -> Tensor:

@@ -1,7 +1,7 @@
 """Limits of explicit steps that depend on the number of dims."""
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid._model import Model
+from hotgrid.grid.model import Model
 
 
 def expect_stable(model: Model, limit: float, rank: int, *names: str) -> None:

@@ -6,8 +6,16 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from hotgrid.grid._model import Field, Model, Parameter, Planes, State, observable, total
-from hotgrid.grid._neighbours import Neighbours
+from hotgrid.grid.model import (
+    Field,
+    Model,
+    Neighbours,
+    Parameter,
+    Planes,
+    State,
+    observable,
+    total,
+)
 
 from ._laplacian import laplacian
 from ._stability import expect_stable

@@ -6,8 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from hotgrid.grid._simulation import Simulation
 from hotgrid.grid.lbm import Cavity
+from hotgrid.grid.run import Simulation
 
 from . import _botella_peyret, _ghia
 from ._check import Check, Terms

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from hotgrid.grid._model import Model
-from hotgrid.grid._simulation import Simulation
+from hotgrid.grid.model import Model
+from hotgrid.grid.run import Simulation
 
 from ._row import Row
 

@@ -12,8 +12,8 @@ from statistics import fmean
 
 import torch
 
-from hotgrid.grid._simulation import Simulation
 from hotgrid.grid.lbm import SchaeferTurek
+from hotgrid.grid.run import Simulation
 
 from ._check import Check, Terms
 from ._row import Row, compared

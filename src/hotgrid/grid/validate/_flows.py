@@ -7,7 +7,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from hotgrid.grid._simulation import Simulation
 from hotgrid.grid.lbm import (
     TRT,
     Couette,
@@ -18,6 +17,7 @@ from hotgrid.grid.lbm import (
     at_equilibrium,
 )
 from hotgrid.grid.pde import Heat
+from hotgrid.grid.run import Simulation
 
 from ._check import Check, Terms
 from ._row import Row, compared

@@ -7,8 +7,8 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from hotgrid.grid._simulation import Simulation
 from hotgrid.grid.life import Life, pattern
+from hotgrid.grid.run import Simulation
 
 from ._check import Check, Terms
 from ._row import Row, compared

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from hotgrid._version import __version__
-from hotgrid.grid._checks import checked_device
+from hotgrid.grid.model import checked_device
 from hotgrid.store import whole_file
 
 from ._row import Row

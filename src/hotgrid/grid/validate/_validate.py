@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import nan
 
 from hotgrid.errors import ArgumentError, UnstableError
-from hotgrid.grid._checks import checked_device, near
+from hotgrid.grid.model import checked_device, near
 
 from ._cavity import CAVITY
 from ._check import Check, Terms

@@ -1,0 +1,18 @@
+"""forms: the ways to run a step, and the choice between them.
+
+A form keeps the fields of a model and steps them. `roll` is the readable one; the others
+have its bits and are faster somewhere. `cut` spreads a grid over ranks, `kernel` turns
+recorded steps into kernels, `check` refuses steps that forms could not run alike.
+"""
+
+from ._choice import (
+    FormExplanation as FormExplanation,
+    explained as explained,
+)
+from ._form import (
+    Form as Form,
+    Setting as Setting,
+    compile_step as compile_step,
+)
+from ._grid_state import GridState as GridState
+from ._roll import whole_step as whole_step

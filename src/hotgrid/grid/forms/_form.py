@@ -1,0 +1,408 @@
+"""How a model is run: what all forms share, and the code that torch compiles.
+
+A form owns the buffers. It takes a state in, advances it by any number of steps
+and gives the state back. Which one is used is decided in `_form_choice`; every form
+gives the same numbers.
+"""
+
+import math
+import os
+import re
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.config import cache_folder, current, logger
+from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State, near
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import Communicator
+
+# Fewer cells do not pay for waking a thread, least of all where others need it too.
+CELLS_PER_THREAD = 4096
+# Below this many cells a GPU waits for the host, not for its memory.
+CELLS_OF_A_BUSY_GPU = 1 << 21
+_CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
+_COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a form needs to know of a simulation.
+
+    Attributes:
+        model: The model.
+        size: The grid.
+        batch: Leading dims of independent runs; empty for one run.
+        device: Where it runs.
+        dtype: The floating type of arithmetic.
+        storage: The floating type in which fields are kept between steps.
+        inputs: The static inputs, `[components, *space]` each, on the device.
+        params: The parameters as 0-d tensors on the device.
+        compiled: Whether steps are compiled.
+    """
+
+    model: Model
+    size: tuple[int, ...]
+    batch: tuple[int, ...]
+    device: torch.device
+    dtype: torch.dtype
+    storage: torch.dtype
+    inputs: Mapping[str, Tensor]
+    params: Mapping[str, Tensor]
+    compiled: bool
+
+    @property
+    def rank(self) -> int:
+        """The number of space dims."""
+        return len(self.size)
+
+    @property
+    def cells(self) -> int:
+        """How many cells a step computes."""
+        return math.prod(self.size) * math.prod(self.batch)
+
+    def kept_as(self, field: Field | Input) -> torch.dtype:
+        """The type a field is stored in."""
+        return field.dtype or self.storage
+
+
+class Form(ABC):
+    """One way to run a model."""
+
+    name: str
+    # Whether every step makes new tensors, and leaves those that `own` gave as they are.
+    leaves_old: bool = False
+    # What is called for a step, where that is a function which may have been compiled.
+    _step: Any = None
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+
+    @property
+    def compiled(self) -> bool:
+        """Whether steps are compiled, or will be by the first of them."""
+        return self.setting.compiled and not self.in_vain
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it turned out that its steps cannot be compiled here."""
+        return isinstance(self._step, FirstCall) and self._step.is_plain
+
+    @staticmethod
+    def obstacle(setting: Setting) -> str:
+        """Why this form cannot run a setting; empty where it can."""
+        return ""
+
+    @staticmethod
+    def drawback(setting: Setting) -> str:
+        """Why it cannot be the fastest for a setting that it can run; empty where it may be.
+
+        Such a form is not timed, and not chosen unless it is named.
+        """
+        return ""
+
+    def settled(self) -> "Form":
+        """The form that makes the next steps; most are it themselves."""
+        return self
+
+    @abstractmethod
+    def load(self, state: State) -> None:
+        """Take over a state, `[*batch, components, *space]` for every field."""
+
+    @abstractmethod
+    def read(self) -> State:
+        """The present state, `[*batch, components, *space]`; not to be written to."""
+
+    @abstractmethod
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps, without waiting for the device."""
+
+    def fresh(self) -> "Form":
+        """Another form of this kind, with buffers of its own."""
+        return type(self)(self.setting)
+
+    def touched(self) -> None:  # noqa: B027  most keep nothing beside the state
+        """Hear that what `read` gave was written into."""
+
+    def own(self) -> State:
+        """The part of the state that is kept here; not to be written to."""
+        return self.read()
+
+    def restore(self, own: State) -> None:
+        """Go back to what `own` gave."""
+        self.load(own)
+
+    def everywhere(self, here: bool) -> bool:
+        """Whether something is so here and wherever else the grid is kept."""
+        return here
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first cell that is kept here."""
+        return (0,) * self.setting.rank
+
+    @property
+    def ranks(self) -> "Communicator | None":
+        """Those that keep the grid together; None where it is kept whole."""
+        return None
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is for this process to show and to write things."""
+        return True
+
+
+def planes_of(x: Tensor, rank: int) -> list[Tensor]:
+    """The components of `[..., components, *space]`, as views."""
+    return list(x.unbind(-rank - 1))
+
+
+def handles(
+    setting: Setting,
+    stored: Mapping[str, Tensor],
+    fixed: Mapping[str, Tensor],
+    look: Mapping[str, Look],
+) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
+    """The handles that a step is called with, in the type of arithmetic.
+
+    A step may name dims, so it must not meet that of a batch. The runs of a batch lie behind
+    each other along the first dim of space: steps work cell by cell and cannot tell.
+    """
+    model, rank = setting.model, setting.rank
+
+    def handle(kind: Field | Input, x: Tensor) -> Neighbours:
+        planes = planes_of(x, rank)
+        if kind.dtype is None and setting.storage != setting.dtype:
+            planes = [plane.to(setting.dtype) for plane in planes]
+        seen = _joined_runs(setting, look[kind.name]) if setting.batch else look[kind.name]
+        return Neighbours(planes, seen, rank, model.radius)
+
+    return (
+        {field.name: handle(field, stored[field.name]) for field in model.fields},
+        {known.name: handle(known, fixed[known.name]) for known in model.inputs},
+    )
+
+
+def _joined_runs(setting: Setting, look: Look) -> Look:
+    def joined(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+        seen = look(plane, offset)
+        return seen.expand(*setting.batch, *seen.shape[-setting.rank :]).flatten(0, 1)
+
+    return joined
+
+
+def stepped(
+    setting: Setting,
+    stored: Mapping[str, Tensor],
+    fixed: Mapping[str, Tensor],
+    params: Mapping[str, Tensor],
+    look: Mapping[str, Look],
+) -> list[list[Tensor]]:
+    """One step: for every field its components, `[..., *space]` each, in stored type."""
+    state, inputs = handles(setting, stored, fixed, look)
+    result = setting.model.step(state, inputs, params)
+    if not isinstance(result, Mapping):
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` must return a dict from the names of its "
+            f"fields to tensors, got {type(result).__name__}"
+        )
+    planes = [
+        _components(setting, field, result, state[field.name].part(0).here.shape)
+        for field in setting.model.fields
+    ]
+    names = [field.name for field in setting.model.fields]
+    for name in result:
+        if name not in names:
+            raise ArgumentError(
+                f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
+                f"its fields{near(str(name), names)} (they are {', '.join(names)})"
+            )
+    if not setting.batch:
+        return planes
+    return [[x.unflatten(0, (*setting.batch, -1)) for x in each] for each in planes]
+
+
+def _components(
+    setting: Setting, field: Field, result: Mapping[str, object], shape: torch.Size
+) -> list[Tensor]:
+    if field.name not in result:
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` returned {', '.join(result) or 'nothing'}, "
+            f"but not its field `{field.name}`"
+        )
+    value = result[field.name]
+    if isinstance(value, Neighbours):
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` returned a handle for the field "
+            f"`{field.name}`; return a tensor, such as `state[{field.name!r}].here`"
+        )
+    planes = list(value) if isinstance(value, Sequence) else None
+    if isinstance(value, Tensor):
+        whole = field.components > 1 and value.ndim > setting.rank
+        planes = planes_of(value, setting.rank) if whole else [value]
+    if planes is None or len(planes) != field.components:
+        raise ArgumentError(
+            f"`{type(setting.model).__name__}.step` must return {field.components} "
+            f"component(s) for the field `{field.name}`"
+        )
+    return [_plane(setting, field, plane, shape) for plane in planes]
+
+
+def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> Tensor:
+    """One component as it is kept; a constant stands for every cell."""
+    kept_as, what = setting.kept_as(field), f"`{type(setting.model).__name__}.step`"
+    if not isinstance(plane, Tensor) or plane.is_complex():
+        raise ArgumentError(
+            f"{what} must return tensors of real numbers for the field `{field.name}`, got "
+            f"{plane.dtype if isinstance(plane, Tensor) else type(plane).__name__}"
+        )
+    if plane.is_floating_point() and not kept_as.is_floating_point:
+        raise ArgumentError(
+            f"{what} returned {plane.dtype} for the field `{field.name}`, which is {kept_as}; "
+            f"say how to round, such as `x.round().clamp(0, 255).to({kept_as})`"
+        )
+    if plane.shape != shape:
+        lacking = len(shape) - plane.ndim
+        if lacking < 0 or any(
+            n not in (1, m) for n, m in zip(plane.shape, shape[lacking:], strict=True)
+        ):
+            raise ArgumentError(
+                f"{what} returned the shape {tuple(plane.shape)} for the field `{field.name}`; "
+                "it must have one number for each cell, as what `state` gives has: make new "
+                "tensors by torch.zeros_like and the like"
+            )
+        plane = plane.expand(shape)
+    return plane.to(kept_as)
+
+
+def compile_step(
+    function: Callable[..., object], setting: Setting, threads: int | None = None
+) -> Callable[..., object]:
+    """The function compiled for one static shape, or itself where that cannot be.
+
+    Every simulation gets a code object of its own: torch counts recompilations for
+    each code object, and gives up after eight.
+    """
+    if not setting.compiled:
+        return function
+    _keep_compiled_code()
+    own = types.FunctionType(
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    threads = threads or max(1, min(torch.get_num_threads(), setting.cells // CELLS_PER_THREAD))
+    options: dict[str, Any] = {
+        "max_fusion_size": current().compile.max_fusion_size,
+        "cpp.threads": threads,
+    }
+    if setting.device.type == "cuda" and setting.cells >= CELLS_OF_A_BUSY_GPU:
+        # A flow with walls gains 2.5 % of the copy bandwidth on an H200.
+        options["coordinate_descent_tuning"] = True
+    compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
+    return FirstCall(compiled, function)
+
+
+def compiled_code_folder() -> Path | None:
+    """Where compiled code is kept for the next process; None where it is not."""
+    _keep_compiled_code()
+    told = os.environ.get(_CACHE_VARIABLE)
+    return None if told is None else Path(told)
+
+
+def _keep_compiled_code() -> None:
+    """Tell torch where compiled code is kept for the next process, as the settings say."""
+    from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
+
+    quote_torch_folder()
+    told = os.environ.get(_CACHE_VARIABLE)
+    if told is not None:
+        problem = _obstacle_to_writing(told)
+        if not problem:
+            os.environ[_CACHE_VARIABLE] = without_blanks(told)
+            return
+        del os.environ[_CACHE_VARIABLE]
+        logger("compile").warning(
+            "compiled code is not kept in the `%s` of %s, which cannot be written (%s), but "
+            "where `compile.cache` says; set or unset the variable",
+            told,
+            _CACHE_VARIABLE,
+            problem,
+        )
+    place = current().compile.cache
+    # Where nothing can be written torch finds a place of its own.
+    if place != "none":
+        folder = str(cache_folder(place, "compiled"))
+        if not _obstacle_to_writing(folder):
+            os.environ[_CACHE_VARIABLE] = without_blanks(folder)
+
+
+def _obstacle_to_writing(folder: str) -> str:
+    """Why nothing can be written there, in the words of the system; empty where it can."""
+    try:
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is no path
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
+
+
+def _cause(text: str) -> str:
+    """The first line, and of a compiler's output the line that tells what is wrong."""
+    first, *others = text.splitlines() or [""]
+    told = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
+    return f"{first} ({told[0]})" if told else first
+
+
+class FirstCall:
+    """A compiled function that falls back to the plain one if it cannot be compiled here."""
+
+    def __init__(self, compiled: Callable[..., object], plain: Callable[..., object]) -> None:
+        self.call = compiled
+        self.plain = plain
+        self.tried = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it turned out that it cannot be compiled here."""
+        return self.call is self.plain
+
+    def __call__(self, *args: object) -> object:
+        if self.tried:
+            return self.call(*args)
+        result, mistake = None, None
+        try:
+            result = self.call(*args)
+        # Importing dynamo takes seconds; whoever arrives here has done so.
+        except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
+            mistake = problem
+        except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
+            reason = _cause(str(getattr(problem, "inner_exception", problem)))
+            if current().compile.enabled == "on":
+                raise MissingPartError(
+                    "the setting `compile.enabled` is `on`, but torch.compile does not work "
+                    f"here: {reason}; `hotgrid doctor` says what to do, and `auto` runs "
+                    "uncompiled, about ten times slower"
+                ) from problem
+            logger("compile").warning(
+                "steps run uncompiled, about ten times slower, because torch.compile "
+                "does not work here: %s; `hotgrid doctor` says what to do",
+                reason,
+            )
+            self.call = self.plain
+            result = self.plain(*args)
+        if mistake is not None:
+            # An error inside `step` says what it means only when it is not being traced.
+            self.plain(*args)
+            raise mistake
+        self.tried = True
+        return result

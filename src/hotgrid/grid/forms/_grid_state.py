@@ -1,0 +1,295 @@
+"""`GridState`: the fields of a model on a grid, in the form that steps them."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from torch import Tensor
+
+from hotgrid.config import current
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.model import (
+    Field,
+    Model,
+    SeenState,
+    State,
+    checked_device,
+    checked_model,
+    checked_size,
+    expect_callable,
+    expect_flag,
+    expect_whole,
+    given_tensors,
+    named_tensors,
+    near,
+    observed,
+    pictured,
+    whole_number,
+)
+
+from ._choice import chosen_form
+from ._form import Form, Setting
+from ._memory import check_memory
+from .check import check_step
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import Communicator, Mesh
+
+
+class GridState:
+    """The fields of a model on a grid, and the form that steps them.
+
+    `Simulation` adds runs, callbacks, saving and pictures; its arguments are described there.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        size: Sequence[int] | None = None,
+        state: Mapping[str, Tensor] | None = None,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        mesh: "Mesh | str | Sequence[int] | None" = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        storage: torch.dtype | None = None,
+        batch: int | None = None,
+        inputs: Mapping[str, Tensor] | None = None,
+        form: str | None = None,
+        compiled: bool | None = None,
+        depth: int | None = None,
+        overlap: bool | None = None,
+        communicator: "Communicator | None" = None,
+    ) -> None:
+        self.model = model = checked_model(model)
+        self.size = checked_size(model, size)
+        self.seed = whole_number("seed", seed, 0, 2**64 - 1)
+        self.step_count = 0
+        self.device = checked_device(device)
+        for name, kind in (("dtype", dtype), ("storage", storage or dtype)):
+            if not (isinstance(kind, torch.dtype) and kind.is_floating_point):
+                raise ArgumentError(
+                    f"`{name}` must be a floating type, such as torch.float32, got {kind!r}"
+                )
+        if batch is not None:
+            batch = whole_number("batch", batch, 1)
+        check_memory(model, self.size, self.device, storage or dtype, batch)
+        running = model.fitted(self.size)
+        kept_size = running.stored_size(self.size)
+        self._edits = 0
+        self._callbacks: list[tuple[int, Callable[[Any], object]]] = []
+        for name, flag in (("compiled", compiled), ("overlap", overlap)):
+            if flag is not None:
+                expect_flag(name, flag)
+        for name, value in (("depth", depth), ("overlap", overlap)):
+            if mesh is None and value is not None:
+                raise ArgumentError(f'`{name}` {value!r} needs a `mesh`, such as `mesh="2x2"`')
+        known = {
+            **given_tensors(f"{type(model).__name__}.static", model.static(self.size)),
+            **given_tensors("inputs", {} if inputs is None else inputs),
+        }
+        fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
+        enabled = current().compile.enabled != "off" if compiled is None else compiled
+        self._setting = Setting(
+            model=running,
+            size=kept_size,
+            batch=() if batch is None else (batch,),
+            device=self.device,
+            dtype=dtype,
+            storage=storage or dtype,
+            inputs={
+                known.name: fixed[known.name]
+                .detach()
+                .to(self.device, known.dtype or storage or dtype, copy=True)
+                for known in model.inputs
+            },
+            params={
+                name: torch.tensor(value, dtype=dtype, device=self.device)
+                for name, value in model.parameters.items()
+            },
+            compiled=enabled,
+        )
+        if mesh is None:
+            self._form = chosen_form(self._setting, form)
+        else:
+            from .cut import cut_form
+
+            self._form = cut_form(self._setting, mesh, depth, overlap, communicator, form)
+        # Whoever gave the state may go on to write into it.
+        given = given_tensors("state", {} if state is None else state)
+        self._given = {name: x.clone() for name, x in given.items()}
+        self._checked = False
+        self.reset()
+
+    @property
+    def form(self) -> str:
+        """The name of the form that runs it; `undecided` where the first step is to choose."""
+        return self._form.name
+
+    @property
+    def form_name(self) -> str:
+        """The same as `form`."""
+        return self.form
+
+    @property
+    def compiled(self) -> bool:
+        """Whether its steps are compiled, or will be by the first of them."""
+        return self._form.compiled
+
+    @property
+    def time(self) -> float:
+        """The time that has passed, in the units of the model."""
+        return self.step_count * self.model.time_step
+
+    @property
+    def state(self) -> State:
+        """A copy of the fields, `[*space]` or `[components, *space]`, batch first."""
+        seen = {
+            field.name: self._seen(field, x).clone()
+            for field, x in zip(self.model.fields, self._form.read().values(), strict=True)
+        }
+        return self._setting.model.shown(seen)
+
+    @state.setter
+    def state(self, fields: Mapping[str, Tensor]) -> None:
+        kept = self._kept(fields)
+        self._edits += 1
+        self._form.load({**{k: x.clone() for k, x in self._form.read().items()}, **kept})
+
+    def reset(self) -> None:
+        """Go back to the state it started from."""
+        given = self._kept(self._given)
+        lacking = [f.name for f in self._setting.model.fields if f.name not in given]
+        self._form.load({**(self._begin(lacking) if lacking else {}), **given})
+        self._edits += 1
+        self.step_count = 0
+
+    def step(self) -> None:
+        """Advance by one step."""
+        self._ready().run(1)
+        self.step_count += 1
+
+    def _ready(self) -> Form:
+        """The form that runs it, chosen and with its step checked."""
+        if not self._checked:
+            check_step(self.model, self._setting, self._form.own())
+            self._checked = True
+        self._form = self._form.settled()
+        return self._form
+
+    def every(self, steps: int, callback: Callable[[Self], object]) -> None:
+        """Call `callback(simulation)` after every so many steps of later runs.
+
+        Raises:
+            ArgumentError: `steps` is below one, or the callback cannot be called.
+        """
+        steps = whole_number("steps", steps, 1)
+        expect_callable("callback", callback, "the simulation")
+        self._callbacks.append((steps, callback))
+
+    def observe(self) -> dict[str, Any]:
+        """Every observable of the model as a number, or a list of them for a batch."""
+        watched = self.model.observables()
+        rows = [
+            {name: observed(self.model, name, each(state)) for name, each in watched.items()}
+            for state in self._looks()
+        ]
+        if not self._setting.batch:
+            return rows[0]
+        return {name: [row[name] for row in rows] for name in watched}
+
+    def view(self, name: str | None = None) -> Tensor:
+        """One picture of the state, `[*space]` on the CPU; by default the model's own.
+
+        Raises:
+            ArgumentError: The model has no such view.
+        """
+        views = self.model.views()
+        if not views:
+            raise ArgumentError(f"{type(self.model).__name__} has no views; write a `@view`")
+        name = name or self.model.picture or next(iter(views))
+        if name not in views:
+            raise ArgumentError(
+                f"{type(self.model).__name__} has no view `{name}`{near(name, views)} "
+                f"(its views are {', '.join(views)})"
+            )
+        runs = [pictured(self.model, name, views[name](state)) for state in self._looks()]
+        return torch.stack(runs) if self._setting.batch else runs[0]
+
+    def cells(self) -> Tensor:
+        """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.
+
+        Raises:
+            ArgumentError: The model has no such cells.
+        """
+        read = getattr(self.model, "cells", None)
+        if read is None:
+            raise ArgumentError(
+                f"{type(self.model).__name__} has no cells that live or die; look at `state`"
+            )
+        return read(self.state).cpu()
+
+    def bytes_per_step(self) -> int:
+        """Bytes that one step must read and write: fields twice, inputs once."""
+        setting = self._setting
+        fields = sum(
+            2 * setting.cells * field.components * setting.kept_as(field).itemsize
+            for field in setting.model.fields
+        )
+        fixed = sum(x.numel() * x.element_size() for x in self._setting.inputs.values())
+        return fields + fixed
+
+    def _looks(self) -> Iterator[SeenState]:
+        """The present state of every run, one after the other."""
+        state = self.state
+        for run in range(math.prod(self._setting.batch)):
+            yield SeenState({k: x[run] if self._setting.batch else x for k, x in state.items()})
+
+    def _seen(self, field: Field, x: Tensor) -> Tensor:
+        """As users see a field: without the dim of a single component."""
+        return x.squeeze(-self._setting.rank - 1) if field.components == 1 else x
+
+    def _begin(self, lacking: Sequence[str]) -> State:
+        """Fields to start from, by the model, as the form keeps them."""
+        generator = torch.Generator().manual_seed(self.seed)
+        kind = f"{type(self.model).__name__}.initial"
+        begin: State = {}
+        # One run after the other: in the making a state takes the most room.
+        for run in range(math.prod(self._setting.batch)):
+            made = given_tensors(kind, self.model.initial(self.size, generator))
+            made = self._kept({name: made[name] for name in lacking if name in made}, kind, ())
+            for name in lacking:
+                if name not in made:
+                    raise ArgumentError(f"`{kind}` does not return the field `{name}`")
+                if not self._setting.batch:
+                    begin[name] = made[name]
+                    continue
+                if not run:
+                    begin[name] = made[name].new_empty(
+                        (*self._setting.batch, *made[name].shape)
+                    )
+                begin[name][run] = made[name]
+        return begin
+
+    def _kept(
+        self,
+        fields: Mapping[str, Tensor],
+        what: str = "state",
+        batch: tuple[int, ...] | None = None,
+    ) -> State:
+        """Fields as the form keeps them: on the device, with batch and component dims."""
+        setting = self._setting
+        batch = setting.batch if batch is None else batch
+        given = named_tensors(what, self.model, self.model.fields, fields, self.size, batch)
+        named = setting.model.stored(given)
+        found: State = {}
+        for field in setting.model.fields:
+            if field.name in named:
+                x, kept_as = named[field.name].detach(), setting.kept_as(field)
+                expect_whole(what, field.name, x, kept_as)
+                x = x.to(self.device, kept_as, copy=True)
+                found[field.name] = x.expand(
+                    *batch, field.components, *setting.size
+                ).contiguous()
+        return found

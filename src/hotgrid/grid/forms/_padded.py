@@ -1,0 +1,304 @@
+"""Padded buffers: the form of the CPU.
+
+A shift along the last dim of a whole array is not vectorised on a CPU, a slice of
+a padded one is. The slice is taken of the plane laid out flat, so that a step is one
+long loop without rows; at the ends of a row it reads the next one, inside the margin,
+where it does no harm. Steps spoil the margin from the outside, and it is refreshed
+every `depth` steps. Compiled steps are launched by the native core where it is there.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid import _native
+from hotgrid.grid.forms.kernel._kept_kernels import PieceTrial
+from hotgrid.grid.forms.kernel._launch import launch_of
+from hotgrid.grid.forms.kernel._planes import in_planes
+from hotgrid.grid.forms.kernel._tape import put_back
+from hotgrid.grid.model import Look, State
+
+from ._form import Setting, compile_step, planes_of
+from ._padding import (
+    best_depth,
+    computed_cells,
+    end_cells,
+    fits_inside,
+    fitting_depth,
+    margin_of,
+    piece_of,
+)
+from ._quiet import loud_pieces, quiet_setting
+from ._sweep import sweep_of
+from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
+
+_TRACING = threading.Lock()
+# The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
+_MOST_LOUD = 0.75
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step out of one buffer into the other, as torch makes it.
+
+    Attributes:
+        call: The function behind it, compiled or not.
+        lines: The fields of both buffers, laid out flat.
+        outs: Where it writes, in both buffers.
+        fixed: The inputs.
+        params: The parameters.
+    """
+
+    call: Callable[..., object]
+    lines: list[list[Tensor]]
+    outs: list[Views]
+    fixed: list[Tensor]
+    params: list[Tensor]
+
+    def make(self, old: int) -> None:
+        """Make the step out of that buffer."""
+        with torch.no_grad():
+            self.call(self.lines[old], self.outs[1 - old], self.fixed, self.params)
+
+
+class PaddedForm(TwoBufferForm):
+    """Grids with a margin that repeats the far end, or holds what lies outside."""
+
+    name = "padded"
+
+    def __init__(self, setting: Setting, depth: int | None = None) -> None:
+        model = setting.model
+        self.depth = fitting_depth(setting, depth) if depth else best_depth(setting)
+        margin = margin_of(setting, self.depth)
+        self._by_hand = setting.device.type == "cpu" and _native.available()
+        swept = setting.compiled and self._by_hand
+        self._piece = piece_of(setting, margin) if swept else 0
+        super().__init__(setting, margin, tail=self._piece)
+        self._lines = [[self._line(flat) for flat in flats] for flats in self._flats]
+        self._fixed = {
+            known.name: self._extended(setting.inputs[known.name]) for known in model.inputs
+        }
+        # For the core: it would call Python to take a tensor, and lose a Ctrl-C there.
+        self._ends = [[_bits(x) for x in flats] for flats in self._flats if self._by_hand]
+        self._clean = 0
+        self._whole: _Step | None = None
+        self._kernel: Any = None
+        self._sweep: Any = None
+        # Seconds of steps after which a quiet twin is compiled.
+        self._patience = math.inf
+        if not swept:
+            self._whole = self._stepping(setting, self._cells)
+
+    @staticmethod
+    def obstacle(setting: Setting) -> str:
+        """The grid must be large enough to be its own margin."""
+        if fits_inside(setting, 1):
+            return ""
+        return (
+            f"it needs at least {setting.model.radius} cells, the radius of "
+            f"{type(setting.model).__name__}, in every dim of `size` {setting.size}"
+        )
+
+    @staticmethod
+    def drawback(setting: Setting) -> str:
+        """It is for compiled steps on a CPU."""
+        if setting.compiled and setting.device.type == "cpu":
+            return ""
+        return "it gains only where steps are compiled for a CPU"
+
+    def load(self, state: State) -> None:
+        """Copy a state into the interior."""
+        super().load(state)
+        self._clean = 0
+
+    def touched(self) -> None:
+        """The margin no longer repeats the grid."""
+        self._clean = 0
+
+    @property
+    def swept(self) -> bool:
+        """Whether the native core launches the kernel of the steps; known after the first."""
+        return self._sweep is not None
+
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps, refreshing the margin when it is used up."""
+        while steps > 0:
+            if self._clean == 0:
+                self._refresh()
+                self._clean = self.depth
+            now = min(steps, self._clean)
+            self._advance(now)
+            self._clean -= now
+            steps -= now
+
+    @property
+    def _cells(self) -> int:
+        """How many cells lie between the ends that a step leaves out."""
+        return computed_cells(self._padded_size, self.setting.model.radius)
+
+    @property
+    def _first(self) -> int:
+        """The first of these cells: as far as a step looks."""
+        return end_cells(self._padded_size, self.setting.model.radius)
+
+    def _advance(self, steps: int) -> None:
+        if self._whole is None and self._sweep is None:
+            self._begin()
+        if self._sweep is not None:
+            begin = time.perf_counter()
+            self._sweep.run(self._now, steps)
+            self._now = (self._now + steps) % 2
+            self._patience -= time.perf_counter() - begin
+            if self._patience < 0:
+                self._hush()
+            return
+        for _ in range(steps):
+            self._whole.make(self._now)  # pyright: ignore[reportOptionalMemberAccess]
+            self._now = 1 - self._now
+
+    def _begin(self) -> None:
+        """Get a kernel for the core to launch, or compile the whole grid where none is had."""
+        self._kernel, seconds = self._kernel_of(self.setting)
+        if self._kernel is None:
+            self._piece = 0
+            setting = replace(self.setting, compiled=self.compiled)
+            self._whole = self._stepping(setting, self._cells)
+            return
+        self._sweep = self._swept()
+        if self.setting.model.quiet() is not None:
+            self._patience = seconds
+            self._hush(compiling=False)
+
+    def _hush(self, compiling: bool = True) -> None:
+        """Let a quiet twin make the pieces where it may.
+
+        Compiling it takes as long as the model itself took. Whoever has run for as long is
+        likely to go on, and who has not is not kept waiting.
+        """
+        setting = quiet_setting(self.setting)
+        marks = loud_pieces(
+            [self._fixed[x.name] for x in self.setting.model.inputs if x.quiet_at_zero],
+            first=self._first,
+            cells=self._cells,
+            piece=self._piece,
+        )
+        worth_it = marks.sum() <= _MOST_LOUD * len(marks)
+        quiet = self._kernel_of(setting, compiling)[0] if setting and worth_it else None
+        if quiet is not None:
+            self._sweep = self._swept(quiet, marks)
+        if quiet is not None or compiling or not worth_it:
+            self._patience = math.inf
+
+    def _swept(self, quiet: Any = None, marks: Tensor | None = None) -> Any:
+        return sweep_of(
+            self._kernel,
+            quiet,
+            marks,
+            cells=self._cells,
+            piece=self._piece,
+            reach=self._first,
+        )
+
+    def _stepping(self, setting: Setting, cells: int) -> _Step:
+        """A step of the first so many cells, compiled if the setting says so."""
+        kinds = (*setting.model.fields, *setting.model.inputs)
+        look = _slicing(self._padded_size, setting.model.radius, cells)
+        here, rank = (0,) * setting.rank, setting.rank
+        outs: list[Views] = [
+            [[[look(x, here) for x in planes_of(buffer, rank)] for buffer in buffers]]
+            for buffers in self._lines
+        ]
+        looks: list[Looks] = [{kind.name: look for kind in kinds}]
+        call = compile_step(writing_step(setting, looks), setting)
+        fixed = [self._fixed[known.name] for known in setting.model.inputs]
+        return _Step(call, self._lines, outs, fixed, self._params)
+
+    def _kernel_of(self, setting: Setting, compiling: bool = True) -> tuple[Any, float]:
+        """What the core launches for a piece, and the seconds that compiling it took."""
+        # Ranks may be threads, and torch traces for one of them at a time.
+        with _TRACING:
+            return self._found_kernel(setting, compiling)
+
+    def _found_kernel(self, setting: Setting, compiling: bool) -> tuple[Any, float]:
+        step = self._stepping(replace(setting, compiled=False), self._piece)
+        outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
+        moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
+        rooms = [*moving, *self._params]
+        trial = PieceTrial(step.make, outs, rooms, self._piece, 2 * self._first)
+        launch, seconds = trial.known() or (None, 0.0)
+        if launch is None and compiling and not trial.in_vain:
+            begin = time.perf_counter()
+            with put_back(outs[0]):
+                args = (step.lines[0], step.outs[1], step.fixed, step.params)
+                call = in_planes(step.call, *args) or step.call
+            self._step = compile_step(call, setting, threads=1)
+            launch = launch_of(replace(step, call=self._step).make, outs, moving)
+            seconds = time.perf_counter() - begin
+            if launch is not None:
+                trial.keep(launch, seconds)
+            elif self.compiled:
+                trial.give_up()
+        return (None if launch is None else launch.kernel()), seconds
+
+    def _extended(self, x: Tensor) -> Tensor:
+        """An input with its periodic margin, laid out flat."""
+        flat = self._room(x.shape[: -self.setting.rank], x.dtype)
+        out = self._shaped(flat)
+        self._inside(out).copy_(x)
+        _wrap(out, self.margin)
+        return self._line(flat)
+
+    def _line(self, flat: Tensor) -> Tensor:
+        """Flat planes as `[*leading, *1, cells]`: they keep the rank of the grid."""
+        return flat.unflatten(-1, (*[1] * (self.setting.rank - 1), -1))
+
+    def _refresh(self) -> None:
+        for k, field in enumerate(self.setting.model.fields):
+            buffer = self._buffers[self._now][k]
+            if field.outside is not None:
+                _fill(buffer, self.margin, field.outside)
+            elif self._by_hand:
+                ends = self._ends[self._now][k]
+                _native.core().join_ends(ends, self._padded_size, self.margin)
+            else:
+                _wrap(buffer, self.margin)
+
+
+def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
+    """Look by slicing planes of that padded size, laid out flat."""
+    strides = [math.prod(size[k + 1 :]) for k in range(len(size))]
+    begin = end_cells(size, radius)
+
+    def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+        there = begin
+        for o, stride in zip(offset, strides, strict=True):
+            there += o * stride
+        return plane.narrow(-1, there, cells)
+
+    return look
+
+
+def _bits(x: Tensor) -> Any:
+    """The memory of a tensor as an array of NumPy, which has not all of torch's types."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return x.view(kinds[x.element_size()]).numpy()
+
+
+def _wrap(buffer: Tensor, margin: Sequence[int]) -> None:
+    """Copy the far ends into the margin, one dim after the other: corners come right."""
+    for dim, m in enumerate(margin, start=-len(margin)):
+        n = buffer.shape[dim]
+        buffer.narrow(dim, 0, m).copy_(buffer.narrow(dim, n - 2 * m, m))
+        buffer.narrow(dim, n - m, m).copy_(buffer.narrow(dim, m, m))
+
+
+def _fill(buffer: Tensor, margin: Sequence[int], value: float) -> None:
+    for dim, m in enumerate(margin, start=-len(margin)):
+        buffer.narrow(dim, 0, m).fill_(value)
+        buffer.narrow(dim, buffer.shape[dim] - m, m).fill_(value)

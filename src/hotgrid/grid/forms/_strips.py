@@ -1,0 +1,97 @@
+"""Strips of rows, one thread for a column of each: the form of light models on a GPU.
+
+Where a step looks at one plane in several rows, whole-array shifts read each of them
+from the second cache anew, and that is their limit: heat stays at 85 % of copy. A thread
+that computes several rows reads them once, and shares what their results have in common.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid.model import Field, Input, Look
+
+from ._form import Setting, compile_step, planes_of
+from ._roll import shifting
+from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
+
+
+class StripForm(TwoBufferForm):
+    """The grid in strips: all first rows of a strip, all second rows, and so on."""
+
+    name = "strips"
+
+    def __init__(self, setting: Setting, rows: int | None = None) -> None:
+        self.rows = rows or _rows_together(setting)
+        super().__init__(setting, (0,) * setting.rank)
+        self._outs = [self._views(buffers) for buffers in self._buffers]
+        self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
+        self._step = compile_step(writing_step(setting, self._looks()), setting)
+
+    @staticmethod
+    def obstacle(setting: Setting) -> str:
+        """The rows must be dealt out evenly."""
+        if _rows_together(setting) > 1:
+            return ""
+        return f"it needs an even number of rows, got {setting.size[0]}"
+
+    @staticmethod
+    def drawback(setting: Setting) -> str:
+        """It is for light models on a GPU."""
+        if not setting.compiled or setting.device.type != "cuda":
+            return "it gains only where steps are compiled for a GPU"
+        if setting.model.radius == 0:
+            return "a step reads one row only, so that rows have nothing to share"
+        numbers = sum(field.components for field in setting.model.fields)
+        if numbers > 2:
+            return f"{numbers} numbers a cell do not fit into registers for several rows"
+        return ""
+
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps."""
+        with torch.no_grad():
+            for _ in range(steps):
+                old, new = self._now, 1 - self._now
+                self._step(self._buffers[old], self._outs[new], self._fixed, self._params)
+                self._now = new
+
+    def _looks(self) -> list[Looks]:
+        kinds = (*self.setting.model.fields, *self.setting.model.inputs)
+        return [
+            {kind.name: _strided(kind, row, self.rows) for kind in kinds}
+            for row in range(self.rows)
+        ]
+
+    def _views(self, buffers: Sequence[Tensor]) -> Views:
+        """One row of every strip."""
+        rank = self.setting.rank
+        return [
+            [
+                [_row_of_strips(x, row, self.rows, rank) for x in planes_of(buffer, rank)]
+                for buffer in buffers
+            ]
+            for row in range(self.rows)
+        ]
+
+
+def _rows_together(setting: Setting) -> int:
+    """The rows of a strip; measured best are 8 for one number a cell and 4 for two."""
+    wanted = (8, 4, 2) if len(setting.model.fields) == 1 else (4, 2)
+    return next((rows for rows in wanted if setting.size[0] % rows == 0), 1)
+
+
+def _row_of_strips(plane: Tensor, row: int, rows: int, rank: int) -> Tensor:
+    return plane.unflatten(-rank, (-1, rows)).select(-rank, row)
+
+
+def _strided(kind: Field | Input, row: int, rows: int) -> Look:
+    """Look from one row of every strip."""
+    look_along = shifting(kind)
+
+    def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+        strips, place = divmod(row + offset[0], rows)
+        seen = _row_of_strips(plane, place, rows, len(offset))
+        return look_along(seen, (strips, *offset[1:]))
+
+    return look

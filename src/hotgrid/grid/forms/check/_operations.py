@@ -1,0 +1,288 @@
+"""Every operation of a step on trial: whether it keeps each cell to itself."""
+
+import linecache
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+from weakref import WeakValueDictionary
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.model import Look
+
+# Cell by cell, though torch does not tag them so. New tensors are the same in every cell.
+_POINTWISE = {
+    *("copy_", "copy", "fill_", "fill", "zero_", "_to_copy", "detach", "alias"),
+    *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like"),
+    *("new_zeros", "new_ones", "new_full", "new_empty", "scalar_tensor", "lift_fresh"),
+    *("floor_divide", "hardswish", "prelu", "_prelu_kernel"),
+    *("__and__", "__or__", "__xor__", "real", "imag"),
+}
+# Larger constants are not compared number by number.
+_MOST_NUMBERS = 64
+# Another order of the same numbers; a wrong one shows in the result.
+_LAYOUT = {
+    *("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "permute", "transpose"),
+    *("t", "unsqueeze", "squeeze", "stack", "clone"),
+}
+_PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "addmv"}
+# Looked up with what a cell holds; the argument that is the table must hold no cells.
+_TABLES = {
+    "isin": "test_elements",
+    "bucketize": "boundaries",
+    "searchsorted": "sorted_sequence",
+    "take": "self",
+    "embedding": "weight",
+}
+_READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
+_INSTEAD = (
+    "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
+    "into an `@observable`, what differs from cell to cell into an `Input`, and other cells "
+    "are asked for by offset, such as `u[0, 1]`"
+)
+_HERE = str(Path(__file__).parent)
+_ENGINE = tuple(
+    f"{_HERE}/{name}.py"
+    for name in ("_operations", "_step_check", "_neighbours", "_form", "_roll")
+)
+_TORCH = str(Path(torch.__file__).parent)
+
+
+Place = tuple[str, int]
+"""A file and a line."""
+Noted = tuple[str, str, Place]
+"""An operation, its numbers, and where it stands."""
+
+
+class Operations(TorchDispatchMode):
+    """Watches the operations of a step.
+
+    Arguments:
+        step: The name of the step, for errors.
+        primes: The sides of the trial grid; an axis that one of them divides carries space.
+        given: What the step must not write into.
+
+    Attributes:
+        noted: For every operation that works cell by cell its name, its numbers and its
+            file and line.
+    """
+
+    def __init__(self, step: str, primes: Sequence[int], given: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.noted: list[Noted] = []
+        self._step = step
+        self._primes = primes
+        # Kept alive, so that no other tensor gets its place in memory.
+        self._given = {x.untyped_storage().data_ptr(): x for x in given}
+        # Tensors that hold cells, by identity, as long as they live.
+        self._cells: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        self._cells.update({id(x): x for x in given})
+        self._looking = False
+        self._known: dict[torch.Size, bool] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """To keep dynamo out of here torch would first import it, for two seconds."""
+        return False
+
+    def giving(self, look: Look) -> Look:
+        """A look whose own operations are not the step's; what it gives is watched."""
+
+        def watched(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+            self._looking = True
+            try:
+                seen = look(plane, offset)
+            finally:
+                self._looking = False
+            self._cells[id(seen)] = seen
+            self._given[seen.untyped_storage().data_ptr()] = seen
+            return seen
+
+        return watched
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self._looking:
+            return func(*args, **kwargs)
+        name = func._schema.name.removeprefix("aten::")
+        named = {**dict(zip([a.name for a in func._schema.arguments], args, strict=False))}
+        named |= kwargs
+        tensors = [x for x in _flat(named.values()) if isinstance(x, Tensor)]
+        watched = [x for x in tensors if id(x) in self._cells]
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self._refuse(
+                name,
+                "draws random numbers, which differ between forms and meshes; keep a random "
+                "number in a `Field` and make the next one from it, as `Life(noise=0.1)` does",
+                instead="",
+            )
+        if watched:
+            self._expect_allowed(func, name, named)
+        result = func(*args, **kwargs)
+        if watched:
+            made = [x for x in _flat([result]) if isinstance(x, Tensor)]
+            spread = any(self._carries(n) for x in watched for n in x.shape)
+            for x in made:
+                if spread and not self._keeps_space(x.shape):
+                    shape = tuple(x.shape)
+                    self._refuse(
+                        name, f"makes the shape {shape}, which mixes cells of the grid"
+                    )
+                self._cells[id(x)] = x
+            if _is_pointwise(func, name):
+                self._expect_no_pattern(name, tensors, made)
+        return result
+
+    def _expect_allowed(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
+        if func._schema.is_mutable:
+            self._expect_own(func, name, named)
+        if name in _READS:
+            self._refuse(name, "reads a number on the host, which a compiled step cannot")
+        if _is_pointwise(func, name):
+            said = "" if name in _POINTWISE else self._numbers(named)
+            self.noted.append((name, said, _place()))
+        elif name in _TABLES:
+            if id(named.get(_TABLES[name])) in self._cells:
+                self._refuse(name, "looks through cells of the grid")
+        elif name in _PRODUCTS:
+            factors = [x for x in named.values() if isinstance(x, Tensor)][-2:]
+            if self._carries(factors[0].shape[-1]):
+                self._refuse(name, "adds up over cells of the grid")
+        elif name in ("index", "index_put", "index_put_", "_unsafe_index"):
+            self._expect_local_index(name, named)
+        elif name not in _LAYOUT:
+            self._expect_apart(func, name, named)
+
+    def _numbers(self, named: Mapping[str, Any]) -> str:
+        """The numbers of an operation, also those in small constant tensors."""
+        found = [x for x in _flat(named.values()) if isinstance(x, int | float | complex)]
+        small = [
+            x.tolist()
+            for x in _flat(named.values())
+            if isinstance(x, Tensor) and id(x) not in self._cells and x.numel() <= _MOST_NUMBERS
+        ]
+        return ", ".join(map(str, [*found, *small]))
+
+    def _expect_apart(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
+        """Along components every operation is local; along space none of these is."""
+        x = next(x for x in _flat(named.values()) if isinstance(x, Tensor))
+        asked = [a for a in func._schema.arguments if a.name in ("dim", "dims")]
+        if not asked:
+            self._refuse(name, "works on the whole grid, or is not known to work cell by cell")
+        # Torch leaves out arguments that are as by default.
+        dims = named.get(asked[0].name, asked[0].default_value)
+        axes = list(dims) if isinstance(dims, list | tuple) else [dims]
+        if dims is None or not axes:
+            axes = list(range(x.ndim))
+        for axis in axes:
+            if x.ndim and self._carries(x.shape[axis]) and not _is_whole(name, named, x, axis):
+                self._refuse(name, "works across cells of the grid")
+
+    def _expect_local_index(self, name: str, named: Mapping[str, Any]) -> None:
+        x, indices = named["self"], named["indices"]
+        if id(x) not in self._cells:
+            return  # a table, looked up with what a cell holds
+        axis = 0
+        for index in indices:
+            wide = index.ndim if index is not None and index.dtype == torch.bool else 1
+            over = any(self._carries(n) for n in x.shape[axis : axis + wide])
+            masked = wide == x.ndim and name != "index" and named["values"].numel() == 1
+            if index is not None and over and not masked:
+                self._refuse(name, "picks cells of the grid by index")
+            axis += wide
+
+    def _expect_own(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
+        for argument in func._schema.arguments:
+            written = argument.alias_info is not None and argument.alias_info.is_write
+            for x in _flat([named.get(argument.name)]) if written else ():
+                if isinstance(x, Tensor) and x.untyped_storage().data_ptr() in self._given:
+                    self._refuse(
+                        name,
+                        "writes into a tensor that it was given; compute a new one, such as "
+                        "`x = x + 1` instead of `x += 1`",
+                        instead="",
+                    )
+
+    def _keeps_space(self, shape: torch.Size) -> bool:
+        """Whether every side of the grid is there once."""
+        if shape not in self._known:
+            cells = math.prod(shape)
+            self._known[shape] = cells > 0 and all(
+                cells % p == 0 and cells // p % p for p in self._primes
+            )
+        return self._known[shape]
+
+    def _expect_no_pattern(
+        self, name: str, tensors: Sequence[Tensor], made: Sequence[Tensor]
+    ) -> None:
+        """Constants must not differ from cell to cell."""
+        for x in tensors:
+            if id(x) in self._cells or not made or x.ndim > made[0].ndim:
+                continue
+            for axis in range(-x.ndim, 0):
+                if x.shape[axis] > 1 and self._carries(made[0].shape[axis]):
+                    first = x.narrow(axis, 0, 1)
+                    if not torch.equal(x, first.expand_as(x)):
+                        self._refuse(
+                            name,
+                            "uses a tensor that was made inside the step and "
+                            "differs from cell to cell",
+                        )
+
+    def _carries(self, n: int) -> bool:
+        return any(n % p == 0 for p in self._primes)
+
+    def _refuse(self, name: str, what: str, instead: str = _INSTEAD) -> NoReturn:
+        raise ArgumentError(
+            f"{self._step} cannot run on a grid: `{name}` {said_place(_place())} {what}."
+            + (f" {instead}" if instead else "")
+        )
+
+
+def _is_pointwise(func: Any, name: str) -> bool:
+    return torch.Tag.pointwise in func.tags or name in _POINTWISE
+
+
+def _is_whole(name: str, named: Mapping[str, Any], x: Tensor, axis: int) -> bool:
+    """Whether a slice takes everything, as `x[..., :]` does."""
+    if name != "slice":
+        return False
+    start, end, step = (named.get(key) for key in ("start", "end", "step"))
+    return start in (None, 0) and (end is None or end >= x.shape[axis]) and step in (None, 1)
+
+
+def _flat(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        found.extend(_flat(value) if isinstance(value, list | tuple) else [value])
+    return found
+
+
+def _place() -> Place:
+    """The file and the line of the step that an operation belongs to."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_TORCH) and file not in _ENGINE:
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
+def said_place(place: Place) -> str:
+    """A place in words, with the text of the line."""
+    file, line = place
+    text = linecache.getline(file, line).strip()
+    return f"in line {line} of {Path(file).name}" + (f" (`{text}`)" if text else "")

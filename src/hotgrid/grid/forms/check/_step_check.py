@@ -1,0 +1,224 @@
+"""The check of a step before it first runs: every cell from its own neighbours alone.
+
+Forms lay a grid out in different ways: whole, in flat pieces, in strips, in blocks of a
+mesh. They agree only if a step treats every cell alike and looks at other cells through its
+handles alone. So a step is made once on a small trial grid, and every operation is looked
+at. Then it is made again on some of those cells in another order, which must change nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms._form import Setting, stepped
+from hotgrid.grid.forms._roll import shifting
+from hotgrid.grid.forms.kernel._tape import same_bits
+from hotgrid.grid.model import Field, Input, Look, Model, State
+
+from ._operations import Noted, Operations, said_place
+
+# A side of the trial grid is known by its prime, whatever is stacked or flattened.
+# The other cells lie flat, as those of the padded form do. A step may stack as many tensors
+# by chance, so what the first primes refuse is tried with others.
+_SIDES = ((29, 31, 37, 499), (41, 43, 47, 503))
+# Rounding may push a number over a threshold; what is not local differs nearly everywhere.
+_MOST_DIFFERENT = 0.02
+
+_CHECKED: Any = WeakIdKeyDictionary()
+
+
+def check_step(owner: Model, setting: Setting, state: State) -> None:
+    """Refuse a step that is not the same pure function of the neighbours for every cell.
+
+    Arguments:
+        owner: The model as the user made it; it is checked once, and again when its
+            attributes were changed.
+        setting: What is run.
+        state: The state it starts from, `[*batch, components, *space]`; the trial takes its
+            numbers from there.
+
+    Raises:
+        ArgumentError: The step is not local, writes into what it was given, or leaves
+            something behind on the model. The text names operation and line.
+    """
+    chosen = {name: x for name, x in vars(owner).items() if not name.startswith("_")}
+    kind = (setting.rank, setting.dtype, setting.device, type(setting.model))
+    key = (*kind, _snapshot(chosen))
+    if key in _CHECKED.setdefault(owner, set()):
+        return
+    with torch.no_grad():
+        try:
+            _Trial(setting, state, _SIDES[0]).make()
+        except ArgumentError as refused:
+            try:
+                _Trial(setting, state, _SIDES[1]).make()
+            except ArgumentError:
+                raise refused from None
+    _CHECKED[owner].add(key)
+
+
+class _Trial:
+    """A step on a small grid, then on some of its cells in another order."""
+
+    def __init__(self, setting: Setting, state: State, primes: Sequence[int]) -> None:
+        model = setting.model
+        self._model = model
+        self._name = f"`{type(model).__name__}.step`"
+        self._size = tuple(primes[: setting.rank])
+        self._other = (*[1] * (setting.rank - 1), primes[-1])
+        floats = any((field.dtype or setting.dtype).is_floating_point for field in model.fields)
+        self._most_different = _MOST_DIFFERENT if floats else 0.0
+        self._setting = replace(
+            setting,
+            size=self._size,
+            batch=(),
+            storage=setting.dtype,
+            compiled=False,
+            inputs={},
+            params={name: x.clone() for name, x in setting.params.items()},
+        )
+        generator = torch.Generator().manual_seed(0)
+        self._order = torch.randint(
+            math.prod(self._size), (math.prod(self._other),), generator=generator
+        ).to(setting.device)
+        sampled = _Sampled(setting, self._size, generator)
+        self._fields = {f.name: sampled.like(f, state[f.name]) for f in model.fields}
+        self._inputs = {i.name: sampled.like(i, setting.inputs[i.name]) for i in model.inputs}
+
+    def make(self) -> None:
+        """Make both steps and compare them."""
+        kinds = (*self._model.fields, *self._model.inputs)
+        rolled = {kind.name: shifting(kind) for kind in kinds}
+        before = {name: _snapshot(x) for name, x in vars(self._model).items()}
+        first, noted = self._made(rolled, self._size)
+        self._expect_unchanged(before)
+        again = self._made(rolled, self._size)[0]
+        pairs = zip(chain(*first), chain(*again), strict=True)
+        if not all(same_bits(a, b) for a, b in pairs):
+            raise ArgumentError(
+                f"{self._name} gives something else when it is made again from the same state. "
+                "It must be a pure function of what it is given; keep what changes in a `Field`"
+            )
+        shuffled = {name: self._shuffling(look) for name, look in rolled.items()}
+        second, again = self._made(shuffled, self._other)
+        for (name, numbers, place), (_, others, _) in zip(noted, again, strict=False):
+            if numbers != others:
+                raise ArgumentError(
+                    f"{self._name} depends on the shape of what its handles give: `{name}` "
+                    f"{said_place(place)} has the numbers {numbers} and {others} on grids of "
+                    "different shape. Forms lay the grid out in different ways; pass its size "
+                    "as a `Parameter`, and what differs from cell to cell as an `Input`"
+                )
+        for name, a, b in zip(self._fields, first, second, strict=True):
+            self._compare(name, a, b)
+
+    def _made(
+        self, looks: Mapping[str, Look], size: Sequence[int]
+    ) -> tuple[list[list[Tensor]], list[Noted]]:
+        setting = replace(self._setting, size=tuple(size))
+        given = [*self._fields.values(), *self._inputs.values(), *setting.params.values()]
+        watch = Operations(self._name, [n for n in size if n > 1], given)
+        looks = {name: watch.giving(look) for name, look in looks.items()}
+        try:
+            with watch:
+                planes = stepped(setting, self._fields, self._inputs, setting.params, looks)
+        except RuntimeError as problem:
+            raise ArgumentError(
+                f"{self._name} failed on a trial grid {tuple(size)}: {problem}; "
+                "a step must work on grids of any size"
+            ) from problem
+        return planes, watch.noted
+
+    def _shuffling(self, look: Look) -> Look:
+        def shuffled(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
+            return look(plane, offset).flatten()[self._order].view(self._other)
+
+        return shuffled
+
+    def _compare(self, name: str, first: list[Tensor], second: list[Tensor]) -> None:
+        for plane, other in zip(first, second, strict=True):
+            wanted = plane.flatten()[self._order].view(self._other)
+            if (~_alike(other, wanted)).double().mean() > self._most_different:
+                raise ArgumentError(
+                    f"{self._name} is not local: the new `{name}` of a cell changes with the "
+                    "order of the other cells. A step may look at other cells only through its "
+                    "handles, such as `u[0, 1]`"
+                )
+
+    def _expect_unchanged(self, before: Mapping[str, object]) -> None:
+        after = {name: _snapshot(x) for name, x in vars(self._model).items()}
+        for name in {**before, **after}:
+            lazy = isinstance(getattr(type(self._model), name, None), cached_property)
+            if before.get(name) != after.get(name) and not lazy:
+                raise ArgumentError(
+                    f"{self._name} changes `self.{name}`. A step is compiled once and run many "
+                    "times, so it must leave its model as it is; keep what changes in a `Field`"
+                )
+
+
+class _Sampled:
+    """Numbers for the trial grid, like those of the real one."""
+
+    def __init__(
+        self, setting: Setting, size: tuple[int, ...], generator: torch.Generator
+    ) -> None:
+        self._setting = setting
+        self._size = size
+        self._generator = generator
+
+    def like(self, kind: Field | Input, real: Tensor) -> Tensor:
+        """Numbers of a real field at random, `[components, *trial]`.
+
+        Floats get a little noise. Integers are drawn from those that occur, the rare ones as
+        often as the others: most cells of an automaton may be dead.
+        """
+        rank = self._setting.rank
+        cells = real.reshape(-1, kind.components, math.prod(real.shape[-rank:]))[0]
+        count = math.prod(self._size)
+        drawn = self._drawn(cells.shape[-1], (count,)).to(cells.device)
+        found = cells[:, drawn].to(kind.dtype or self._setting.dtype)
+        if found.is_floating_point():
+            noise = torch.rand(found.shape, generator=self._generator).to(found)
+            found = found.nan_to_num(0.0, 1.0, -1.0) + 0.1 * noise
+        else:
+            some = cells.flatten()[: 1 << 20].unique()
+            some = torch.cat([some, (some + 1).to(some)]) if len(some) == 1 else some
+            found = some[self._drawn(len(some), tuple(found.shape)).to(some.device)].to(found)
+        return found.unflatten(-1, self._size)
+
+    def _drawn(self, count: int, shape: tuple[int, ...]) -> Tensor:
+        return torch.randint(count, shape, generator=self._generator)
+
+
+def _alike(found: Tensor, wanted: Tensor) -> Tensor:
+    """Where two results are equal but for rounding."""
+    if not wanted.is_floating_point():
+        return found == wanted
+    near = torch.finfo(wanted.dtype).eps ** 0.5
+    return torch.isclose(found, wanted, rtol=near, atol=near, equal_nan=True)
+
+
+def _snapshot(value: Any, depth: int = 3) -> Any:
+    """What a value holds, in a form that can be compared later and used as a key."""
+    if isinstance(value, Tensor | np.ndarray):
+        return id(value), value._version if isinstance(value, Tensor) else value.tobytes()
+    if value is None or isinstance(value, str | bytes | Number):
+        return repr(value)
+    if isinstance(value, Mapping) and depth:
+        return tuple((repr(k), _snapshot(x, depth - 1)) for k, x in value.items())
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        return type(value).__name__, tuple(_snapshot(x, depth - 1) for x in value)
+    inside = getattr(value, "__dict__", None)
+    if depth and isinstance(inside, dict) and not callable(value):
+        return id(value), _snapshot(inside, depth - 1)
+    return id(value)

@@ -1,0 +1,8 @@
+"""cut: a grid spread over ranks, with margins that travel between them."""
+
+from ._layout import (
+    ASSUMED_SHARE as ASSUMED_SHARE,
+    job_of as job_of,
+    planned_depth as planned_depth,
+)
+from ._make import cut_form as cut_form

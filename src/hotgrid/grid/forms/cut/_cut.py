@@ -1,0 +1,168 @@
+"""The form of a grid that is cut over ranks: any other form, on a block with margins.
+
+A block carries a margin on its cut sides, wide enough for `depth` ordinary steps. The
+form inside runs it as if it were a whole grid: what it makes of the outer edge is wrong,
+and the wrong creeps inwards by one step's reach each step. It arrives at cells that are
+owned only after `depth` steps, and before that one exchange makes all margins right.
+"""
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.profiler import record_function
+
+from hotgrid.cluster import Block, Communicator, HaloExchange, Mesh, join, take
+from hotgrid.grid.forms._choice import chosen_form
+from hotgrid.grid.forms._form import Form, Setting
+from hotgrid.grid.model import State
+
+from ._crossing import crossing
+from ._layout import joined_ends
+
+
+class CutForm(Form):
+    """One rank's part of a grid.
+
+    Arguments:
+        setting: What is run, as if it were run whole; inputs are those of the whole grid.
+        communicator: The ranks.
+        mesh: Their layout over the grid.
+        depth: Steps between two exchanges.
+        form: The name of the form that runs a block; None for the fastest.
+    """
+
+    at_once = False
+    """Whether messages go to diagonal neighbours too, so that all are under way together."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        communicator: Communicator,
+        mesh: Mesh,
+        depth: int,
+        form: str | None = None,
+    ) -> None:
+        super().__init__(setting)
+        self._arguments = setting, communicator, mesh, depth, form
+        self.communicator = communicator
+        self.mesh = mesh.over(setting.rank)
+        self.depth = depth
+        self._form_name = form
+        reach = setting.model.reach(depth, setting.rank)
+        self.halo = HaloExchange(
+            communicator,
+            self.mesh,
+            setting.size,
+            [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)],
+            joined_ends(setting.model),
+            # More steps read more of a margin than one step does.
+            components=crossing(setting) if depth == 1 else None,
+            at_once=self.at_once,
+        )
+        around = self.around()
+        local = replace(
+            setting,
+            size=around.size,
+            inputs={name: take(x, around) for name, x in setting.inputs.items()},
+        )
+        self.inside = chosen_form(local, form, communicator, setting.cells // communicator.size)
+        self._clean = 0
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """That of the form inside."""
+        return self.inside.name
+
+    def settled(self) -> "CutForm":
+        """Let the form inside be chosen, by all ranks together."""
+        self.inside = self.inside.settled()
+        return self
+
+    def around(self) -> Block:
+        """What the form inside runs: the block with its margins."""
+        return self.halo.padded
+
+    def fresh(self) -> "CutForm":
+        """Another one, with buffers of its own."""
+        return CutForm(*self._arguments)
+
+    def load(self, state: State) -> None:
+        """Take the part of a whole state that belongs here."""
+        self.restore({name: take(x, self.halo.block) for name, x in state.items()})
+
+    def read(self) -> State:
+        """The whole state, on every rank; a collective call."""
+        return {name: self._gathered(x) for name, x in self.own().items()}
+
+    def own(self) -> State:
+        """The cells of this rank, without margins."""
+        return {name: x[(..., *self.halo.inside)] for name, x in self.inside.read().items()}
+
+    def restore(self, own: State) -> None:
+        """Go back to what `own` gave."""
+        padded: State = {}
+        for name, x in own.items():
+            space = x.shape[: -self.setting.rank]
+            padded[name] = x.new_zeros((*space, *self.halo.padded.size))
+            padded[name][(..., *self.halo.inside)] = x
+        self.inside.load(padded)
+        self._clean = 0
+
+    def everywhere(self, here: bool) -> bool:
+        """Whether it is so on every rank; a collective call."""
+        missing = torch.tensor([0 if here else 1], device=self.communicator.device)
+        self.communicator.all_reduce(missing, "max")
+        return not missing.item()
+
+    @property
+    def ranks(self) -> Communicator:
+        """Those that have the other parts."""
+        return self.communicator
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the form inside is."""
+        return self.inside.compiled
+
+    @property
+    def speaks(self) -> bool:
+        """The first rank does."""
+        return self.communicator.rank == 0
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """Where the cells of this rank begin."""
+        return self.halo.block.offset
+
+    def run(self, steps: int) -> None:
+        """Advance by a number of steps, exchanging margins when they are used up."""
+        alone = not any(self.halo.margin)
+        while steps > 0:
+            if alone:
+                self._clean = steps
+            elif self._clean == 0:
+                with record_function("exchange"):
+                    self.halo.exchange(*self.inside.read().values())
+                self.inside.touched()
+                self._clean = self.depth
+            now = min(steps, self._clean)
+            with record_function("steps"):
+                self.inside.run(now)
+            self._clean -= now
+            steps -= now
+
+    def _gathered(self, own: Tensor) -> Tensor:
+        blocks = self.mesh.blocks(self.setting.size)
+        leading = own.shape[: -self.setting.rank]
+        cells = [math.prod(block.size) for block in blocks]
+        flat = own.new_zeros((*leading, max(cells)))
+        mine = own.flatten(-self.setting.rank)
+        flat[..., : mine.shape[-1]] = mine
+        every = self.communicator.all_gather(flat)
+        pieces = [
+            x[..., :n].unflatten(-1, block.size)
+            for x, n, block in zip(every, cells, blocks, strict=True)
+        ]
+        return join(pieces, blocks)

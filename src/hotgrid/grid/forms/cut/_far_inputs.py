@@ -1,0 +1,84 @@
+"""Inputs beyond the ends of a grid that is cut, where the ends of its fields are not joined.
+
+Inputs always repeat: beyond the last row comes the first. A block of a mesh has margins only
+towards its neighbours, so at the ends of the grid it would repeat itself instead. Neighbours
+of inputs do not change, so each one that a step asks for becomes an input of its own.
+"""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid.forms._form import Setting
+from hotgrid.grid.forms._roll import shifting
+from hotgrid.grid.model import Input, Model, Neighbours, Planes
+
+from ._crossing import asked_of_inputs
+
+Asked = dict[str, list[tuple[int, tuple[int, ...]]]]
+"""For every input the components and offsets that a step asks for."""
+
+
+def far_asked(setting: Setting) -> Asked | None:
+    """What a step asks of inputs, where that matters on a mesh; None where it does not."""
+    if all(field.outside is None for field in setting.model.fields):
+        return None
+    asked = asked_of_inputs(setting)
+    if not any(any(offset) for each in asked.values() for _, offset in each):
+        return None
+    nothing = [(0, (0,) * setting.rank)]
+    return {name: each or nothing for name, each in asked.items()}
+
+
+def with_far_inputs(setting: Setting) -> Setting:
+    """The same setting with every asked neighbour of an input as a component of its own."""
+    asked = far_asked(setting)
+    if asked is None:
+        return setting
+    spread = {name: spread_input(x, asked[name]) for name, x in setting.inputs.items()}
+    return replace(setting, model=far_model(setting.model, asked), inputs=spread)
+
+
+def spread_input(x: Tensor, asked: list[tuple[int, tuple[int, ...]]]) -> Tensor:
+    """Neighbours of a whole input `[components, *space]`, as `[asked, *space]`."""
+    look = shifting(Input("x"))
+    return torch.stack([look(x[component], offset) for component, offset in asked])
+
+
+def far_model(model: Model, asked: Asked) -> Model:
+    """A twin that reads neighbours of its inputs where `spread_input` puts them."""
+    twin: Any = copy.copy(model)
+    twin.inputs = tuple(
+        replace(known, components=len(asked[known.name])) for known in model.inputs
+    )
+
+    def step(
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Planes]:
+        return model.step(
+            state, {name: _Far(handle, asked[name]) for name, handle in inputs.items()}, params
+        )
+
+    twin.step = step
+    return twin
+
+
+class _Far(Neighbours):
+    """The handle of an input whose neighbours are components."""
+
+    def __init__(self, spread: Neighbours, asked: list[tuple[int, tuple[int, ...]]]) -> None:
+        place = {each: k for k, each in enumerate(asked)}
+        reach = max(abs(o) for _, offset in asked for o in offset)
+        # Planes are only handed on to `look`, which here takes their numbers.
+        planes: Any = range(1 + max(component for component, _ in asked))
+
+        def look(plane: Any, offset: tuple[int, ...]) -> Tensor:
+            return spread.part(place[plane, offset]).here
+
+        super().__init__(planes, look, spread.rank, reach)

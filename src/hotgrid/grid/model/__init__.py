@@ -1,0 +1,45 @@
+"""model: declaring a model: its fields, inputs, parameters, observables and one step.
+
+A model in a file of its own needs nothing else. The checks of arguments that all models
+and forms share are here too.
+"""
+
+from ._checks import (
+    checked_device as checked_device,
+    checked_path as checked_path,
+    checked_size as checked_size,
+    expect_callable as expect_callable,
+    expect_flag as expect_flag,
+    expect_whole as expect_whole,
+    given_tensors as given_tensors,
+    named_tensors as named_tensors,
+    near as near,
+    whole_number as whole_number,
+)
+from ._declared import checked_model as checked_model
+from ._model import (
+    Field as Field,
+    Input as Input,
+    Model as Model,
+    Planes as Planes,
+    State as State,
+    observable as observable,
+    total as total,
+    view as view,
+)
+from ._neighbours import (
+    Look as Look,
+    Neighbours as Neighbours,
+)
+from ._options import (
+    Option as Option,
+    build_model as build_model,
+    options_of as options_of,
+)
+from ._parameter import Parameter as Parameter
+from ._seen import (
+    SeenState as SeenState,
+    observed as observed,
+    once as once,
+    pictured as pictured,
+)

@@ -1,0 +1,338 @@
+"""What a model is: data, and one pure function from a cell's neighbours to the cell."""
+
+import difflib
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+from ._neighbours import Neighbours
+from ._parameter import HasParameters, Parameter
+
+State = dict[str, Tensor]
+"""Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
+Planes = Tensor | Sequence[Tensor]
+"""What a step returns for a field: one tensor, or one `[*space]` for each component."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something every cell carries and every step computes anew.
+
+    Attributes:
+        name: The key in the state.
+        components: How many numbers a cell carries.
+        dtype: The type it is stored in; None is the floating type of the simulation.
+        outside: What lies beyond the ends of the grid: None joins the ends
+            (periodic), a number is that number.
+
+    Example:
+        >>> Field("velocity", components=2).outside is None
+        True
+
+    Raises:
+        ArgumentError: An attribute is not what it must be.
+    """
+
+    name: str
+    components: int = 1
+    dtype: torch.dtype | None = None
+    outside: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_kind(self)
+        if self.outside is not None and not isinstance(self.outside, Real):
+            raise ArgumentError(
+                f"`outside` of the field `{self.name}` must be a number, or None to join the "
+                f"ends, got {self.outside!r}"
+            )
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something every cell carries that does not change: a mask, a map, a profile.
+
+    Attributes:
+        name: The key in the inputs.
+        components: How many numbers a cell carries.
+        dtype: The type it is stored in; None is the floating type of the simulation.
+        quiet_at_zero: Whether it has nothing to say where it is zero; see `Model.quiet`.
+
+    Example:
+        >>> Input("solid", dtype=torch.bool).components
+        1
+
+    Raises:
+        ArgumentError: An attribute is not what it must be.
+    """
+
+    name: str
+    components: int = 1
+    dtype: torch.dtype | None = None
+    quiet_at_zero: bool = False
+
+    def __post_init__(self) -> None:
+        _check_kind(self)
+
+
+def _check_kind(kind: Field | Input) -> None:
+    name, components, dtype = kind.name, kind.components, kind.dtype
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"`name` of a field or input must be a text, got {name!r}")
+    if not isinstance(components, int) or components < 1:
+        raise ArgumentError(
+            f"`components` of `{name}` must be a whole number of at least 1, got {components!r}"
+        )
+    if not isinstance(dtype, torch.dtype | None):
+        raise ArgumentError(
+            f"`dtype` of `{name}` must be a type of torch, such as torch.float32, got {dtype!r}"
+        )
+
+
+def view(method: F) -> F:
+    """Mark a method of a model as a picture: state in, `[*space]` out.
+
+    Example:
+        >>> @view
+        ... def speed(self, state): ...
+    """
+    method._grid_role = "view"  # pyright: ignore[reportFunctionMemberAccess]
+    return method
+
+
+def observable(method: F) -> F:
+    """Mark a method of a model as a number to watch: state in, 0-d tensor out.
+
+    Sum with `total`, which adds in double precision on the device.
+
+    Example:
+        >>> @observable
+        ... def heat(self, state): ...
+    """
+    method._grid_role = "observable"  # pyright: ignore[reportFunctionMemberAccess]
+    return method
+
+
+# Numbers that are summed at once: to sum in double precision torch copies them into it.
+_AT_ONCE = 1 << 22
+
+
+def total(x: Tensor) -> Tensor:
+    """The sum of a tensor in double precision, on its device, as a 0-d tensor.
+
+    Example:
+        >>> total(torch.ones(3, 3))
+        tensor(9., dtype=torch.float64)
+    """
+    if x.numel() <= _AT_ONCE:
+        return x.sum(dtype=torch.float64)
+    x = x.squeeze()
+    parts = x.split(max(1, _AT_ONCE * len(x) // x.numel()))
+    return torch.stack([total(part) for part in parts]).sum()
+
+
+class Model(HasParameters, ABC):
+    """How one cell follows from its neighbours.
+
+    A model declares `fields`, perhaps `inputs`, the `radius` it looks, its
+    `Parameter`s as class attributes, and `step`. How and where it runs is not its
+    business: the same `step` serves one CPU, a GPU, gradients and a cluster.
+
+    Example:
+        >>> class Heat(Model):
+        ...     fields = (Field("u"),)
+        ...     rate = Parameter(0.2, low=0, high=0.25)
+        ...     def step(self, state, inputs, params):
+        ...         u = state["u"]
+        ...         around = u[-1, 0] + u[1, 0] + u[0, -1] + u[0, 1]
+        ...         return {"u": u[0, 0] + params["rate"] * (around - 4 * u[0, 0])}
+        >>> Heat(rate=0.1).rate
+        0.1
+    """
+
+    fields: Sequence[Field] = ()
+    """What changes."""
+    inputs: Sequence[Input] = ()
+    """What does not change."""
+    radius: int = 1
+    """How many cells away a step looks."""
+    ranks: Sequence[int] = (2,)
+    """The numbers of space dims the model works in."""
+    size: Sequence[int] = (256, 256)
+    """The grid when none is asked for."""
+    time_step: float = 1.0
+    """How much time one step is, in the units of the model."""
+    conserved: Sequence[str] = ()
+    """Observables that a run must not change."""
+    differentiable: bool = True
+    """Whether a gradient through a step means something."""
+    picture: str = ""
+    """The view shown when none is asked for; by default the first."""
+    y_up: bool = False
+    """Whether pictures begin with the first row at the bottom, as a flow's do."""
+
+    _parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {
+            name: replace(value, name=name)
+            for name, value in vars(cls).items()
+            if isinstance(value, Parameter)
+        }
+        for name, parameter in own.items():
+            setattr(cls, name, parameter)
+        cls._parameters = {**cls._parameters, **own}
+
+    def __init__(self, **parameters: float) -> None:
+        for name in parameters:
+            if name not in self._parameters:
+                close = difflib.get_close_matches(name, self._parameters, n=1)
+                hint = f"; did you mean `{close[0]}`?" if close else ""
+                known = ", ".join(self._parameters) or "none"
+                raise ArgumentError(
+                    f"`{name}` is not a parameter of {type(self).__name__}{hint} "
+                    f"(its parameters are {known})"
+                )
+        for name, parameter in self._parameters.items():
+            value = parameters.get(name, parameter.default)
+            vars(self)[name] = parameter.checked(name, value)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Every parameter and its value."""
+        return {name: getattr(self, name) for name in self._parameters}
+
+    @abstractmethod
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Planes]:
+        """The next value of every field, from handles to the present one.
+
+        Only elementwise code on what the handles give: no devices, no loops over
+        cells, no host reads. Parameters are 0-d tensors, so changing one does not
+        compile anew.
+        """
+
+    def check(self, size: tuple[int, ...]) -> None:
+        """Raise `ArgumentError` where the model cannot run on such a grid."""
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """The fields to start from, on the CPU; by default zeros.
+
+        Arguments:
+            size: The grid.
+            generator: The only source of randomness, seeded by the simulation.
+        """
+        return {
+            field.name: torch.zeros(
+                (field.components, *size) if field.components > 1 else size,
+                dtype=field.dtype or torch.float32,
+            )
+            for field in self.fields
+        }
+
+    def initial_bytes(self, size: tuple[int, ...]) -> int:
+        """Bytes of main memory that `initial` takes at its largest, its result included.
+
+        By default what fields take in single precision, twice.
+        """
+        cell = sum(f.components * (f.dtype or torch.float32).itemsize for f in self.fields)
+        return 2 * math.prod(size) * cell
+
+    def reach(self, steps: int, rank: int) -> tuple[int, ...]:
+        """How many stored cells along each axis news travels in so many steps."""
+        return (steps * self.radius,) * rank
+
+    def fitted(self, size: tuple[int, ...]) -> "Model":
+        """The model that runs a grid of this size: itself, or a twin that is faster there.
+
+        A twin has fields of the same names, and may keep them in another way: see
+        `stored_size`, `stored` and `shown`.
+        """
+        return self
+
+    def quiet(self) -> "Model | None":
+        """A twin for cells where every input with `quiet_at_zero` is zero, or None.
+
+        There its step must give the same bits, with less work: a flow has no walls in most
+        places. It has the same fields and parameters, and some of the inputs.
+        """
+        return None
+
+    def own_forms(self) -> Sequence[type[Any]]:
+        """`Form` classes written for this model alone, tried before those of every model."""
+        return ()
+
+    def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        """The grid that is kept and stepped, where several cells share a number."""
+        return size
+
+    def stored(self, state: State) -> State:
+        """Fields as they are kept, from fields as users give them, `[..., *space]`."""
+        return state
+
+    def shown(self, state: State) -> State:
+        """Fields as users see them, from fields as they are kept, `[..., *space]`."""
+        return state
+
+    def static(self, size: tuple[int, ...]) -> State:
+        """The inputs for a grid, on the CPU. A model with inputs must write this."""
+        return {}
+
+    def cause(self, state: State) -> str:
+        """A likely cause, in words, when the state is no longer finite."""
+        return "the time step may be too large for this grid"
+
+    def choices(self) -> str:
+        """What beside its parameters makes this model what it is, as text.
+
+        Kept with a saved state, so that it is not taken up by another model.
+        """
+        plain = (str, int, float, bool, tuple, type(None))
+        own = sorted(vars(self).items())
+        kept = {
+            name: value
+            for name, value in own
+            if not name.startswith("_")
+            and name not in self._parameters
+            and (isinstance(value, plain) or is_dataclass(value))
+        }
+        # Where an object lies in memory is no part of what it is.
+        return re.sub(r" at 0x[0-9a-f]+", "", repr(kept))
+
+    def views(self) -> dict[str, Callable[[State], Tensor]]:
+        """The pictures of this model, by name: its fields, then its `view` methods."""
+        fields = {f.name: _field_view(f.name) for f in self.fields if f.components == 1}
+        return {**self._with_role("view"), **fields}
+
+    def observables(self) -> dict[str, Callable[[State], Tensor]]:
+        """The numbers to watch, by name: its `observable` methods."""
+        return self._with_role("observable")
+
+    def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:
+        names = dict.fromkeys(
+            name for cls in reversed(type(self).__mro__) for name in vars(cls)
+        )
+        return {
+            name: getattr(self, name)
+            for name in names
+            if getattr(getattr(type(self), name, None), "_grid_role", None) == role
+        }
+
+
+def _field_view(name: str) -> Callable[[State], Tensor]:
+    return lambda state: state[name]

@@ -1,0 +1,85 @@
+"""`Parameter`: a number of a model, with the bounds that keep it sane."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NoReturn, Self, overload
+
+from hotgrid.errors import ArgumentError
+
+
+class HasParameters:
+    """Base of what declares parameters: on its instances they are numbers."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a model that can be set, with the bounds that keep it sane.
+
+    Written as a class attribute; on an instance the attribute is the number, a float. It
+    is set when the model is made, and stays: a run and what it saves are of one model.
+
+    Attributes:
+        default: The value when none is given.
+        meaning: One line on what it does.
+        low: The smallest value allowed.
+        high: The largest value allowed.
+        unit: What it is measured in.
+        above: The value must be larger than this.
+        name: The attribute it is written to; the model sets it.
+
+    Example:
+        >>> Parameter(0.2, "flow per step", low=0, high=0.25).default
+        0.2
+
+    Raises:
+        ArgumentError: A model that has been made is given another value.
+    """
+
+    default: float
+    meaning: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    above: float = -math.inf
+    name: str = ""
+
+    @overload
+    def __get__(self, model: "HasParameters", kind: type[Any] | None = None) -> float: ...
+    @overload
+    def __get__(self, model: object, kind: type[Any] | None = None) -> Self: ...
+    def __get__(self, model: Any, kind: type[Any] | None = None) -> Self | float:
+        if model is None or not self.name:
+            return self
+        if self.name not in model.__dict__:
+            raise ArgumentError(
+                f"`{type(model).__name__}` has no `{self.name}` yet: its `__init__` must call "
+                "`super().__init__(**parameters)` first"
+            )
+        return model.__dict__[self.name]
+
+    def __set__(self, model: Any, value: object) -> NoReturn:
+        kind = type(model).__name__
+        raise ArgumentError(
+            f"`{self.name}` of {kind} is {model.__dict__.get(self.name)!r} and stays so: "
+            f"simulations that run it would not hear of {value!r}. Make another model, "
+            f"`{kind}({self.name}={value!r})`; with `state=simulation.state` a new "
+            "simulation goes on from where an old one is"
+        )
+
+    def checked(self, name: str, value: object) -> float:
+        """Return the value as a float, or raise `ArgumentError`."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ArgumentError(f"`{name}` must be a number, got {value!r}")
+        value = float(value)
+        if not (self.low <= value <= self.high and value > self.above):
+            bounds = f"from {self.low:g} to {self.high:g}"
+            if self.high == math.inf:
+                bounds = f"at least {self.low:g}"
+            if self.above > -math.inf:
+                bounds = f"above {self.above:g}" + (
+                    f" and at most {self.high:g}" if self.high < math.inf else ""
+                )
+            meaning = f" ({self.meaning})" if self.meaning else ""
+            raise ArgumentError(f"`{name}` must be {bounds}, got {value:g}{meaning}")
+        return value

@@ -1,0 +1,13 @@
+"""output: pictures, films, tables and files of a simulation."""
+
+from ._export import (
+    check_export as check_export,
+    export as export,
+    export_names as export_names,
+)
+from ._observations import Observations as Observations
+from ._picture import (
+    Picture as Picture,
+    draw as draw,
+)
+from ._recorder import Recorder as Recorder

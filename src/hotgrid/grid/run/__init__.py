@@ -1,0 +1,13 @@
+"""run: a simulation from its first step to its last, and what is kept of it."""
+
+from ._catalogue import (
+    find_model as find_model,
+    models as models,
+)
+from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
+from ._rollout import rollout as rollout
+from ._simulation import (
+    Simulation as Simulation,
+    explain_form as explain_form,
+)
+from ._speed import Speed as Speed

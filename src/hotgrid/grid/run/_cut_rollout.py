@@ -1,0 +1,77 @@
+"""Steps with gradients on a grid that is cut over ranks."""
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from hotgrid.cluster import HaloExchange, halo_exchange, take
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms import Setting
+from hotgrid.grid.forms.cut import _far_inputs
+from hotgrid.grid.model import Model
+
+Advance = Callable[..., tuple[Tensor, ...]]
+"""So many steps of fields: `advance(count, *fields)`."""
+
+
+def cut_inputs(model: Model, halo: HaloExchange, fixed: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The part of whole inputs that this rank's steps read, margins included.
+
+    Raises:
+        ArgumentError: The ends of the grid are joined in `halo` and not in the model, or
+            the other way round.
+    """
+    joined = {field.outside is None for field in model.fields}
+    cut = {p for p, parts in zip(halo.periodic, halo.mesh.shape, strict=True) if parts > 1}
+    if cut and cut != joined:
+        raise ArgumentError(
+            f"{type(model).__name__} has ends that are {_said(joined)}, and `halo` was made "
+            f"for ends that are {_said(cut)}: give it `periodic={joined == {True}}`"
+        )
+    return tuple(take(x, halo.padded) for x in fixed)
+
+
+def with_far_inputs(model: Model, setting: Setting) -> tuple[Model, tuple[Tensor, ...]]:
+    """The model and the whole inputs that a cut grid needs."""
+    found = _far_inputs.with_far_inputs(setting)
+    return (
+        model if found is setting else found.model,
+        tuple(found.inputs[known.name] for known in model.inputs),
+    )
+
+
+def exchanging(model: Model, halo: HaloExchange, advance: Advance) -> Advance:
+    """The same steps on owned cells: margins are fetched, used up by steps, and dropped.
+
+    Raises:
+        ArgumentError: The margins are too narrow for one step.
+    """
+    depth = _steps_of(model, halo)
+
+    def cut(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
+        for begin in range(0, count, depth):
+            padded = [halo_exchange(x, halo) for x in fields]
+            padded = advance(min(depth, count - begin), *padded)
+            fields = tuple(x[(..., *halo.inside)] for x in padded)
+        return fields
+
+    return cut
+
+
+def _steps_of(model: Model, halo: HaloExchange) -> int:
+    """How many steps the margins last."""
+    rank = len(halo.block.whole)
+    cut = [axis for axis, parts in enumerate(halo.mesh.shape) if parts > 1]
+    depth = 0
+    while cut and all(model.reach(depth + 1, rank)[a] <= halo.margin[a] for a in cut):
+        depth += 1
+    if cut and not depth:
+        raise ArgumentError(
+            f"a step of {type(model).__name__} looks {model.reach(1, rank)[cut[0]]} cells far, "
+            f"but the margins of `halo` are {halo.margin}"
+        )
+    return depth or 1
+
+
+def _said(joined: set[bool]) -> str:
+    return "joined" if joined == {True} else "bounded" if joined == {False} else "of both kinds"

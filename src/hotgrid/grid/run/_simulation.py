@@ -1,0 +1,224 @@
+"""`Simulation`: a model, a grid, a device, and the passing of time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms import FormExplanation, GridState, explained
+from hotgrid.grid.model import Model, checked_path
+from hotgrid.grid.output import Picture, draw
+
+from ._pace import CHECK_EVERY, Pace, goal_of
+from ._progress import Progress
+from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
+from ._speed import Speed
+
+if TYPE_CHECKING:
+    from hotgrid.cluster import Communicator, Mesh
+
+
+class Simulation(GridState):
+    """A model running on a grid.
+
+    Arguments:
+        model: What is run.
+        size: The grid, one number for each dim; by default the model's own.
+        state: Fields to start from, by name, `[*space]` or `[components, *space]`;
+            those left out come from the model's initial state.
+        seed: Seeds the initial state.
+        device: Where it runs; by default the GPU if there is one.
+        mesh: How the grid is cut over ranks, such as `"2x2"`; every rank makes the same
+            simulation. See `hotgrid.cluster`.
+        dtype: The floating type of arithmetic.
+        storage: The floating type fields are kept in; by default `dtype`.
+        batch: How many independent runs go side by side in one kernel; None is one
+            run without a batch dim.
+        inputs: Static inputs that replace the model's own, by name.
+        form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
+            model has of its own; by default the fastest. Where several may be, they are
+            timed before the first step, and the winner is kept; see `explain_form`.
+        compiled: Whether steps are compiled; by default as the settings say.
+        depth: With a mesh, the steps between two exchanges of margins; by default what the
+            planner finds best.
+        overlap: With a mesh, whether messages travel while the interior is computed; by
+            default on GPUs.
+        communicator: With a mesh, the ranks; by default those that were started together.
+
+    Example:
+        >>> from hotgrid.grid import pde
+        >>> sim = Simulation(pde.Heat(), size=(32, 32), compiled=False)
+        >>> sim.run(10).steps
+        10
+
+    Raises:
+        ArgumentError: An argument does not fit the model; the text names it.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        size: Sequence[int] | None = None,
+        state: Mapping[str, Tensor] | None = None,
+        seed: int = 0,
+        device: str | torch.device | None = None,
+        mesh: "Mesh | str | Sequence[int] | None" = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+        storage: torch.dtype | None = None,
+        batch: int | None = None,
+        inputs: Mapping[str, Tensor] | None = None,
+        form: str | None = None,
+        compiled: bool | None = None,
+        depth: int | None = None,
+        overlap: bool | None = None,
+        communicator: "Communicator | None" = None,
+    ) -> None:
+        super().__init__(
+            model,
+            size,
+            state,
+            seed,
+            device,
+            mesh,
+            dtype=dtype,
+            storage=storage,
+            batch=batch,
+            inputs=inputs,
+            form=form,
+            compiled=compiled,
+            depth=depth,
+            overlap=overlap,
+            communicator=communicator,
+        )
+        self.speed: Speed | None = None
+
+    def run(
+        self,
+        steps: int | None = None,
+        *,
+        until: Callable[["Simulation"], bool] | None = None,
+        time: float | None = None,
+        check_every: int = CHECK_EVERY,
+        stop: Callable[[], bool] | None = None,
+        progress: bool | None = None,
+    ) -> Speed:
+        """Advance by steps, for a time, or until a condition holds.
+
+        Arguments:
+            steps: How many steps; with `until`, the most.
+            until: Asked when the step count is a multiple of `check_every`, and after the
+                last step; true ends the run.
+            time: For how long, in the units of the model; rounded up to whole steps.
+            check_every: Steps between two looks for numbers that are not finite.
+            stop: Asked about every second, between two steps; true ends the run. With a
+                mesh, one rank that says so ends it on all of them, after the same step.
+            progress: Show a progress bar; by default on a terminal.
+
+        Returns:
+            How fast it was; also kept as `speed`.
+
+        Raises:
+            ArgumentError: Not exactly one of `steps` and `time` is given, or one is negative.
+            UnstableError: The state is no longer finite. The simulation then holds
+                the last finite state.
+        """
+        goal = goal_of(steps, time, self.model.time_step, until is not None)
+        fresh = self.speed is None
+        pace = Pace(self, goal, check_every, until, stop, fresh=fresh)
+        shown = progress if self._form.speaks else False
+        with Progress(self, goal, shown, fresh=fresh) as bar:
+            self.speed = pace.go(bar.update)
+        return self.speed
+
+    def show(self, view: str | None = None) -> Picture:
+        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it."""
+        return draw(self, view)
+
+    def fork(self) -> "Simulation":
+        """A second simulation that goes on from here on its own."""
+        twin = object.__new__(Simulation)
+        twin.__dict__.update(self.__dict__)
+        twin._callbacks = []
+        twin.speed = None
+        twin._form = self._form.fresh()
+        twin._form.restore({name: x.clone() for name, x in self._form.own().items()})
+        return twin
+
+    def save(self, path: str | Path) -> Path:
+        """Write state and step count into one safetensors file, whole or not at all.
+
+        With a mesh the whole state is gathered, and the first rank writes it;
+        `SimulationCheckpoints` lets every rank write its own part.
+
+        Returns:
+            The path of the file.
+        """
+        path = checked_path("path", path)
+        state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
+        if not self._form.speaks:
+            return snapshot_path(path)
+        return write_snapshot(path, state, self.identity(), self.step_count)
+
+    def load(self, path: str | Path) -> None:
+        """Go on from a file that `save` wrote, for the same model and grid.
+
+        Raises:
+            ArgumentError: The file is damaged or of another model, grid or type.
+        """
+        state, step_count = read_snapshot(checked_path("path", path), self.identity())
+        self._form.load({name: x.to(self.device) for name, x in state.items()})
+        self._edits += 1
+        self.step_count = step_count
+
+    def identity(self) -> dict[str, str]:
+        """What a saved state must agree with to be loaded, in words, by name.
+
+        The seed is not part of it: it decides the start, which a saved state replaces.
+
+        Example:
+            >>> from hotgrid.grid import pde
+            >>> Simulation(pde.Heat(), size=(8, 8), compiled=False).identity()["size"]
+            '8x8'
+        """
+        return {
+            "model": type(self._setting.model).__qualname__,
+            "size": "x".join(map(str, self.size)),
+            "batch": str(self._setting.batch[0] if self._setting.batch else "none"),
+            "storage": str(self._setting.storage),
+            "dtype": str(self._setting.dtype),
+            "inputs": digest(self._setting.inputs),
+            "parameters": repr(sorted(self.model.parameters.items())),
+            "choices": self.model.choices(),
+        }
+
+
+def explain_form(simulation: Simulation) -> FormExplanation:
+    """Time every form that can run a simulation, from its present state.
+
+    Compiling them takes a while; the simulation is left as it is.
+
+    Arguments:
+        simulation: What is run, without a mesh.
+
+    Raises:
+        ArgumentError: It has a mesh.
+
+    Example:
+        >>> from hotgrid.grid import pde
+        >>> sim = Simulation(pde.Heat(), size=(16, 16), device="cpu", compiled=False)
+        >>> found = explain_form(sim)
+        >>> found.chosen, found.obstacles
+        ('roll', {'graph': 'it records CUDA graphs and needs a GPU'})
+    """
+    from hotgrid.kernels import copy_bandwidth
+
+    form = simulation._form
+    if form.ranks is not None:
+        raise ArgumentError("`explain_form` takes a simulation without a `mesh`")
+    moved = simulation.bytes_per_step()
+    limit = moved / copy_bandwidth(simulation.device).bytes_per_second
+    return explained(simulation._setting, form.read(), moved, limit)
