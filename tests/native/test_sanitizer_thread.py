@@ -5,6 +5,6 @@ import pytest
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_the_core_runs_clean(runs_clean):
     runs_clean("thread")
