@@ -32,7 +32,7 @@ from pathlib import Path
 from options import parser
 from report import report
 
-from hotgrid.cli._tokens_rivals import CONTESTANTS, Job, Subject, measured
+from hotgrid.cli.tokens._rivals import CONTESTANTS, Job, Subject, measured
 
 ROOT = Path(__file__).parents[1]
 CORPORA = ROOT / ".hotgrid" / "corpora"

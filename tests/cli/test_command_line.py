@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import hotgrid
-from hotgrid.cli import _doctor, main
+from hotgrid.cli import main
+from hotgrid.cli.doctor import _command as _doctor
 from hotgrid.errors import ContractError
 
 from .command import run
@@ -42,7 +43,7 @@ def test_no_arguments_is_help(capsys: pytest.CaptureFixture[str]):
 def test_help_imports_neither_torch_nor_the_commands():
     done = python(
         "import sys; from hotgrid.cli._main import run; code = run(['--help'])\n"
-        "heavy = {'torch', 'numpy', 'hotgrid.config', 'hotgrid.cli._doctor'}\n"
+        "heavy = {'torch', 'numpy', 'hotgrid.config', 'hotgrid.cli.doctor._command'}\n"
         "assert heavy.isdisjoint(sys.modules), heavy & set(sys.modules)\n"
         "sys.exit(code)"
     )

@@ -10,18 +10,18 @@ from types import SimpleNamespace
 import pytest
 
 from hotgrid import _native, config
-from hotgrid.cli import _doctor, _machine_probes
-from hotgrid.cli._diagnosis import diagnose, guarded
-from hotgrid.cli._finding import Finding, State
-from hotgrid.cli._machine_probes import (
+from hotgrid.cli.doctor import _command as _doctor, _machine_probes
+from hotgrid.cli.doctor._diagnosis import diagnose, guarded
+from hotgrid.cli.doctor._finding import Finding, State
+from hotgrid.cli.doctor._machine_probes import (
     compile_problem,
     compiler,
     native_core,
     parts,
     processor_in,
 )
-from hotgrid.cli._settings_probes import caches, settings
-from hotgrid.cli._torch_probes import (
+from hotgrid.cli.doctor._settings_probes import caches, settings
+from hotgrid.cli.doctor._torch_probes import (
     TORCH_RANGE,
     bandwidth,
     devices,
@@ -70,8 +70,8 @@ def test_a_broken_setting_is_found_and_exit_1(
 
 
 def test_every_section_is_announced_and_in_order(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("hotgrid.cli._diagnosis.bandwidth", lambda: iter(()))
-    monkeypatch.setattr("hotgrid.cli._diagnosis.compiler", lambda: iter(()))
+    monkeypatch.setattr("hotgrid.cli.doctor._diagnosis.bandwidth", lambda: iter(()))
+    monkeypatch.setattr("hotgrid.cli.doctor._diagnosis.compiler", lambda: iter(()))
     announced: list[str] = []
     findings = diagnose(starting=announced.append)
     assert announced == SECTIONS
@@ -80,7 +80,7 @@ def test_every_section_is_announced_and_in_order(monkeypatch: pytest.MonkeyPatch
 
 
 def test_quick_leaves_out_the_bandwidth_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("hotgrid.cli._diagnosis.compiler", lambda: iter(()))
+    monkeypatch.setattr("hotgrid.cli.doctor._diagnosis.compiler", lambda: iter(()))
     announced: list[str] = []
     diagnose(quick=True, starting=announced.append)
     assert announced == [section for section in SECTIONS if section != "bandwidth"]
@@ -190,7 +190,7 @@ def test_a_numpy_that_hides_the_right_one_is_named(tmp_path: Path, text: str):
         check=False,
     )
     done = run_in(
-        "from hotgrid.cli._torch_probes import torch_build\n"
+        "from hotgrid.cli.doctor._torch_probes import torch_build\n"
         "[found] = torch_build(); print(found.detail, found.way_out, sep='|')"
     )
     detail, way_out = done.stdout.strip().split("|")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli import _plan_model
-from hotgrid.cli._case import case_of
+from hotgrid.cli.plan import _model as _plan_model
+from hotgrid.cli.run._case import case_of
 from hotgrid.cluster import Calibration, Link, ModelSpeed
 from hotgrid.errors import ArgumentError
 

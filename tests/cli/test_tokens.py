@@ -13,9 +13,9 @@ import pytest
 import tiktoken
 
 from hotgrid import tokens
-from hotgrid.cli import _tokens_json, _tokens_progress
-from hotgrid.cli._tokens_group import _COMMANDS
-from hotgrid.cli._tokens_input import _PART
+from hotgrid.cli.tokens import _json as _tokens_json, _progress as _tokens_progress
+from hotgrid.cli.tokens._group import _COMMANDS
+from hotgrid.cli.tokens._input import _PART
 from hotgrid.errors import ArgumentError
 
 from ..tokens.vocabularies import files  # noqa: TID252  tests are no package

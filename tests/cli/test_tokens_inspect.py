@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hotgrid import tokens
-from hotgrid.cli import _tokens_inspect
 from hotgrid.cli._terminal import Terminal
+from hotgrid.cli.tokens import _inspect as _tokens_inspect
 
 from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
 from .command import run

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hotgrid import tokens
-from hotgrid.cli import _tokens_bench, _tokens_rivals
-from hotgrid.cli._tokens_rivals import Job, Subject, measured
+from hotgrid.cli.tokens import _bench as _tokens_bench, _rivals as _tokens_rivals
+from hotgrid.cli.tokens._rivals import Job, Subject, measured
 
 from .command import run
 

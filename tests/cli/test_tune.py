@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hotgrid.cli._tune_options import EXAMPLES, OPTIONS
-from hotgrid.cli._tune_text import _word
+from hotgrid.cli.tune._options import EXAMPLES, OPTIONS
+from hotgrid.cli.tune._text import _word
 from hotgrid.kernels import OPS, tune
 from hotgrid.kernels.tune import _trial
 

@@ -75,7 +75,7 @@ def test_the_script_for_slurm_starts_a_torchrun_on_every_node(tmp_path: Path):
 
 
 def run_options() -> set[str]:
-    from hotgrid.cli._grid import run
+    from hotgrid.cli.run._command import run
 
     return {f"--{name.replace('_', '-')}" for name in inspect.signature(run).parameters}
 

@@ -143,7 +143,7 @@ def test_only_winners_are_counted_where_all_is_cleared(cache: TuningCache):
 def test_whatever_is_in_the_file_is_shown(
     cache: TuningCache, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    from hotgrid.cli._tune import tune
+    from hotgrid.cli.tune._command import tune
 
     with override({"autotune.cache": {"file": str(tmp_path)}}) as config:
         kept = TuningCache.at(config.autotune.cache)

@@ -8,8 +8,8 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
-from ._tokens_group import tokens_group
-from ._tune_options import examples_text, options_text
+from .tokens._group import tokens_group
+from .tune._options import examples_text, options_text
 
 _EPILOGUE = """\
 Examples:
@@ -131,7 +131,7 @@ def build() -> App:
     """Return the whole command tree; call its `meta` with the arguments to run one."""
     app = App(
         name="hotgrid",
-        help="Coherent space-time dynamics on dense grids, and the AI tools on the same floor.",
+        help="Coherent space-time dynamics on dense grids, and AI tools on the same foundations.",
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=f"hotgrid {__version__}",
@@ -143,19 +143,19 @@ def build() -> App:
         suppress_keyboard_interrupt=False,
     )
     app.command(
-        "hotgrid.cli._grid:models",
+        "hotgrid.cli.run._command:models",
         name="models",
         help="List every model that comes with hotgrid.",
         help_epilogue=_MODELS_EPILOGUE,
     )
     app.command(
-        "hotgrid.cli._grid:run",
+        "hotgrid.cli.run._command:run",
         name="run",
         help="Run a model; write pictures, films, fields and observables.",
         help_epilogue=_RUN_EPILOGUE,
     )
     app.command(
-        "hotgrid.cli._plan:plan",
+        "hotgrid.cli.plan._command:plan",
         name="plan",
         help="Say what a model needs and how fast it is on many devices.",
         help_epilogue=_PLAN_EPILOGUE,
@@ -168,13 +168,13 @@ def build() -> App:
     )
     app.command(tokens_group())
     app.command(
-        "hotgrid.cli._tune:tune",
+        "hotgrid.cli.tune._command:tune",
         name="tune",
         help="Show, explain, fill or clear what the tuner of kernels remembers.",
         help_epilogue=_TUNE_EPILOGUE,
     )
     app.command(
-        "hotgrid.cli._doctor:doctor",
+        "hotgrid.cli.doctor._command:doctor",
         name="doctor",
         help="Say what this machine has, what is missing and what is broken.",
         help_epilogue=_DOCTOR_EPILOGUE,

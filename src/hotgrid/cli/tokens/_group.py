@@ -19,7 +19,7 @@ Examples:
 _COMMANDS = MappingProxyType(
     {
         "encode": (
-            "_tokens:encode",
+            "_encode:encode",
             "Write the tokens of texts.",
             """\
 Examples:
@@ -30,7 +30,7 @@ Examples:
 """,
         ),
         "decode": (
-            "_tokens:decode",
+            "_encode:decode",
             "Write the text of tokens.",
             """\
 Examples:
@@ -40,7 +40,7 @@ Examples:
 """,
         ),
         "count": (
-            "_tokens_count:count",
+            "_count:count",
             "Count bytes, characters and tokens of texts.",
             """\
 A file that cannot be read is said and left out; the exit code is then 1 if it
@@ -53,7 +53,7 @@ Examples:
 """,
         ),
         "train": (
-            "_tokens_train:train",
+            "_train:train",
             "Make a vocabulary out of texts.",
             """\
 A .json file (HuggingFace's tokenizer.json) holds everything. A .tiktoken file
@@ -67,7 +67,7 @@ Examples:
 """,
         ),
         "inspect": (
-            "_tokens_inspect:inspect",
+            "_inspect:inspect",
             "Show the tokens of a text in colours, with their numbers.",
             """\
 Tokens that are parts of one character are shown together, as in 161+224.
@@ -79,7 +79,7 @@ Examples:
 """,
         ),
         "vocabs": (
-            "_tokens_vocabs:vocabs",
+            "_vocabs:vocabs",
             "List the encodings that are known, and which are here.",
             """\
 Looked for in HOTGRID_VOCAB_DIR, tiktoken's cache and hotgrid's. One that is
@@ -91,7 +91,7 @@ Examples:
 """,
         ),
         "bench": (
-            "_tokens_bench:bench",
+            "_bench:bench",
             "Measure how fast your text is encoded, here and by others.",
             """\
 Others are tiktoken and whatever else is installed of tokenizers, wordchipper,
@@ -115,5 +115,7 @@ def tokens_group() -> App:
         help_epilogue=_EPILOGUE,
     )
     for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
+        group.command(
+            f"hotgrid.cli.tokens.{place}", name=name, help=summary, help_epilogue=epilogue
+        )
     return group

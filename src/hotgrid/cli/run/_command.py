@@ -11,9 +11,10 @@ from cyclopts import CycloptsError, Parameter
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._terminal import Terminal
+from hotgrid.cli._whole_number import WholeNumber
+
 from ._case import Case, Dtype, case_of
-from ._terminal import Terminal
-from ._whole_number import WholeNumber
 
 if TYPE_CHECKING:
     from hotgrid.grid import Model, Option, Simulation
@@ -138,7 +139,7 @@ def run(
     }
     case = case_of(model, options)
     # Not before: a misspelled option need not wait for torch.
-    from ._run import perform, start_ranks
+    from ._perform import perform, start_ranks
 
     if start_ranks(case, resume=resume):
         return

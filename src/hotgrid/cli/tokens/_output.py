@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
 
-from ._terminal import Terminal
-from ._tokens_json import read_json
-from ._tokens_names import named_visibly, visible
+from ._json import read_json
+from ._names import named_visibly, visible
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._terminal import Terminal
+from hotgrid.cli._whole_number import WholeNumber
 from hotgrid.errors import ArgumentError
 
-from ._terminal import Terminal
-from ._tokens_choice import Choice
-from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_names import visible
-from ._tokens_output import print_table
-from ._tokens_rivals import CONTESTANTS, Job, Subject, measured
-from ._whole_number import WholeNumber
+from ._choice import Choice
+from ._input import Errors, Files, Source, leave_out, sources
+from ._names import visible
+from ._output import print_table
+from ._rivals import CONTESTANTS, Job, Subject, measured
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
 
-from ._terminal import Terminal
-from ._tokens_choice import Choice
-from ._tokens_input import Errors, Files, Source, sources, token_arrays
-from ._tokens_names import printable, visible
-from ._tokens_output import print_table
-from ._tokens_progress import Progress
+from ._choice import Choice
+from ._input import Errors, Files, Source, sources, token_arrays
+from ._names import printable, visible
+from ._output import print_table
+from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

@@ -15,8 +15,8 @@ import hotgrid as hg
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
 
 from ._case import Case
+from ._kept_run import KeptRun, film_path
 from ._outcome import Outcome
-from ._run_checkpoints import KeptRun, film_path
 from ._stop import StopRequest
 
 if TYPE_CHECKING:

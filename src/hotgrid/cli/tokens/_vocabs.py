@@ -9,11 +9,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._terminal import Terminal
 from hotgrid.tokens import DEFAULT_ENCODING
 
-from ._terminal import Terminal
-from ._tokens_names import printable, visible
-from ._tokens_output import print_table
+from ._names import printable, visible
+from ._output import print_table
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import hotgrid as hg
+from hotgrid.cli._terminal import Terminal
+from hotgrid.cli._whole_number import WholeNumber
+from hotgrid.cli.run._case import Case, Dtype, case_of
+from hotgrid.cli.run._command import _pairs
 from hotgrid.errors import ArgumentError
 
-from ._case import Case, Dtype, case_of
-from ._grid import _pairs
-from ._plan_text import (
+from ._text import (
     JITTER,
     Report,
     calibration_lines,
@@ -19,8 +21,6 @@ from ._plan_text import (
     plain_report,
     report_lines,
 )
-from ._terminal import Terminal
-from ._whole_number import WholeNumber
 
 if TYPE_CHECKING:
     from hotgrid.cluster import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Schedule,
     )
 
-    from ._plan_model import Checked
+    from ._model import Checked
 
 _MOST_SIMULATED = 1 << 16
 _SUFFIXES = (".png", ".svg", ".pdf")
@@ -76,7 +76,7 @@ def plan(
     options |= {"storage": storage, "mesh": mesh, "depth": depth}
     case = case_of(model, options) if model is not None else None
     _expect_sense(case, devices, plot, calibrate, check)
-    from ._plan_model import checks, model_key, model_of
+    from ._model import checks, model_key, model_of
 
     found = hg.cluster.load_calibration()
     saved: Path | None = None
@@ -108,7 +108,7 @@ def plan(
         lines += check_lines(compared)
         console.out("\n".join(lines), highlight=False)
     if plot is not None and report is not None and case is not None:
-        from ._plan_plot import draw_scaling
+        from ._plot import draw_scaling
 
         draw_scaling(plot, f"{case.model} on {report.plan.device.name}", report)
 
@@ -136,7 +136,7 @@ def _expect_sense(
 
 
 def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration":
-    from ._plan_model import measured_speed, model_key
+    from ._model import measured_speed, model_key
 
     found = hg.cluster.calibrate()
     if before is not None and before.machine == found.machine:
@@ -146,7 +146,7 @@ def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration
 
 
 def _report(case: Case, devices: str, link: str | None, found: "Calibration | None") -> Report:
-    from ._plan_model import job_of, model_key, model_of
+    from ._model import job_of, model_key, model_of
 
     room = hg.cluster
     key = model_key(case)

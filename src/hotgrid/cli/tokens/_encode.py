@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from hotgrid.errors import ArgumentError
 
-from ._tokens_choice import Choice
-from ._tokens_input import Errors, Files, only, sources, token_arrays
-from ._tokens_names import visible
-from ._tokens_output import Format, output, read_tokens, refuse_existing, write_tokens
-from ._tokens_progress import Progress
+from ._choice import Choice
+from ._input import Errors, Files, only, sources, token_arrays
+from ._names import visible
+from ._output import Format, output, read_tokens, refuse_existing, write_tokens
+from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._case import Case
+from hotgrid.cli.run._case import Case
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Calibration, Estimate, Plan, ScalingPoint, Schedule
 
-    from ._plan_model import Checked
+    from ._model import Checked
 
 # By how much ranks are late in the simulated schedule, as a part of their computing.
 JITTER = 0.05

@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from ._terminal import Terminal
+from hotgrid.cli._terminal import Terminal
 
 _PATIENCE_SECONDS = 0.7
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import hotgrid as hg
+from hotgrid.cli.run._case import Case
 from hotgrid.errors import ArgumentError, HotgridError, UnstableError
-
-from ._case import Case
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed

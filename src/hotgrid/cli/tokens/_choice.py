@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import DEFAULT_ENCODING
 
-from ._tokens_names import named_visibly, printable, visible
+from ._names import named_visibly, printable, visible
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from hotgrid.cli._hidden import hidden_package
+
 from ._finding import Finding, not_seen
-from ._hidden import hidden_package
 from ._machine_probes import installed_version
 
 TORCH_RANGE = ">=2.11,<2.14"  # as in pyproject.toml; tests/cli compares the two

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from hotgrid.cli._terminal import Terminal
+from hotgrid.cli._whole_number import WholeNumber, read_whole_number
 from hotgrid.errors import ArgumentError
 
-from ._terminal import Terminal
-from ._tokens_choice import pattern_of
-from ._tokens_input import Errors, Files, Source, leave_out, sources
-from ._tokens_names import named_visibly, printable, quoted, visible
-from ._tokens_output import refuse_existing
-from ._whole_number import WholeNumber, read_whole_number
+from ._choice import pattern_of
+from ._input import Errors, Files, Source, leave_out, sources
+from ._names import named_visibly, printable, quoted, visible
+from ._output import refuse_existing
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

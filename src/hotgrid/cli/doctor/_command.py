@@ -10,9 +10,10 @@ from json import dumps
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._terminal import Terminal
+
 from ._diagnosis import diagnose
 from ._finding import Finding
-from ._terminal import Terminal
 
 _STYLES = {"ok": "green", "note": "yellow", "broken": "bold red"}
 

@@ -8,11 +8,11 @@ from cyclopts import Parameter
 
 import hotgrid as hg
 from hotgrid import config
+from hotgrid.cli._terminal import Terminal
+from hotgrid.cli._whole_number import WholeNumber
 from hotgrid.errors import ArgumentError, ConfigError
 
-from ._terminal import Terminal
-from ._tune_grid import GRID, expect_grid_sense, grid_calls, grid_stamps
-from ._whole_number import WholeNumber
+from ._grid import GRID, expect_grid_sense, grid_calls, grid_stamps
 
 if TYPE_CHECKING:
     from hotgrid.kernels.tune import Ranking, Tuned, TuningCache
@@ -73,7 +73,7 @@ def tune(
         }
     else:
         found = _remembered(op)
-    from ._tune_text import lines_of
+    from ._text import lines_of
 
     text = dumps(found, indent=2) if json else "\n".join(lines_of(found))
     console.out(text, highlight=False)
@@ -155,7 +155,7 @@ def _cleared(op: str | None) -> dict[str, Any]:
 
 
 def _options(tuned: "Tuned") -> dict[str, Any]:
-    from ._tune_options import EXAMPLES
+    from ._options import EXAMPLES
 
     op = tuned.op
     return {

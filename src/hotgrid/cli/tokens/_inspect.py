@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from ._terminal import Terminal
-from ._tokens_choice import Choice
-from ._tokens_input import Errors, Files, only, special_rules
-from ._tokens_names import visible
-from ._tokens_output import output, refuse_existing
+from hotgrid.cli._terminal import Terminal
+
+from ._choice import Choice
+from ._input import Errors, Files, only, special_rules
+from ._names import visible
+from ._output import output, refuse_existing
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding

@@ -7,7 +7,7 @@ from hotgrid.errors import MissingPartError
 from hotgrid.store import whole_file
 
 if TYPE_CHECKING:
-    from ._plan_text import Report
+    from ._text import Report
 
 _CURVES = (("strong", "o-", "the same grid"), ("weak", "s--", "the same block each"))
 

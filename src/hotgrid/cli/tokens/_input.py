@@ -16,8 +16,8 @@ from cyclopts import CycloptsError, Parameter
 
 from hotgrid.errors import ArgumentError
 
-from ._tokens_choice import has_lexer
-from ._tokens_names import named_visibly, visible
+from ._choice import has_lexer
+from ._names import named_visibly, visible
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from hotgrid.tokens import Encoding
 
-    from ._tokens_progress import Progress
+    from ._progress import Progress
 
 # A lone `-` is standard input, so the parser must let hyphens through.
 Files = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="FILE")]

@@ -1,6 +1,6 @@
 """Contestants of `hotgrid tokens bench`, each in a process of its own.
 
-`measured` starts `python -m hotgrid.cli._tokens_rivals`, which loads one library, encodes
+`measured` starts `python -m hotgrid.cli.tokens._rivals`, which loads one library, encodes
 texts and answers with times and a digest of the tokens. The process needs nothing of
 hotgrid but this file, so rivals can live in an environment of their own.
 """

@@ -1,0 +1,1 @@
+"""`hotgrid models` and `hotgrid run`."""

@@ -1,0 +1,1 @@
+"""`hotgrid tokens`: encode, count, train and inspect."""
