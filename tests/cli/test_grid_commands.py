@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli.run import _case, _perform as _run
-from hotgrid.cli.run._case import Case, case_of, read_case
+from hotgrid.cli.run import _perform as _run
+from hotgrid.cli.run._case import case_of, read_case
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints
@@ -287,10 +287,6 @@ def test_a_case_file_that_cannot_be_read(tmp_path: Path):
     (tmp_path / "latin.toml").write_bytes(b'model = "\xe9"\n')
     with pytest.raises(ArgumentError, match="is not UTF-8"):
         read_case(tmp_path / "latin.toml")
-
-
-def test_options_and_case_files_have_the_same_names():
-    assert {*_case._READERS} == {*Case.__dataclass_fields__}
 
 
 @pytest.mark.parametrize(

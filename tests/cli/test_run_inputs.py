@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import hotgrid as hg
+from hotgrid.grid.forms._roll import RollForm
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints
 
@@ -50,7 +51,7 @@ def test_a_command_line_that_is_not_understood(
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """Press Ctrl-C, once, in the middle of the steps after `at`."""
-    make = hg.grid._roll.RollForm.run  # pyright: ignore[reportAttributeAccessIssue]
+    make = RollForm.run
     made = []
 
     def cut_off(form: Any, steps: int) -> None:

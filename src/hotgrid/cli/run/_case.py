@@ -1,11 +1,13 @@
 """What one run is told: options of the command line, or a case file with the same names."""
 
+# ruff: noqa: RUF009  `_told` makes fields of the dataclass
+
 import difflib
 import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,32 +17,198 @@ PATTERNS = (".rle", ".cells")
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 
 
+def _text(value: object) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError
+
+
+def _whole(low: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if type(value) is int and value >= low:
+            return value
+        raise ValueError
+
+    return read
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def _duration(value: object) -> float:
+    if type(value) is int or type(value) is float:
+        duration = float(value)
+        if math.isfinite(duration) and duration >= 0:
+            return duration
+    raise ValueError
+
+
+def _size(value: object) -> tuple[int, ...]:
+    parts = value.split("x") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not parts or any(isinstance(n, bool) for n in parts):
+        raise ValueError
+    return tuple(_whole(1)(int(n) if isinstance(n, str) else n) for n in parts)
+
+
+def _dtype(value: object) -> object:
+    if value in get_args(Dtype):
+        return value
+    raise ValueError
+
+
+def _words(value: object) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list) or not all(isinstance(word, str) for word in parts):
+        raise ValueError
+    return tuple(word.strip() for word in parts)
+
+
+def _table(value: object) -> dict[str, object]:
+    if isinstance(value, dict):
+        return value
+    raise ValueError
+
+
+def _path(value: object) -> Path:
+    return value if isinstance(value, Path) else Path(_text(value))
+
+
+def _told(expected: str, read: Callable[[Any], object], meaning: str, **default: Any) -> Any:
+    """A field of `Case`: what it must be, how it is read, and its line of `--help`."""
+    known = default or {"default": None}
+    return field(metadata={"expected": expected, "read": read, "meaning": meaning}, **known)
+
+
+_A_DTYPE = f"one of {', '.join(get_args(Dtype))}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Everything about one run. The names are those of the options and of a case file."""
+    """Everything about one run.
 
-    model: str
-    size: tuple[int, ...] | None = None
-    steps: int | None = None
-    time: float | None = None
-    device: str | None = None
-    dtype: Dtype = "float32"
-    storage: Dtype | None = None
-    set: Mapping[str, object] = field(default_factory=dict)
-    seed: int = 0
-    out: Path | None = None
-    view: str | None = None
-    record: Path | None = None
-    export: tuple[str, ...] = ()
-    every: int | None = None
-    mesh: str | None = None
-    depth: int | None = None
-    overlap: bool | None = None
-    trace: Path | None = None
-    checkpoint_every: int | None = None
-    keep: int | None = None
-    keep_every: int | None = None
-    restarts: int | None = None
+    This is the one declaration of the options of `hotgrid run` and of the keys of a case file:
+    name, type, default, what is expected, how it is read, and the line of `--help`.
+    """
+
+    model: str = _told(
+        "the name of a model or `file.py:ClassName`",
+        _text,
+        "A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.",
+    )
+    size: tuple[int, ...] | None = _told(
+        "whole numbers of at least 1, such as 400x1600",
+        _size,
+        "The grid, such as 400x1600; by default the model's own.",
+    )
+    steps: int | None = _told(
+        "a whole number of at least 0",
+        _whole(0),
+        "How many steps, counted from the start also with --resume; by default 1000.",
+    )
+    time: float | None = _told(
+        "a number of at least 0",
+        _duration,
+        "For how long instead, in the units of the model.",
+    )
+    device: str | None = _told(
+        "a device, such as cpu or cuda",
+        _text,
+        "Where to run, such as cpu or cuda; by default the GPU if there is one.",
+    )
+    dtype: Dtype = _told(
+        _A_DTYPE,
+        _dtype,
+        "The type of arithmetic; by default float32.",
+        default="float32",
+    )
+    storage: Dtype | None = _told(
+        _A_DTYPE,
+        _dtype,
+        "The type in which fields are kept; by default that of arithmetic.",
+    )
+    set: Mapping[str, object] = _told(
+        "a table of options of the model, such as [set]",
+        _table,
+        "One option of the model; repeatable.",
+        default_factory=dict,
+    )
+    seed: int = _told(
+        "a whole number of at least 0",
+        _whole(0),
+        "Seeds the initial state; by default 0.",
+        default=0,
+    )
+    out: Path | None = _told(
+        "a folder",
+        _path,
+        "The folder for checkpoints and for what --export names.",
+    )
+    view: str | None = _told(
+        "the name of a view",
+        _text,
+        "What to draw; by default the model's own choice.",
+    )
+    record: Path | None = _told(
+        "a film, such as film.mp4",
+        _path,
+        "Film the run into this .mp4 or .gif; a bare name lies in --out.",
+    )
+    export: tuple[str, ...] = _told(
+        "formats, such as npz,png",
+        _words,
+        "Write at the end any of npz, csv, png, vti, separated by commas.",
+        default=(),
+    )
+    every: int | None = _told(
+        "a whole number of at least 1",
+        _whole(1),
+        "Steps between frames, rows and checkpoints; by default 200 rows, and one checkpoint "
+        "at the end.",
+    )
+    mesh: str | None = _told(
+        "ranks along each axis, such as 2x2",
+        _text,
+        "Cut the grid over ranks, such as 2x2; they are started here unless torchrun did.",
+    )
+    depth: int | None = _told(
+        "a whole number of at least 1",
+        _whole(1),
+        "With --mesh, steps between two exchanges; by default what the planner advises.",
+    )
+    overlap: bool | None = _told(
+        "true or false",
+        _flag,
+        "With --mesh, let messages travel while the interior is computed; by default on GPUs.",
+    )
+    trace: Path | None = _told(
+        "a file, such as trace.json",
+        _path,
+        "With --mesh, write what every rank did when, for chrome://tracing.",
+    )
+    checkpoint_every: int | None = _told(
+        "a whole number of at least 1",
+        _whole(1),
+        "Steps between checkpoints, if other than --every.",
+    )
+    keep: int | None = _told(
+        "a whole number of at least 1",
+        _whole(1),
+        "How many of the newest checkpoints stay; by default 3.",
+    )
+    keep_every: int | None = _told(
+        "a whole number of at least 1",
+        _whole(1),
+        "Checkpoints of steps that are a multiple of this stay as well.",
+    )
+    restarts: int | None = _told(
+        "a whole number of at least 0",
+        _whole(0),
+        "How often the ranks of --mesh are started again after one was lost; by default 3 "
+        "where checkpoints are made on the way.",
+    )
 
     @property
     def checkpoint_period(self) -> int | None:
@@ -113,16 +281,16 @@ def _beside(folder: Path, value: object) -> object:
 def _checked(values: Mapping[str, object], where: Callable[[str], str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in _READERS:
-            close = difflib.get_close_matches(name, _READERS, n=1)
+        if name not in _FIELDS:
+            close = difflib.get_close_matches(name, _FIELDS, n=1)
             hint = f"; did you mean `{close[0]}`?" if close else ""
             raise ArgumentError(
-                f"{where(name)} is an unknown key{hint} (the keys are {', '.join(_READERS)})"
+                f"{where(name)} is an unknown key{hint} (the keys are {', '.join(_FIELDS)})"
             )
-        expected, read = _READERS[name]
         try:
-            found[name] = read(value)
+            found[name] = _FIELDS[name]["read"](value)
         except ValueError:
+            expected = _FIELDS[name]["expected"]
             raise ArgumentError(f"{where(name)} must be {expected}, got {value!r}") from None
     return found
 
@@ -151,87 +319,4 @@ def _line_of(text: str, name: str) -> int:
     return text.count("\n", 0, place.start()) + 1 if place else 1
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str) and value:
-        return value
-    raise ValueError
-
-
-def _whole(low: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        if type(value) is int and value >= low:
-            return value
-        raise ValueError
-
-    return read
-
-
-def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise ValueError
-
-
-def _duration(value: object) -> float:
-    if type(value) is int or type(value) is float:
-        duration = float(value)
-        if math.isfinite(duration) and duration >= 0:
-            return duration
-    raise ValueError
-
-
-def _size(value: object) -> tuple[int, ...]:
-    parts = value.split("x") if isinstance(value, str) else value
-    if not isinstance(parts, list) or not parts or any(isinstance(n, bool) for n in parts):
-        raise ValueError
-    return tuple(_whole(1)(int(n) if isinstance(n, str) else n) for n in parts)
-
-
-def _dtype(value: object) -> object:
-    if value in get_args(Dtype):
-        return value
-    raise ValueError
-
-
-def _words(value: object) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list) or not all(isinstance(word, str) for word in parts):
-        raise ValueError
-    return tuple(word.strip() for word in parts)
-
-
-def _table(value: object) -> dict[str, object]:
-    if isinstance(value, dict):
-        return value
-    raise ValueError
-
-
-def _path(value: object) -> Path:
-    return value if isinstance(value, Path) else Path(_text(value))
-
-
-_A_DTYPE = f"one of {', '.join(get_args(Dtype))}"
-_READERS: dict[str, tuple[str, Callable[[Any], object]]] = {
-    "model": ("the name of a model or `file.py:ClassName`", _text),
-    "size": ("whole numbers of at least 1, such as 400x1600", _size),
-    "steps": ("a whole number of at least 0", _whole(0)),
-    "time": ("a number of at least 0", _duration),
-    "device": ("a device, such as cpu or cuda", _text),
-    "dtype": (_A_DTYPE, _dtype),
-    "storage": (_A_DTYPE, _dtype),
-    "set": ("a table of options of the model, such as [set]", _table),
-    "seed": ("a whole number of at least 0", _whole(0)),
-    "out": ("a folder", _path),
-    "view": ("the name of a view", _text),
-    "record": ("a film, such as film.mp4", _path),
-    "export": ("formats, such as npz,png", _words),
-    "every": ("a whole number of at least 1", _whole(1)),
-    "mesh": ("ranks along each axis, such as 2x2", _text),
-    "depth": ("a whole number of at least 1", _whole(1)),
-    "overlap": ("true or false", _flag),
-    "trace": ("a file, such as trace.json", _path),
-    "checkpoint_every": ("a whole number of at least 1", _whole(1)),
-    "keep": ("a whole number of at least 1", _whole(1)),
-    "keep_every": ("a whole number of at least 1", _whole(1)),
-    "restarts": ("a whole number of at least 0", _whole(0)),
-}
+_FIELDS = {each.name: each.metadata for each in fields(Case)}

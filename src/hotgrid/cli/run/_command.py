@@ -3,9 +3,10 @@
 import inspect
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from cyclopts import CycloptsError, Parameter
 from rich.table import Table
@@ -55,89 +56,10 @@ def models(*, json: bool = False) -> None:
     console.print("Run one with `hotgrid run NAME`.", style="dim", markup=False)
 
 
-def run(
-    model: str,
-    /,
-    *,
-    size: str | None = None,
-    steps: WholeNumber = None,
-    time: float | None = None,
-    device: str | None = None,
-    dtype: Dtype | None = None,
-    storage: Dtype | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
-    seed: WholeNumber = None,
-    out: Path | None = None,
-    view: str | None = None,
-    record: Path | None = None,
-    export: str | None = None,
-    every: WholeNumber = None,
-    mesh: str | None = None,
-    depth: WholeNumber = None,
-    overlap: bool | None = None,
-    trace: Path | None = None,
-    checkpoint_every: WholeNumber = None,
-    keep: WholeNumber = None,
-    keep_every: WholeNumber = None,
-    restarts: WholeNumber = None,
-    resume: bool = False,
-    json: bool = False,
-) -> None:
-    """Run a model and say what came out and how fast.
-
-    Args:
-        model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
-        size: The grid, such as 400x1600; by default the model's own.
-        steps: How many steps, counted from the start also with --resume; by default 1000.
-        time: For how long instead, in the units of the model.
-        device: Where to run, such as cpu or cuda; by default the GPU if there is one.
-        dtype: The type of arithmetic; by default float32.
-        storage: The type in which fields are kept; by default that of arithmetic.
-        set_: One option of the model; repeatable.
-        seed: Seeds the initial state; by default 0.
-        out: The folder for checkpoints and for what --export names.
-        view: What to draw; by default the model's own choice.
-        record: Film the run into this .mp4 or .gif; a bare name lies in --out.
-        export: Write at the end any of npz, csv, png, vti, separated by commas.
-        every: Steps between frames, rows and checkpoints; by default 200 rows, and one
-            checkpoint at the end.
-        mesh: Cut the grid over ranks, such as 2x2; they are started here unless torchrun did.
-        depth: With --mesh, steps between two exchanges; by default what the planner advises.
-        overlap: With --mesh, let messages travel while the interior is computed; by default
-            on GPUs.
-        trace: With --mesh, write what every rank did when, for chrome://tracing.
-        checkpoint_every: Steps between checkpoints, if other than --every.
-        keep: How many of the newest checkpoints stay; by default 3.
-        keep_every: Checkpoints of steps that are a multiple of this stay as well.
-        restarts: How often the ranks of --mesh are started again after one was lost; by
-            default 3 where checkpoints are made on the way.
-        resume: Go on from the newest checkpoint in --out, on any mesh.
-        json: Print one JSON object instead of a table.
-    """
-    options = {
-        "size": size,
-        "steps": steps,
-        "time": time,
-        "device": device,
-        "dtype": dtype,
-        "storage": storage,
-        "set": _pairs(set_) or None,
-        "seed": seed,
-        "out": out,
-        "view": view,
-        "record": record,
-        "export": export,
-        "every": every,
-        "mesh": mesh,
-        "depth": depth,
-        "overlap": overlap,
-        "trace": trace,
-        "checkpoint_every": checkpoint_every,
-        "keep": keep,
-        "keep_every": keep_every,
-        "restarts": restarts,
-    }
-    case = case_of(model, options)
+def run(name: str, /, **told: Any) -> None:
+    """Run a model and say what came out and how fast."""
+    resume, json = told.pop("resume", False), told.pop("json", False)
+    case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
     # Not before: a misspelled option need not wait for torch.
     from ._perform import perform, start_ranks
 
@@ -151,6 +73,52 @@ def run(
         console.out(dumps(outcome.plain(), indent=2, ensure_ascii=False), highlight=False)
     else:
         _report(console, case, outcome)
+
+
+def _signature() -> inspect.Signature:
+    """The options of `run`: the fields of a case, and two that no case file has."""
+    found: list[inspect.Parameter] = []
+    kinds = get_type_hints(Case)
+    for each in fields(Case):
+        meaning = each.metadata["meaning"]
+        if each.name == "model":
+            kind, default = Annotated[str, Parameter(help=meaning)], inspect.Parameter.empty
+        elif each.name == "set":
+            named = Parameter(name="--set", metavar="NAME=VALUE", help=meaning)
+            kind, default = Annotated[tuple[str, ...], named], ()
+        else:
+            kind = Annotated[
+                _AS_TYPED.get(kinds[each.name], str | None), Parameter(help=meaning)
+            ]
+            default = None
+        place = "POSITIONAL_ONLY" if each.name == "model" else "KEYWORD_ONLY"
+        found.append(_parameter(each.name, place, default, kind))
+    for name, meaning in _NOT_OF_A_CASE.items():
+        kind = Annotated[bool, Parameter(help=meaning)]
+        found.append(_parameter(name, "KEYWORD_ONLY", False, kind))
+    return inspect.Signature(found)
+
+
+def _parameter(name: str, place: str, default: object, kind: Any) -> inspect.Parameter:
+    kinds = inspect.Parameter
+    return kinds(name, getattr(kinds, place), default=default, annotation=kind)
+
+
+# What is typed for a field that is no text, by its type.
+_AS_TYPED: dict[Any, Any] = {
+    int | None: WholeNumber,
+    int: WholeNumber,
+    float | None: float | None,
+    Path | None: Path | None,
+    bool | None: bool | None,
+    Dtype: Dtype | None,
+    Dtype | None: Dtype | None,
+}
+_NOT_OF_A_CASE = {
+    "resume": "Go on from the newest checkpoint in --out, on any mesh.",
+    "json": "Print one JSON object instead of a table.",
+}
+run.__signature__ = _signature()
 
 
 def _pairs(texts: Iterable[str]) -> dict[str, str]:
