@@ -131,7 +131,7 @@ def build() -> App:
     """Return the whole command tree; call its `meta` with the arguments to run one."""
     app = App(
         name="hotgrid",
-        help="Coherent space-time dynamics on dense grids, and AI tools on the same foundations.",
+        help="Coherent space-time dynamics on dense grids, and AI on the same tensors.",
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=f"hotgrid {__version__}",
