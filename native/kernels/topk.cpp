@@ -136,11 +136,15 @@ using Baseline = Common<16>;
 Run chosen() {
     switch (cpu::isa()) {
 #if defined(__x86_64__)
+#if !defined(HOTGRID_NO_AVX512)
         case cpu::Isa::avx512:
         case cpu::Isa::avx512_vnni: return avx512_topk();
-        case cpu::Isa::avx2: return avx2_topk();
 #endif
+        case cpu::Isa::scalar: return run<Baseline>;
+        default: return avx2_topk();
+#else
         default: return run<Baseline>;
+#endif
     }
 }
 
