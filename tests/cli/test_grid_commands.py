@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli.run import _perform as _run
-from hotgrid.cli.run._case import case_of, read_case
+from hotgrid.config import case_of, read_case
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.run import _perform as _run
 from hotgrid.kernels import Bandwidth
 from hotgrid.store import Checkpoints
 
@@ -126,7 +126,7 @@ def test_a_short_or_stopped_run_does_not_measure_a_copy(
 
 PEAK = """
 import resource
-import hotgrid.cli.run._perform, hotgrid.grid, torch
+import hotgrid.grid.run._perform, hotgrid.grid, torch
 from hotgrid.cli._main import run
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import hotgrid as hg
-from hotgrid.cli.plan import _model as _plan_model
-from hotgrid.cli.run._case import case_of
 from hotgrid.cluster import Calibration, Link, ModelSpeed
+from hotgrid.config import case_of
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.run import _plan_model
 
 from .command import run
 
@@ -195,7 +195,7 @@ def test_a_model_with_ends_of_two_kinds_is_refused(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(_plan_model, "model_of", lambda case: Mixed())
     with pytest.raises(ArgumentError, match="cannot be cut"):
-        _plan_model.job_of(case_of("mixed", {}), (8, 8), 0.9)
+        _plan_model.job_of_case(case_of("mixed", {}), (8, 8), 0.9)
 
 
 def test_help_imports_no_torch():

@@ -6,6 +6,13 @@ block can change for its own inside. An unknown key or a bad value is an error t
 tells file, line and the nearest right word. Never imports torch or numpy.
 """
 
+from ._case import (
+    CASE_PATTERNS as CASE_PATTERNS,
+    Case as Case,
+    Dtype as Dtype,
+    case_of as case_of,
+    read_case as read_case,
+)
 from ._config import Config as Config, Origin as Origin, Setting as Setting
 from ._current import current as current, override as override, use as use
 from ._load import find_file as find_file, find_problems as find_problems, load as load

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 import hotgrid as hg
 from hotgrid.cli._terminal import Terminal
 from hotgrid.cli._whole_number import WholeNumber
-from hotgrid.cli.run._case import Case, Dtype, case_of
 from hotgrid.cli.run._command import _pairs
+from hotgrid.config import Case, Dtype, case_of
 from hotgrid.errors import ArgumentError
 
 from ._text import (
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
         Plan,
         Schedule,
     )
-
-    from ._model import Checked
+    from hotgrid.grid.run._plan_model import Checked
 
 _MOST_SIMULATED = 1 << 16
 _SUFFIXES = (".png", ".svg", ".pdf")
@@ -76,7 +75,7 @@ def plan(
     options |= {"storage": storage, "mesh": mesh, "depth": depth}
     case = case_of(model, options) if model is not None else None
     _expect_sense(case, devices, plot, calibrate, check)
-    from ._model import checks, model_key, model_of
+    from hotgrid.grid.run._plan_model import checks, model_key, model_of
 
     found = hg.cluster.load_calibration()
     saved: Path | None = None
@@ -136,7 +135,7 @@ def _expect_sense(
 
 
 def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration":
-    from ._model import measured_speed, model_key
+    from hotgrid.grid.run._plan_model import measured_speed, model_key
 
     found = hg.cluster.calibrate()
     if before is not None and before.machine == found.machine:
@@ -146,7 +145,7 @@ def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration
 
 
 def _report(case: Case, devices: str, link: str | None, found: "Calibration | None") -> Report:
-    from ._model import job_of, model_key, model_of
+    from hotgrid.grid.run._plan_model import job_of_case, model_key, model_of
 
     room = hg.cluster
     key = model_key(case)
@@ -160,7 +159,7 @@ def _report(case: Case, devices: str, link: str | None, found: "Calibration | No
     count, device = room.parse_devices(devices, known)
     share, source = _share(found, key, device)
     size = case.size or tuple(model_of(case).size)
-    job = job_of(case, size, share)
+    job = job_of_case(case, size, share)
     joined = _joined(link, device, count, found)
     weighed = {"mesh": case.mesh, "depth": case.depth}
     best = room.best_plan(job, device, joined, count, **weighed)

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hotgrid.cli.run._case import Case
+from hotgrid.config import Case
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Calibration, Estimate, Plan, ScalingPoint, Schedule
-
-    from ._model import Checked
+    from hotgrid.grid.run._plan_model import Checked
 
 # By how much ranks are late in the simulated schedule, as a part of their computing.
 JITTER = 0.05

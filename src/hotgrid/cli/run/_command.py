@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from json import dumps
@@ -14,13 +15,11 @@ from rich.text import Text
 
 from hotgrid.cli._terminal import Terminal
 from hotgrid.cli._whole_number import WholeNumber
-
-from ._case import Case, Dtype, case_of
+from hotgrid.config import Case, Dtype, case_of
 
 if TYPE_CHECKING:
     from hotgrid.grid import Model, Option, Simulation
-
-    from ._outcome import Outcome
+    from hotgrid.grid.run import Outcome
 
 
 def models(*, json: bool = False) -> None:
@@ -61,9 +60,9 @@ def run(name: str, /, **told: Any) -> None:
     resume, json = told.pop("resume", False), told.pop("json", False)
     case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
     # Not before: a misspelled option need not wait for torch.
-    from ._perform import perform, start_ranks
+    from hotgrid.grid.run import perform, start_ranks
 
-    if start_ranks(case, resume=resume):
+    if start_ranks(case, sys.argv[1:], resume=resume):
         return
     outcome = perform(case, resume=resume)
     if not outcome.spoken:

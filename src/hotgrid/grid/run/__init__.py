@@ -5,6 +5,8 @@ from ._catalogue import (
     models as models,
 )
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
+from ._outcome import Outcome as Outcome
+from ._perform import perform as perform, start_ranks as start_ranks
 from ._rollout import rollout as rollout
 from ._simulation import (
     Simulation as Simulation,

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import hotgrid as hg
-from hotgrid.config import logger
+from hotgrid import cluster, store
+from hotgrid.config import CASE_PATTERNS, Case, logger
 from hotgrid.errors import CommunicationError, StoreError
+from hotgrid.grid.output import export_names
 
-from ._case import PATTERNS, Case
-
-if TYPE_CHECKING:
-    from hotgrid import cluster, grid
+from ._checkpoints import SimulationCheckpoints
+from ._simulation import Simulation
 
 _KEPT = 3
 # What runs left in their folder before it had a `run.toml`.
@@ -54,13 +53,13 @@ class KeptRun:
         self,
         case: Case,
         out: Path,
-        simulation: "grid.Simulation",
-        ranks: "cluster.Communicator",
+        simulation: Simulation,
+        ranks: cluster.Communicator,
         resume: bool,
     ) -> None:
         self._case, self._simulation, self._ranks = case, simulation, ranks
         self._resume = resume
-        self.folder = hg.store.RunFolder(out, group=ranks, former=FORMER)
+        self.folder = store.RunFolder(out, group=ranks, former=FORMER)
         self.resumed = False
         self._end = contextlib.ExitStack()
 
@@ -78,10 +77,10 @@ class KeptRun:
             asked,
             files=_files(case, self.folder.path, simulation),
             options=_options(case),
-            job=hg.cluster.job(),
+            job=cluster.job(),
             resume=self._resume,
         )
-        self.checkpoints = hg.grid.SimulationCheckpoints(
+        self.checkpoints = SimulationCheckpoints(
             simulation,
             self.folder.checkpoints,
             keep_last=case.keep or _KEPT,
@@ -152,9 +151,9 @@ def film_path(case: Case) -> Path | None:
     return case.out / case.record
 
 
-def _files(case: Case, folder: Path, simulation: "grid.Simulation") -> list[str]:
+def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
     """What the run writes into its folder."""
-    names = hg.grid.export_names(simulation, case.export, case.view)
+    names = export_names(simulation, case.export, case.view)
     for path in filter(None, (film_path(case), case.trace)):
         with contextlib.suppress(ValueError):
             names.append(path.resolve().relative_to(folder.resolve()).as_posix())
@@ -165,7 +164,11 @@ def _start(case: Case) -> str:
     """What decides the start beside model and seed: the contents of files of cells."""
     found = hashlib.blake2b(digest_size=16)
     for name, value in sorted(case.set.items()):
-        if isinstance(value, str) and Path(value).suffix in PATTERNS and Path(value).is_file():
+        if (
+            isinstance(value, str)
+            and Path(value).suffix in CASE_PATTERNS
+            and Path(value).is_file()
+        ):
             found.update(name.encode() + Path(value).read_bytes())
     return found.hexdigest()
 

@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 
 from hotgrid.errors import ArgumentError
 
-PATTERNS = (".rle", ".cells")
+CASE_PATTERNS = (".rle", ".cells")
+"""Suffixes of files of cells, which an option of a model may name."""
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
 
 
@@ -273,7 +274,7 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def _beside(folder: Path, value: object) -> object:
     """An option of a model; where it names a file of cells, from the folder on."""
-    if isinstance(value, str) and Path(value).suffix in PATTERNS:
+    if isinstance(value, str) and Path(value).suffix in CASE_PATTERNS:
         return str(folder / value)
     return value
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from hotgrid import grid
+from ._simulation import Simulation
+from ._speed import Speed
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Outcome:
         stopped: Whether it was told to stop before its end.
     """
 
-    simulation: "grid.Simulation"
-    speed: "grid.Speed"
+    simulation: Simulation
+    speed: Speed
     observables: dict[str, Any]
     files: list[Path]
     copy_bandwidth: float | None

@@ -2,27 +2,29 @@
 
 import contextlib
 import shutil
-import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-import hotgrid as hg
+import torch
+
+from hotgrid import cluster, kernels, store
+from hotgrid.config import Case, current
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
+from hotgrid.grid.forms.cut import job_of, planned_depth
+from hotgrid.grid.model import Model, build_model
+from hotgrid.grid.output import Observations, Recorder, check_export, export
 
-from ._case import Case
+from ._catalogue import find_model
 from ._kept_run import KeptRun, film_path
 from ._outcome import Outcome
+from ._simulation import Simulation
+from ._speed import Speed
 from ._stop import StopRequest
-
-if TYPE_CHECKING:
-    import torch
-
-    from hotgrid import cluster, grid
 
 Result = TypeVar("Result")
 _STEPS = 1000
@@ -37,22 +39,22 @@ class _Run:
     """What a run is made of, once everything was found to be in order."""
 
     case: Case
-    simulation: "grid.Simulation"
-    ranks: "cluster.Communicator"
+    simulation: Simulation
+    ranks: cluster.Communicator
     kept: KeptRun | None
     stop: StopRequest
 
 
-def start_ranks(case: Case, *, resume: bool) -> bool:
+def start_ranks(case: Case, arguments: Sequence[str], *, resume: bool) -> bool:
     """Start the ranks of a mesh and wait for them, where nobody has done so yet.
 
     Raises:
         HotgridError: Something is wrong with the case; no rank has been started.
         SystemExit: A rank failed; it has said why.
     """
-    if case.mesh is None or hg.cluster.launched():
+    if case.mesh is None or cluster.launched():
         return False
-    ranks = hg.cluster.Mesh(case.mesh).ranks
+    ranks = cluster.Mesh(case.mesh).ranks
     if ranks == 1:
         return False
     # Better said here once than by every rank.
@@ -64,11 +66,9 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
         descriptors: tuple[int, ...] = ()
         if case.out is not None:
             # Held from here on: no other run can come between two starts of the ranks.
-            folder = held.enter_context(hg.store.RunFolder(case.out))
+            folder = held.enter_context(store.RunFolder(case.out))
             descriptors = held.enter_context(folder.shared())
-        code = hg.cluster.launch(
-            ranks, sys.argv[1:], restarts=restarts, descriptors=descriptors
-        )
+        code = cluster.launch(ranks, arguments, restarts=restarts, descriptors=descriptors)
     if code:
         raise SystemExit(code)
     return True
@@ -76,8 +76,6 @@ def start_ranks(case: Case, *, resume: bool) -> bool:
 
 def _expect_device(name: str | None) -> None:
     """Refuse a device that is not here, without putting anything on one that is."""
-    import torch
-
     try:
         kind = torch.device(name or "cpu").type
     except RuntimeError as problem:
@@ -97,7 +95,7 @@ def perform(case: Case, *, resume: bool) -> Outcome:
     with contextlib.ExitStack() as opened:
         stop = StopRequest(heeded=case.out is not None)
         # Ranks that have not met yet have nothing to save, and end as they are told.
-        meeting = hg.cluster.launched()
+        meeting = cluster.launched()
         if not meeting:
             opened.enter_context(stop)
         ranks = _ranks(case)
@@ -130,20 +128,18 @@ def _scratch(case: Case, opened: contextlib.ExitStack) -> Case:
     )
 
 
-def _ranks(case: Case) -> "cluster.Communicator":
-    import torch
-
+def _ranks(case: Case) -> cluster.Communicator:
     if case.mesh is None:
-        if hg.cluster.launched():
+        if cluster.launched():
             raise ArgumentError(
                 "several ranks were started, and each would make the same run: say with "
                 "`--mesh`, such as `--mesh 2x2`, how they share the grid"
             )
-        return hg.cluster.Alone()
-    return hg.cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        return cluster.Alone()
+    return cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def _with_depth(case: Case, ranks: "cluster.Communicator", resume: bool) -> Case:
+def _with_depth(case: Case, ranks: cluster.Communicator, resume: bool) -> Case:
     """The case with a depth that all ranks have agreed upon."""
     if case.mesh is None or ranks.size == 1:
         return case
@@ -153,24 +149,22 @@ def _with_depth(case: Case, ranks: "cluster.Communicator", resume: bool) -> Case
 
 def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> int:
     """The depth that was asked for, or the best; and whether the mesh fits the grid."""
-    import torch
-
     model = _model(case, resume)
     kept = getattr(torch, case.storage or case.dtype)
-    job = hg.grid.job_of(model, case.size or model.size, kept)
-    wanted = case.depth or hg.config.current().cluster.margin_depth
+    job = job_of(model, case.size or model.size, kept)
+    wanted = case.depth or current().cluster.margin_depth
     depth = None if wanted == "auto" else wanted
-    return hg.grid.planned_depth(job, case.mesh or "1", device, depth)
+    return planned_depth(job, case.mesh or "1", device, depth)
 
 
-def _said_once(ranks: "cluster.Communicator", work: Callable[[], Result]) -> Result:
+def _said_once(ranks: cluster.Communicator, work: Callable[[], Result]) -> Result:
     """Do what every rank must be able to do; where one is not, the first rank tells."""
     with _first_speaks(ranks):
-        return hg.cluster.together(ranks, work)
+        return cluster.together(ranks, work)
 
 
 @contextlib.contextmanager
-def _first_speaks(ranks: "cluster.Communicator") -> Iterator[None]:
+def _first_speaks(ranks: cluster.Communicator) -> Iterator[None]:
     """Where all ranks raise the same, let the first rank tell."""
     try:
         yield
@@ -182,9 +176,9 @@ def _first_speaks(ranks: "cluster.Communicator") -> Iterator[None]:
         raise
 
 
-def _model(case: Case, resume: bool) -> "grid.Model":
+def _model(case: Case, resume: bool) -> Model:
     """The model of a case, whose other options are in order too."""
-    model = hg.grid.build_model(hg.grid.find_model(case.model), case.set)
+    model = build_model(find_model(case.model), case.set)
     if resume and case.out is None:
         raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
     if case.trace is not None and (case.steps is None or case.steps > _MOST_TRACED):
@@ -197,11 +191,9 @@ def _model(case: Case, resume: bool) -> "grid.Model":
     return model
 
 
-def _prepared(case: Case, ranks: "cluster.Communicator", resume: bool) -> "grid.Simulation":
+def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulation:
     """The simulation of a case. Nothing here may wait for other ranks."""
-    import torch
-
-    simulation = hg.grid.Simulation(
+    simulation = Simulation(
         _model(case, resume),
         case.size,
         seed=case.seed,
@@ -213,7 +205,7 @@ def _prepared(case: Case, ranks: "cluster.Communicator", resume: bool) -> "grid.
         overlap=case.overlap,
         communicator=ranks if case.mesh else None,
     )
-    hg.grid.check_export(simulation, case.export, case.view)
+    check_export(simulation, case.export, case.view)
     return simulation
 
 
@@ -244,19 +236,19 @@ def _performed(run: _Run) -> Outcome:
     return Outcome(simulation, speed, observables, files, limit, ranks.rank == 0, stopped)
 
 
-def _copy_bandwidth(run: _Run, speed: "grid.Speed", stopped: bool) -> float | None:
+def _copy_bandwidth(run: _Run, speed: Speed, stopped: bool) -> float | None:
     """What a copy reaches here: as kept, or measured now if that is worth the time."""
     if not speed.steps or run.ranks.rank:
         return None
     device = run.simulation.device
-    found = hg.kernels.kept_bandwidth(device)
+    found = kernels.kept_bandwidth(device)
     # It takes time and memory, which a short run and one that must end have not.
     if found is None and not stopped and speed.seconds >= _WORTH_MEASURING:
-        found = hg.kernels.copy_bandwidth(device)
+        found = kernels.copy_bandwidth(device)
     return found and found.bytes_per_second
 
 
-def _keep_what_can_be(run: _Run, seen: "grid.Observations | None", every: int) -> None:
+def _keep_what_can_be(run: _Run, seen: Observations | None, every: int) -> None:
     """Save where an interrupt left a run; several ranks were not left in the same step."""
     if run.ranks.size > 1:
         return
@@ -267,7 +259,7 @@ def _keep_what_can_be(run: _Run, seen: "grid.Observations | None", every: int) -
         _written(run, seen, stopped=True)
 
 
-def _left(run: _Run, film: "grid.Recorder | None") -> str:
+def _left(run: _Run, film: Recorder | None) -> str:
     """What an interrupt has left, and how to go on; empty where another rank says it."""
     case, simulation = run.case, run.simulation
     if run.ranks.rank:
@@ -284,7 +276,7 @@ def _left(run: _Run, film: "grid.Recorder | None") -> str:
     return f"interrupted at step {now:,} of {goal:,}; {kept}{filmed}"
 
 
-def _written(run: _Run, seen: "grid.Observations | None", stopped: bool) -> list[Path]:
+def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
     """Write what the case asks for; of a run that goes on later, only what that needs."""
     case, simulation = run.case, run.simulation
     if case.out is None or run.kept is None:
@@ -298,30 +290,28 @@ def _written(run: _Run, seen: "grid.Observations | None", stopped: bool) -> list
         return files
     if seen:
         seen(simulation)
-    return files + hg.grid.export(
-        simulation, case.out, case.export, view=case.view, observations=seen
-    )
+    return files + export(simulation, case.out, case.export, view=case.view, observations=seen)
 
 
-def _steps(case: Case, simulation: "grid.Simulation") -> int:
+def _steps(case: Case, simulation: Simulation) -> int:
     if case.time is not None:
         return round(case.time / simulation.model.time_step)
     return _STEPS if case.steps is None else case.steps
 
 
-def _unfinished(case: Case, simulation: "grid.Simulation") -> bool:
+def _unfinished(case: Case, simulation: Simulation) -> bool:
     """Whether steps are left to make."""
     if case.time is not None:
         return simulation.time < case.time - 1e-6 * simulation.model.time_step
     return simulation.step_count < _steps(case, simulation)
 
 
-def _film(case: Case, simulation: "grid.Simulation", every: int) -> "grid.Recorder | None":
+def _film(case: Case, simulation: Simulation, every: int) -> Recorder | None:
     path = film_path(case)
-    return hg.grid.Recorder(simulation, path, every, case.view) if path else None
+    return Recorder(simulation, path, every, case.view) if path else None
 
 
-def _observing(run: _Run, every: int) -> "grid.Observations | None":
+def _observing(run: _Run, every: int) -> Observations | None:
     """Have rows and checkpoints written down on the way, as far as the case wants them."""
     case, simulation, kept = run.case, run.simulation, run.kept
     if case.out is None or kept is None:
@@ -329,13 +319,13 @@ def _observing(run: _Run, every: int) -> "grid.Observations | None":
     table = case.out / _TABLE
     seen = None
     if {"csv", "png"} & {*case.export}:
-        seen = hg.grid.Observations(_earlier_rows(run, table) if kept.resumed else ())
+        seen = Observations(_earlier_rows(run, table) if kept.resumed else ())
         if not seen.rows:
             seen(simulation)
         simulation.every(every, seen)
     if case.checkpoint_period is not None:
 
-        def keep(simulation: "grid.Simulation") -> None:
+        def keep(simulation: Simulation) -> None:
             with _first_speaks(run.ranks):
                 kept.folder.expect_there()
             # First the rows: those of a checkpoint are never missing.
@@ -353,7 +343,7 @@ def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
     def rows() -> "list[dict[str, float]]":
         if run.ranks.rank or not table.is_file():
             return []
-        return hg.grid.Observations.load(table, until=run.simulation.step_count).rows
+        return Observations.load(table, until=run.simulation.step_count).rows
 
     return run.ranks.gather_json(_said_once(run.ranks, rows))[0]
 
@@ -361,10 +351,10 @@ def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
 def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
     if run.case.trace is None:
         return contextlib.nullcontext()
-    return hg.cluster.trace(run.case.trace, run.ranks)
+    return cluster.trace(run.case.trace, run.ranks)
 
 
-def _go(run: _Run) -> "grid.Speed":
+def _go(run: _Run) -> Speed:
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
     if stop is not None and any(run.ranks.gather_json(stop())):

@@ -6,15 +6,19 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import hotgrid as hg
-from hotgrid.cli.run._case import Case
+import torch
+
+from hotgrid import cluster
+from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
+from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, HotgridError, UnstableError
+from hotgrid.grid.forms.cut import job_of
+from hotgrid.grid.model import Model, build_model
 
-if TYPE_CHECKING:
-    from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
-    from hotgrid.grid import Model
+from ._catalogue import find_model
+from ._simulation import Simulation
 
 _SMALL_CELLS = (2**12, 2**14, 2**16)
 _LARGE_CELLS = {"cpu": 2**20, "cuda": 2**24}
@@ -26,9 +30,9 @@ _CHECK_SECONDS = 3.0
 _CHECK_LIMIT = 600.0
 
 
-def model_of(case: Case) -> "Model":
+def model_of(case: Case) -> Model:
     """The model of a case, with its options."""
-    return hg.grid.build_model(hg.grid.find_model(case.model), case.set)
+    return build_model(find_model(case.model), case.set)
 
 
 def model_key(case: Case) -> str:
@@ -38,14 +42,12 @@ def model_key(case: Case) -> str:
     return " ".join([case.model, types, *options])
 
 
-def job_of(case: Case, size: tuple[int, ...], share: float) -> "Job":
+def job_of_case(case: Case, size: tuple[int, ...], share: float) -> Job:
     """What a model costs on a grid of any size; nothing of that size is made.
 
     Raises:
         ArgumentError: The model does not run on such a grid, or cannot be cut.
     """
-    import torch
-
     model = model_of(case)
     if len(size) not in model.ranks:
         ranks = " or ".join(map(str, model.ranks))
@@ -54,7 +56,7 @@ def job_of(case: Case, size: tuple[int, ...], share: float) -> "Job":
             f"{case.model} runs in {ranks} dims, but `--size {shown}` has {len(size)}"
         )
     model.check(size)
-    return hg.grid.job_of(model, size, getattr(torch, case.storage or case.dtype), share)
+    return job_of(model, size, getattr(torch, case.storage or case.dtype), share)
 
 
 def scaled_size(size: tuple[int, ...], cells: int) -> tuple[int, ...]:
@@ -66,7 +68,7 @@ def scaled_size(size: tuple[int, ...], cells: int) -> tuple[int, ...]:
     return size
 
 
-def measured_speed(case: Case, found: "Calibration") -> "ModelSpeed":
+def measured_speed(case: Case, found: Calibration) -> ModelSpeed:
     """Run a model for a second on a large grid and on the smallest that it takes."""
     size = case.size or tuple(model_of(case).size)
     most = _LARGE_CELLS[found.kind]
@@ -74,7 +76,7 @@ def measured_speed(case: Case, found: "Calibration") -> "ModelSpeed":
     small, small_bytes = _smallest(case, size, found.kind)
     # Two points of a line: what is left of a step when its bytes are taken away.
     rate = (large_bytes - small_bytes) / max(large - small, 1e-9)
-    return hg.cluster.ModelSpeed(
+    return cluster.ModelSpeed(
         share=rate / found.copy_bandwidth,
         step_overhead=max(0.0, small - small_bytes / rate),
     )
@@ -89,9 +91,7 @@ def _smallest(case: Case, size: tuple[int, ...], kind: str) -> tuple[float, int]
 
 
 def _seconds_per_step(case: Case, size: tuple[int, ...], kind: str) -> tuple[float, int]:
-    import torch
-
-    simulation = hg.grid.Simulation(
+    simulation = Simulation(
         model_of(case),
         size,
         device=kind,
@@ -118,7 +118,7 @@ class Checked:
         crowded: Whether there were more ranks than cores.
     """
 
-    predicted: "Estimate"
+    predicted: Estimate
     size: tuple[int, ...]
     measured: float
     crowded: bool
@@ -142,7 +142,7 @@ class Checked:
         }
 
 
-def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator[Checked]":
+def checks(case: Case, found: Calibration, size: tuple[int, ...]) -> "Iterator[Checked]":
     """Predict runs of 1, 2 and 4 ranks on this machine, run them, and compare.
 
     The single rank tells how much the machine has changed since it was measured. Ranks on
@@ -163,13 +163,13 @@ def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator
         if ranks > 2 * found.cores:
             return
         grid = scaled_size(size, _LARGE_CELLS[found.kind])
-        job = job_of(case, grid, speed.share)
+        job = job_of_case(case, grid, speed.share)
         crowd = max(1.0, ranks / found.cores) if found.kind == "cpu" else 1.0
-        link = hg.cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
+        link = cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
         device = found.device(model_key(case))
         # Ranks that take turns on a core have their overheads one after the other.
         device = replace(device, step_overhead=device.step_overhead * crowd)
-        plan = hg.cluster.best_plan(
+        plan = cluster.best_plan(
             job,
             device.shared(ranks) if found.kind == "cpu" else device,
             link,
@@ -180,16 +180,14 @@ def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator
         yield Checked(plan.best, grid, measured, crowd > 1)
 
 
-def _measured_run(case: Case, size: tuple[int, ...], best: "Estimate", kind: str) -> float:
+def _measured_run(case: Case, size: tuple[int, ...], best: Estimate, kind: str) -> float:
     steps = max(4 * best.depth, min(5000, int(_CHECK_SECONDS / best.step_time)))
     arguments = ["run", case.model, "--size", "x".join(map(str, size)), "--device", kind]
     arguments += ["--mesh", str(best.mesh), "--depth", str(best.depth)]
     arguments += ["--steps", str(steps - steps % best.depth + 1), "--dtype", case.dtype]
     arguments += ["--storage", case.storage] if case.storage else []
     arguments += [part for k, v in case.set.items() for part in ("--set", f"{k}={v}")]
-    said = hg.cluster.run_module(
-        best.mesh.ranks, "hotgrid", [*arguments, "--json"], _CHECK_LIMIT
-    )
+    said = cluster.run_module(best.mesh.ranks, "hotgrid", [*arguments, "--json"], _CHECK_LIMIT)
     try:
         speed = json.loads(said[said.index("{") :])["speed"]
     except (ValueError, KeyError):
