@@ -16,6 +16,7 @@ from hotgrid.errors import ArgumentError
 CASE_PATTERNS = (".rle", ".cells")
 """Suffixes of files of cells, which an option of a model may name."""
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
+"""The floating types that a run can have, by name."""
 
 
 def _text(value: object) -> str:
