@@ -96,9 +96,11 @@ def test_the_examples_in_docstrings_run(
     monkeypatch.chdir(tmp_path)
     parts = path.relative_to(SOURCE).with_suffix("").parts
     module = importlib.import_module(".".join(["hotgrid", *parts]))
-    # An example may use every public name of its room, and torch.
-    room = vars(importlib.import_module(f"hotgrid.{parts[0]}"))
-    names = {name: value for name, value in room.items() if not name.startswith("_")}
+    # An example may use torch and every public name of the packages that its module is in.
+    names: dict[str, Any] = {}
+    for depth in range(1, len(parts)):
+        package = importlib.import_module(".".join(["hotgrid", *parts[:depth]]))
+        names |= {name: x for name, x in vars(package).items() if not name.startswith("_")}
     with use(Config()):
         assert doctest.testmod(module, extraglobs={"torch": torch, **names}).failed == 0
 

@@ -14,7 +14,7 @@ from hotgrid.errors import ArgumentError, HotgridError, UnstableError
 from ._case import Case
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
+    from hotgrid.cluster.plan import Calibration, Estimate, Job, ModelSpeed
     from hotgrid.grid import Model
 
 _SMALL_CELLS = (2**12, 2**14, 2**16)
@@ -75,7 +75,7 @@ def measured_speed(case: Case, found: "Calibration") -> "ModelSpeed":
     small, small_bytes = _smallest(case, size, found.kind)
     # Two points of a line: what is left of a step when its bytes are taken away.
     rate = (large_bytes - small_bytes) / max(large - small, 1e-9)
-    return hg.cluster.ModelSpeed(
+    return hg.cluster.plan.ModelSpeed(
         share=rate / found.copy_bandwidth,
         step_overhead=max(0.0, small - small_bytes / rate),
     )
@@ -166,11 +166,11 @@ def checks(case: Case, found: "Calibration", size: tuple[int, ...]) -> "Iterator
         grid = scaled_size(size, _LARGE_CELLS[found.kind])
         job = job_of(case, grid, speed.share)
         crowd = max(1.0, ranks / found.cores) if found.kind == "cpu" else 1.0
-        link = hg.cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
+        link = hg.cluster.plan.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
         device = found.device(model_key(case))
         # Ranks that take turns on a core have their overheads one after the other.
         device = replace(device, step_overhead=device.step_overhead * crowd)
-        plan = hg.cluster.best_plan(
+        plan = hg.cluster.plan.best_plan(
             job,
             device.shared(ranks) if found.kind == "cpu" else device,
             link,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._case import Case
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Calibration, Estimate, Plan, ScalingPoint, Schedule
+    from hotgrid.cluster.plan import Calibration, Estimate, MessageSchedule, Plan, ScalingPoint
 
     from ._plan_model import Checked
 
@@ -36,7 +36,7 @@ class Report:
     share_source: str
     strong: "list[ScalingPoint]"
     weak: "list[ScalingPoint]"
-    simulated: "tuple[Schedule, Schedule] | None"
+    simulated: "tuple[MessageSchedule, MessageSchedule] | None"
 
 
 def report_lines(case: Case, report: Report) -> list[str]:
