@@ -45,6 +45,15 @@ def callables(owner: Any) -> Iterator[Any]:
             yield plain
 
 
+def test_two_things_never_share_a_name():
+    places: dict[str, dict[int, list[str]]] = {}
+    for package, name in NAMES:
+        same = places.setdefault(name, {})
+        same.setdefault(id(resolved(package, name)), []).append(package)
+    shared = {name: [*same.values()] for name, same in places.items() if len(same) > 1}
+    assert not shared, f"rename all but one of each: {shared}"
+
+
 @cache
 def documented_data() -> set[str]:
     """Constants and type aliases that have a docstring on the line below."""

@@ -1,4 +1,4 @@
-"""`Communicator`: what a rank needs to talk to the others, and `SingleRank`, which has no others."""
+"""`Communicator`: one rank's end of a group of ranks, and `SingleRank`, a group of one."""
 
 import json
 from abc import ABC, abstractmethod

@@ -6,7 +6,7 @@ block can change for its own inside. An unknown key or a bad value is an error t
 tells file, line and the nearest right word. Never imports torch or numpy.
 """
 
-from ._config import Config as Config, Origin as Origin, Setting as Setting
+from ._config import Config as Config, ConfigEntry as ConfigEntry, Origin as Origin
 from ._current import current as current, override as override, use as use
 from ._load import find_file as find_file, find_problems as find_problems, load as load
 from ._logger import ComponentLogger as ComponentLogger, logger as logger
