@@ -27,7 +27,7 @@ from options import parser
 from report import report
 
 import hotgrid as hg
-from hotgrid.cluster import Alone, GroupCommunicator, all_reduce, to_device, world
+from hotgrid.cluster import GroupCommunicator, SingleRank, all_reduce, to_device, world
 
 SIDE = {"cpu": 2048, "cuda": 4096}
 DEPTHS = (1, 4, 8)
@@ -54,7 +54,7 @@ def one_rank(device: str, rounds: int = 9, steps: int = 40) -> list[dict]:
     """The plain path and the distributed one, in turns."""
     side = SIDE[device]
     plain = hg.Simulation(flow(), size=(side, side), device=device)
-    alone = Alone(plain.device)
+    alone = SingleRank(plain.device)
     cut = hg.Simulation(
         flow(), size=(side, side), device=device, mesh="1x1", communicator=alone
     )

@@ -22,7 +22,7 @@ import torch.distributed as dist
 from options import parser
 from report import nanoseconds, report
 
-from hotgrid.cluster import Alone, GroupCommunicator, all_reduce, to_device
+from hotgrid.cluster import GroupCommunicator, SingleRank, all_reduce, to_device
 
 SIZES = {"4 B": 1, "4 KiB": 1 << 10, "256 KiB": 1 << 16, "4 MiB": 1 << 20, "32 MiB": 1 << 23}
 # Short bursts: on a shared machine a long one never runs undisturbed.
@@ -109,7 +109,7 @@ def rank_main(rank: int, file: str) -> None:
 def own_part() -> dict:
     """What we add to a call, without another rank: a copy is all that is left of it."""
     x = torch.ones(1)
-    names = {"x": x, "g": x.clone().requires_grad_(), "alone": Alone(), "ours": all_reduce}
+    names = {"x": x, "g": x.clone().requires_grad_(), "alone": SingleRank(), "ours": all_reduce}
     calls = {"raw": "x.clone()", "ours": "ours(x, alone)", "with a gradient": "ours(g, alone)"}
     best = {kind: nanoseconds(call, names) / 1e9 for kind, call in calls.items()}
     return row("all_reduce, one rank", "4 B", {kind: (t, t) for kind, t in best.items()})

@@ -1,4 +1,4 @@
-"""Claim: `shift` and `convolve` written plainly run near the memory limit when compiled.
+"""Claim: `shift` and `map_windows` written plainly run near the memory limit when compiled.
 
 Five-point diffusion, one step, against `torch.roll` by hand and against the copy
 bandwidth of the same device. A cell is read once and written once: 8 bytes in fp32.
@@ -13,7 +13,7 @@ from options import parser
 from report import report
 
 from hotgrid.kernels import copy_bandwidth
-from hotgrid.tensors import convolve, shift
+from hotgrid.tensors import map_windows, shift
 
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
@@ -28,12 +28,12 @@ def by_shift(x: torch.Tensor, boundary) -> torch.Tensor:
     return x + 0.2 * (around - 4 * x)
 
 
-def by_convolve(x: torch.Tensor, boundary) -> torch.Tensor:
+def by_map_windows(x: torch.Tensor, boundary) -> torch.Tensor:
     def rule(w: torch.Tensor) -> torch.Tensor:
         around = w[..., 0, 1] + w[..., 2, 1] + w[..., 1, 0] + w[..., 1, 2]
         return w[..., 1, 1] + 0.2 * (around - 4 * w[..., 1, 1])
 
-    return convolve(rule, x, (3, 3), boundary=boundary)
+    return map_windows(rule, x, (3, 3), boundary=boundary)
 
 
 def seconds(step, x: torch.Tensor, repeats: int = 20) -> float:
@@ -67,7 +67,7 @@ def main() -> None:
     for boundary in ("periodic", "edge", 0.0):
         name = boundary if isinstance(boundary, str) else "number"
         contestants.append(("shift", name, lambda x, b=boundary: by_shift(x, b)))
-        contestants.append(("convolve", name, lambda x, b=boundary: by_convolve(x, b)))
+        contestants.append(("map_windows", name, lambda x, b=boundary: by_map_windows(x, b)))
     for name, boundary, step in contestants:
         torch._dynamo.reset()
         compiled = torch.compile(step, dynamic=False)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hotgrid as hg
-from hotgrid.cluster import Calibration, Link, ModelSpeed
+from hotgrid.cluster.plan import Calibration, Link, ModelSpeed
 from hotgrid.config import case_of
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.run import _plan_model
@@ -125,7 +125,7 @@ def test_one_device_needs_no_link(capsys: pytest.CaptureFixture[str]):
 def test_calibrating_is_remembered_and_used(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(hg.cluster, "calibrate", lambda: MACHINE)
+    monkeypatch.setattr(hg.cluster.plan, "calibrate", lambda: MACHINE)
     monkeypatch.setattr(_plan_model, "measured_speed", lambda *_: ModelSpeed(0.5, 1e-5))
     local = ["plan", "heat", "--size", "1024x1024", "--devices", "4xlocal"]
     first = planned(capsys, *local, "--calibrate")
@@ -140,7 +140,7 @@ def test_calibrating_is_remembered_and_used(
     assert planned(capsys, "plan", "heat", "--devices", "H200")["share_of_copy"] == 0.9
     assert run(["plan", "wave", "--calibrate"]) == 0
     assert "50% of copy" in capsys.readouterr().out
-    assert set(hg.cluster.load_calibration().models) == {"heat float32", "wave float32"}
+    assert set(hg.cluster.plan.load_calibration().models) == {"heat float32", "wave float32"}
 
 
 def test_predictions_are_held_against_runs(

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from hotgrid.cluster import (
-    Alone,
     HaloExchange,
     Mesh,
+    SingleRank,
     all_gather,
     all_reduce,
     all_to_all,
@@ -254,7 +254,7 @@ X = torch.zeros(4, 2)
 )
 def test_mistakes_are_said(call, text):
     with pytest.raises(ArgumentError, match=text):
-        call(Alone())
+        call(SingleRank())
 
 
 def test_two_ranks_cannot_send_to_one():
@@ -264,11 +264,11 @@ def test_two_ranks_cannot_send_to_one():
 
 def test_a_dim_that_does_not_exist():
     with pytest.raises(DimensionError, match="no dim `2`"):
-        all_gather(X, Alone(), 2)
+        all_gather(X, SingleRank(), 2)
 
 
 def test_a_communicator_that_is_gone_is_said():
-    name = Alone().name
+    name = SingleRank().name
     with pytest.raises(HotgridError, match=f"`{name}` is gone"):
         torch.ops.hotgrid.all_reduce(X, "sum", name)
 
@@ -301,7 +301,7 @@ def test_a_gradient_through_many_steps_and_exchanges(mesh, depth):
         later.cos().sum().backward()
         return later.detach(), x.grad
 
-    single = rank(Alone(), "1x1")
+    single = rank(SingleRank(), "1x1")
     found = run_ranks(Mesh(mesh).ranks, rank)
     blocks = Mesh(mesh).blocks(size)
     later, grad = (join([each[k] for each in found], blocks) for k in (0, 1))

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from hotgrid.cluster import (
-    Alone,
     HaloExchange,
+    SingleRank,
     all_gather,
     all_reduce,
     all_to_all,
@@ -76,7 +76,7 @@ def test_a_second_size_makes_sizes_open(collective):
 
 def test_torch_accepts_the_operators():
     """Schema, fake shapes, gradients and tracing, as torch checks its own."""
-    alone = Alone()
+    alone = SingleRank()
     halo = HaloExchange(alone, "1x1", (4, 3), (2, 1))
     x = torch.rand(4, 3, dtype=torch.float64, requires_grad=True)
     wide = torch.rand(*halo.padded.size, dtype=torch.float64, requires_grad=True)

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from hotgrid.cluster import Alone, GroupCommunicator, Message, run_ranks, together
+from hotgrid.cluster import GroupCommunicator, Message, SingleRank, all_or_raise, run_ranks
 from hotgrid.errors import ArgumentError, CommunicationError, StoreError
 
 DTYPES = [
@@ -115,7 +115,7 @@ def test_checking_shows_every_rank():
 
 
 def test_alone_nothing_moves_and_nothing_is_shared():
-    alone, x = Alone(), torch.arange(4.0)
+    alone, x = SingleRank(), torch.arange(4.0)
     for result in (
         alone.all_gather(x),
         alone.reduce_scatter(x[None]),
@@ -195,7 +195,7 @@ def test_a_second_communicator_is_not_in_the_way_of_the_first():
         return x.item(), y.item(), c.beside().gather_json(c.rank)
 
     assert run_ranks(2, rank) == [(1, 10, [0, 1])] * 2
-    assert Alone().beside().size == 1
+    assert SingleRank().beside().size == 1
 
 
 def test_together_all_raise_what_one_raises():
@@ -206,8 +206,8 @@ def test_together_all_raise_what_one_raises():
             return c.rank
 
         with pytest.raises(StoreError) as found:
-            together(c, work)
-        return str(found.value), together(c, lambda: 10 * c.rank)
+            all_or_raise(c, work)
+        return str(found.value), all_or_raise(c, lambda: 10 * c.rank)
 
     words = ["rank 1: the disk is full", "the disk is full", "rank 1: the disk is full"]
     assert run_ranks(3, rank) == [(text, 10 * r) for r, text in enumerate(words)]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotgrid.cluster import Alone, data_parallel, fully_sharded, run_ranks
+from hotgrid.cluster import SingleRank, data_parallel, fully_sharded, run_ranks
 from hotgrid.errors import ArgumentError
 
 from .training_worker import model, train, values
@@ -83,8 +83,8 @@ def test_gradients_are_averages_over_ranks():
 
 def test_a_single_rank_is_left_alone():
     layer = nn.Linear(2, 2)
-    assert data_parallel(layer, Alone()) is layer
-    assert fully_sharded(layer, Alone(), layers=nn.Linear) is layer
+    assert data_parallel(layer, SingleRank()) is layer
+    assert fully_sharded(layer, SingleRank(), layers=nn.Linear) is layer
     assert isinstance(layer.weight, nn.Parameter)
 
 

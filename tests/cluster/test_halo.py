@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from hotgrid.cluster import Alone, HaloExchange, Mesh, run_ranks, take
+from hotgrid.cluster import HaloExchange, Mesh, SingleRank, run_ranks, take
 from hotgrid.errors import ArgumentError
 
 LAYOUTS = [
@@ -247,15 +247,21 @@ def test_checking_finds_buffers_that_differ():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: HaloExchange(Alone(), "2x1", (8, 8), 1), "needs 2 ranks, but 1 were started"),
-        (lambda: HaloExchange(Alone(), "1", (3,), (4,)), "margin of 4 does not fit"),
         (
-            lambda: HaloExchange(Alone(), "1", (3,), (1,)).exchange(torch.zeros(2, 4)),
+            lambda: HaloExchange(SingleRank(), "2x1", (8, 8), 1),
+            "needs 2 ranks, but 1 were started",
+        ),
+        (lambda: HaloExchange(SingleRank(), "1", (3,), (4,)), "margin of 4 does not fit"),
+        (
+            lambda: HaloExchange(SingleRank(), "1", (3,), (1,)).exchange(torch.zeros(2, 4)),
             r"rank 0 expects \(5,\) cells, the block with its margins.* got .* \(2, 4\)",
         ),
-        (lambda: HaloExchange(Alone(), "1", (3,), (1,)).extend(torch.zeros(4)), r"the block,"),
         (
-            lambda: HaloExchange(Alone(), 1, (3,), (1,), components=[None]).exchange(
+            lambda: HaloExchange(SingleRank(), "1", (3,), (1,)).extend(torch.zeros(4)),
+            r"the block,",
+        ),
+        (
+            lambda: HaloExchange(SingleRank(), 1, (3,), (1,), components=[None]).exchange(
                 torch.zeros(5), torch.zeros(5)
             ),
             "`components` speaks of 1 buffers, got 2",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hotgrid.cluster import job, launched, restarts, speaks, world
+from hotgrid.cluster import is_primary, job, launched, restarts, world
 from hotgrid.errors import ArgumentError, CommunicationError
 
 
@@ -24,7 +24,7 @@ def rank_of_two(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 def test_a_rank_knows_its_job_and_how_often_it_was_started(rank_of_two):
     assert launched()
-    assert not speaks()
+    assert not is_primary()
     assert (job(), restarts()) == (None, 0)
     rank_of_two.setenv("TORCHELASTIC_RUN_ID", "none")
     assert job() is None

@@ -6,20 +6,18 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from hotgrid.cluster import (
+from hotgrid.cluster import HaloExchange, Mesh, run_ranks
+from hotgrid.cluster.plan import (
     Device,
-    HaloExchange,
     Job,
     Link,
-    Mesh,
     best_plan,
     estimate,
     known_devices,
-    run_ranks,
     strong_scaling,
     weak_scaling,
 )
-from hotgrid.cluster._plan import DEPTHS, factorizations
+from hotgrid.cluster.plan._plan import DEPTHS, factorizations
 from hotgrid.errors import ArgumentError
 
 GPU = Device("plain", memory_bytes=80e9, bandwidth=2e12)

@@ -7,17 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from hotgrid.cluster import (
-    Calibration,
-    Communicator,
-    Link,
-    ModelSpeed,
-    _link_probe,
-    load_calibration,
-    run_ranks,
-)
-from hotgrid.cluster._calibration import calibration_file, run_module
-from hotgrid.cluster._link_probe import seconds_per_exchange
+from hotgrid.cluster import Communicator, run_module, run_ranks
+from hotgrid.cluster.plan import Calibration, Link, ModelSpeed, _link_probe, load_calibration
+from hotgrid.cluster.plan._calibration import calibration_file
+from hotgrid.cluster.plan._link_probe import seconds_per_exchange
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError, HotgridError
 

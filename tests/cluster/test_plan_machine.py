@@ -2,7 +2,7 @@
 
 import pytest
 
-from hotgrid.cluster import Device, Link, known_devices, parse_devices, parse_link
+from hotgrid.cluster.plan import Device, Link, known_devices, parse_devices, parse_link
 from hotgrid.errors import ArgumentError
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hotgrid.cluster import (
+from hotgrid.cluster import Mesh
+from hotgrid.cluster.plan import (
     Job,
     Link,
-    Mesh,
     Round,
     estimate,
     known_devices,

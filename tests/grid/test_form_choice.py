@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 import torch
 
-from hotgrid.cluster import Alone, Communicator, run_ranks
+from hotgrid.cluster import Communicator, SingleRank, run_ranks
 from hotgrid.config import Config, override, use
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Field, Model, Simulation, explain_form, life, pde
@@ -220,7 +220,7 @@ def test_an_explanation_has_times_and_reasons():
 
 def test_a_cut_grid_is_not_explained():
     with pytest.raises(ArgumentError, match="without a `mesh`"):
-        explain_form(simulation(mesh="1x1", communicator=Alone()))
+        explain_form(simulation(mesh="1x1", communicator=SingleRank()))
 
 
 # The rules, which only exclude; nothing is run, so that a GPU need not be there.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hotgrid.cluster import Alone, Communicator, HaloExchange, Mesh, run_ranks, take
+from hotgrid.cluster import Communicator, HaloExchange, Mesh, SingleRank, run_ranks, take
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid import Field, Input, Model, Simulation, lbm, pde, rollout
 
@@ -62,7 +62,9 @@ def test_a_box_is_cut_along_all_of_its_axes_into_uneven_parts(mesh, depth, overl
 )
 def test_what_does_not_fit_is_said(options, said: str):
     with pytest.raises(ArgumentError, match=said):
-        Simulation(pde.Heat(), size=(12, 16), compiled=False, communicator=Alone(), **options)
+        Simulation(
+            pde.Heat(), size=(12, 16), compiled=False, communicator=SingleRank(), **options
+        )
 
 
 def test_margins_that_do_not_fit_are_said_on_every_rank():
@@ -86,7 +88,7 @@ class Mixed(Model):
 
 def test_ends_that_are_joined_for_some_fields_only_cannot_be_cut():
     with pytest.raises(ArgumentError, match="cannot be cut over a mesh"):
-        Simulation(Mixed(), size=(8, 8), compiled=False, mesh="1", communicator=Alone())
+        Simulation(Mixed(), size=(8, 8), compiled=False, mesh="1", communicator=SingleRank())
 
 
 def test_a_deeper_margin_sends_fewer_messages():

@@ -45,6 +45,15 @@ def callables(owner: Any) -> Iterator[Any]:
             yield plain
 
 
+def test_two_things_never_share_a_name():
+    places: dict[str, dict[int, list[str]]] = {}
+    for package, name in NAMES:
+        same = places.setdefault(name, {})
+        same.setdefault(id(resolved(package, name)), []).append(package)
+    shared = {name: [*same.values()] for name, same in places.items() if len(same) > 1}
+    assert not shared, f"rename all but one of each: {shared}"
+
+
 @cache
 def documented_data() -> set[str]:
     """Constants and type aliases that have a docstring on the line below."""
@@ -96,9 +105,11 @@ def test_the_examples_in_docstrings_run(
     monkeypatch.chdir(tmp_path)
     parts = path.relative_to(SOURCE).with_suffix("").parts
     module = importlib.import_module(".".join(["hotgrid", *parts]))
-    # An example may use every public name of its room, and torch.
-    room = vars(importlib.import_module(f"hotgrid.{parts[0]}"))
-    names = {name: value for name, value in room.items() if not name.startswith("_")}
+    # An example may use torch and every public name of the packages that its module is in.
+    names: dict[str, Any] = {}
+    for depth in range(1, len(parts)):
+        package = importlib.import_module(".".join(["hotgrid", *parts[:depth]]))
+        names |= {name: x for name, x in vars(package).items() if not name.startswith("_")}
     with use(Config()):
         assert doctest.testmod(module, extraglobs={"torch": torch, **names}).failed == 0
 

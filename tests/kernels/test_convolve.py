@@ -59,7 +59,7 @@ def test_it_means_what_tensors_convolve_means(boundary: Any, size: tuple[int, in
     x, kernel = normal(2, 7, 9), normal(*size)
     weigh = lambda windows: (windows * kernel).sum((-2, -1))
     beyond = "periodic" if boundary == "periodic" else 0.0
-    expected = tensors.convolve(weigh, x, size, boundary=beyond)
+    expected = tensors.map_windows(weigh, x, size, boundary=beyond)
     torch.testing.assert_close(convolve(x, kernel, boundary), expected)
 
 
@@ -234,7 +234,7 @@ def test_fast_lengths_have_small_factors():
     [
         (([1.0], normal(3)), "`x` must be a tensor, got list: use `torch.as_tensor"),
         ((normal(4), [1.0]), "`kernel` must be a tensor, got list"),
-        ((normal(4), torch.sum), "a function of windows is for `hotgrid.tensors.convolve`"),
+        ((normal(4), torch.sum), "a function of windows is for `hotgrid.tensors.map_windows`"),
         ((normal(4).int(), normal(3)), "`x` is torch.int32; expected float32"),
         ((normal(4, 4).to_sparse(), normal(3, 3)), "`x` has the layout torch.sparse_coo"),
         ((normal(4, 4), normal(3, 3).to_sparse()), "`kernel` has the layout torch.sparse_coo"),

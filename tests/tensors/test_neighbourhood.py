@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hotgrid.errors import ArgumentError, DimensionError
-from hotgrid.tensors import convolve, shift, windows
+from hotgrid.tensors import map_windows, shift, windows
 from hotgrid.tensors._boundary import Boundary
 
 from .tensor_strategies import arrays, quick, some_dims
@@ -230,7 +230,7 @@ def window_sum(w: Tensor):
     return w.sum((-2, -1))
 
 
-class TestConvolve:
+class TestMapWindows:
     @quick
     @given(arrays(min_rank=2), st.sampled_from(BOUNDARIES), st.data())
     def test_centred_windows_see_what_the_definition_says(
@@ -238,7 +238,7 @@ class TestConvolve:
     ):
         size = data.draw(st.tuples(st.integers(1, 4), st.integers(1, 13)))
         stride = data.draw(st.integers(1, 3))
-        result = convolve(window_sum, torch.from_numpy(x), size, stride, boundary)
+        result = map_windows(window_sum, torch.from_numpy(x), size, stride, boundary)
         before = [(k - 1) // 2 for k in size]
         counts = [-(-n // stride) for n in x.shape[-2:]]
         expected = np.zeros([*x.shape[:-2], *counts])
@@ -260,11 +260,11 @@ class TestConvolve:
             return torch.einsum("bchwij,dcij->bdhw", w, weight)
 
         expected = F.conv2d(x, weight, stride=stride)
-        torch.testing.assert_close(convolve(mix, x, (3, 2), stride), expected)
+        torch.testing.assert_close(map_windows(mix, x, (3, 2), stride), expected)
 
     def test_it_is_max_pooling_when_the_function_is_a_maximum(self):
         x = torch.randn(2, 3, 9, 8)
-        pooled = convolve(lambda w: w.amax((-2, -1)), x, (3, 2), (3, 2))
+        pooled = map_windows(lambda w: w.amax((-2, -1)), x, (3, 2), (3, 2))
         assert torch.equal(pooled, F.max_pool2d(x, (3, 2)))
 
     def test_bool_in_bool_out_life_moves_a_glider(self):
@@ -276,24 +276,24 @@ class TestConvolve:
         glider[[0, 1, 2, 2, 2], [1, 2, 0, 1, 2]] = True
         state = glider
         for _ in range(4):
-            state = convolve(rule, state, (3, 3), boundary="periodic")
+            state = map_windows(rule, state, (3, 3), boundary="periodic")
         assert state.dtype == torch.bool
         assert torch.equal(state, torch.roll(glider, (1, 1), (0, 1)))
 
     def test_float_in_int_out(self):
-        peaks = convolve(lambda w: w.argmax(-1), torch.tensor([0.0, 2.0, 1.0, 3.0]), 3)
+        peaks = map_windows(lambda w: w.argmax(-1), torch.tensor([0.0, 2.0, 1.0, 3.0]), 3)
         assert peaks.tolist() == [1, 2]
 
     @pytest.mark.parametrize("boundary", ["valid", *BOUNDARIES])
     def test_gradient(self, boundary: Boundary):
         x = torch.randn(4, 5, dtype=torch.float64, requires_grad=True)
         assert torch.autograd.gradcheck(
-            lambda x: convolve(lambda w: w.prod(-1).sum(-1), x, (3, 2), 2, boundary), x
+            lambda x: map_windows(lambda w: w.prod(-1).sum(-1), x, (3, 2), 2, boundary), x
         )
 
     def test_a_function_that_keeps_the_window_is_told_so(self):
         with pytest.raises(ArgumentError) as caught:
-            convolve(torch.neg, torch.zeros(2, 6, 7), (3, 3))
+            map_windows(torch.neg, torch.zeros(2, 6, 7), (3, 3))
         assert str(caught.value) == (
             "`fn` must return one value per window: a tensor of rank 3 whose shape ends in "
             "(4, 5). It was given (2, 4, 5, 3, 3) and returned (2, 4, 5, 3, 3): reduce the "
@@ -305,18 +305,18 @@ class TestConvolve:
     )
     def test_a_function_keeps_the_rank_even_where_the_last_dims_fit(self, fn: Any):
         with pytest.raises(ArgumentError, match=r"a tensor of rank 2 whose shape ends in \(2,"):
-            convolve(fn, torch.zeros(4, 3), 2)
+            map_windows(fn, torch.zeros(4, 3), 2)
 
     def test_a_function_is_a_function(self):
         with pytest.raises(ArgumentError, match="`fn` 3 must be a function"):
-            convolve(3, torch.zeros(3), 2)  # pyright: ignore[reportArgumentType]
+            map_windows(3, torch.zeros(3), 2)  # pyright: ignore[reportArgumentType]
 
     def test_a_function_that_returns_no_tensor_is_told_so(self):
         with pytest.raises(ArgumentError, match="returned float"):
-            convolve(lambda w: w.sum().item(), torch.zeros(6, 7), (3, 3))  # pyright: ignore[reportArgumentType]
+            map_windows(lambda w: w.sum().item(), torch.zeros(6, 7), (3, 3))  # pyright: ignore[reportArgumentType]
 
     def test_other_errors_are_those_of_windows_and_shift(self):
         with pytest.raises(ArgumentError, match="use 'valid', 'periodic', 'edge' or a number"):
-            convolve(window_sum, torch.zeros(5, 5), (3, 3), boundary="same")  # pyright: ignore[reportArgumentType]
+            map_windows(window_sum, torch.zeros(5, 5), (3, 3), boundary="same")  # pyright: ignore[reportArgumentType]
         with pytest.raises(DimensionError, match=r"`size` \(3, 3\) is for 2 dims"):
-            convolve(window_sum, torch.zeros(5), (3, 3))
+            map_windows(window_sum, torch.zeros(5), (3, 3))

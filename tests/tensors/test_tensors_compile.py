@@ -8,8 +8,8 @@ from torch import Tensor
 
 from hotgrid.tensors import (
     Slices,
-    convolve,
     expect_dim,
+    map_windows,
     meshgrid_stack,
     outer_dim,
     prod_dims,
@@ -37,11 +37,13 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "shift complex": lambda x: shift(x.to(torch.complex128), 1, boundary=1j).imag,
     "windows": lambda x: windows(x, 3, 2, dims=(0, 2)),
     "windows none": lambda x: windows(x, (30, 2)),
-    "convolve valid": lambda x: convolve(window_sum, x, (3, 2)),
-    "convolve periodic": lambda x: convolve(window_sum, x, (3, 2), boundary="periodic"),
-    "convolve around twice": lambda x: convolve(window_sum, x, (30, 1), boundary="periodic"),
-    "convolve edge": lambda x: convolve(window_sum, x, (3, 2), (2, 1), boundary="edge"),
-    "convolve number": lambda x: convolve(window_sum, x, (3, 2), boundary=1),
+    "map_windows valid": lambda x: map_windows(window_sum, x, (3, 2)),
+    "map_windows periodic": lambda x: map_windows(window_sum, x, (3, 2), boundary="periodic"),
+    "map_windows around twice": lambda x: map_windows(
+        window_sum, x, (30, 1), boundary="periodic"
+    ),
+    "map_windows edge": lambda x: map_windows(window_sum, x, (3, 2), (2, 1), boundary="edge"),
+    "map_windows number": lambda x: map_windows(window_sum, x, (3, 2), boundary=1),
     "meshgrid_stack": lambda x: meshgrid_stack(x[0, 0], x[0, :, 0], dim=-1),
     "outer_dim": lambda x: outer_dim(x, x[:1], 1),
     "prod_dims": lambda x: prod_dims(x, (0, -1)),
@@ -58,7 +60,7 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 # One case of each function in `make test`; the others in `make test-slow`.
 FIRST = {
-    *("shift by size", "windows", "convolve periodic", "meshgrid_stack", "outer_dim"),
+    *("shift by size", "windows", "map_windows periodic", "meshgrid_stack", "outer_dim"),
     *("prod_dims", "Slices", "slice_dim by size", "slice_fill", "ravel_index", "expect_dim"),
 }
 ONE_OF_EACH = [

@@ -88,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
         _complain(str(error))
         return error.exit_code
     except KeyboardInterrupt as interrupt:
-        # Of several ranks the first speaks.
+        # Only rank 0 reports it; `hotgrid.cluster.is_primary` would load torch.
         if str(interrupt) or os.environ.get("RANK", "0") == "0":
             _complain(str(interrupt) or "interrupted")
         return INTERRUPTED

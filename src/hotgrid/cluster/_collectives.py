@@ -310,7 +310,7 @@ def halo_exchange(x: Tensor, halo: HaloExchange) -> Tensor:
         ArgumentError: `x` has another size than the block.
 
     Example:
-        >>> halo = HaloExchange(Alone(), 1, (3,), margin=(1,))
+        >>> halo = HaloExchange(SingleRank(), 1, (3,), margin=(1,))
         >>> x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
         >>> wide = halo_exchange(x, halo)
         >>> wide.tolist()

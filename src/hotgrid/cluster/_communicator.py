@@ -1,4 +1,4 @@
-"""`Communicator`: what a rank needs to talk to the others, and `Alone`, which has none."""
+"""`Communicator`: one rank's end of a group of ranks, and `SingleRank`, a group of one."""
 
 import json
 from abc import ABC, abstractmethod
@@ -120,7 +120,7 @@ class Communicator(ABC):
             value: Anything that JSON holds; it comes back as JSON has it.
 
         Example:
-            >>> Alone().gather_json({"rank": 0, "size": (2, 3)})
+            >>> SingleRank().gather_json({"rank": 0, "size": (2, 3)})
             [{'rank': 0, 'size': [2, 3]}]
         """
         text = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
@@ -151,7 +151,7 @@ class Communicator(ABC):
             ArgumentError: They differ; the text shows every rank. All ranks raise it.
 
         Example:
-            >>> Alone(checking=True).agree("all_reduce", torch.float32, (3, 4))
+            >>> SingleRank(checking=True).agree("all_reduce", torch.float32, (3, 4))
         """
         if not self.checking:
             return
@@ -160,11 +160,11 @@ class Communicator(ABC):
             raise ArgumentError(mismatch(calls))
 
 
-class Alone(Communicator):
+class SingleRank(Communicator):
     """The communicator of a single rank: everything is already where it should be.
 
     Example:
-        >>> alone = Alone()
+        >>> alone = SingleRank()
         >>> alone.rank, alone.size
         (0, 1)
         >>> x = torch.tensor([1.0, 2.0])
@@ -209,9 +209,9 @@ class Alone(Communicator):
     def barrier(self) -> None:
         """Return at once."""
 
-    def beside(self) -> "Alone":
+    def beside(self) -> "SingleRank":
         """Return another one."""
-        return Alone()
+        return SingleRank()
 
 
 class _Done(Pending):

@@ -36,7 +36,7 @@ def data_parallel(
 
     Example:
         >>> layer = torch.nn.Linear(2, 1)
-        >>> data_parallel(layer, Alone()) is layer
+        >>> data_parallel(layer, SingleRank()) is layer
         True
     """
     from torch.nn.parallel import DistributedDataParallel
@@ -81,7 +81,7 @@ def fully_sharded(
 
     Example:
         >>> layer = torch.nn.Linear(2, 1)
-        >>> fully_sharded(layer, Alone()) is layer
+        >>> fully_sharded(layer, SingleRank()) is layer
         True
     """
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard

@@ -79,7 +79,7 @@ class HaloExchange:
         ArgumentError: Mesh, size, margin and ranks do not fit; the text says what would.
 
     Example:
-        >>> halo = HaloExchange(Alone(), "1x1", (2, 3), margin=(1, 0))
+        >>> halo = HaloExchange(SingleRank(), "1x1", (2, 3), margin=(1, 0))
         >>> buffer = torch.zeros(4, 3)
         >>> buffer[1:-1] = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
         >>> halo.exchange(buffer)

@@ -33,11 +33,11 @@ def launched() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
-def speaks() -> bool:
-    """Whether it is for this process to talk: the first rank, or the only one.
+def is_primary() -> bool:
+    """True on rank 0, which prints and writes for all; also without a launcher.
 
     Example:
-        >>> speaks()
+        >>> is_primary()
         True
     """
     return int(os.environ.get("RANK", "0")) == 0
@@ -75,6 +75,13 @@ def _parent() -> str:
     except (OSError, IndexError):
         begun = "unknown"
     return f"{socket.gethostname()}-{parent}-{begun}"
+
+
+def cores() -> int:
+    """Return how many processor cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def launch(
@@ -145,8 +152,7 @@ def _end_with(parent: int) -> None:
 
 def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> dict[str, str]:
     """What torchrun would tell ranks, so that they need not know who started them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    defaults = {"OMP_NUM_THREADS": str(max(1, (cores or 1) // ranks))}
+    defaults = {"OMP_NUM_THREADS": str(max(1, cores() // ranks))}
     if "lo" in [interface for _, interface in socket.if_nameindex()]:
         # Ranks of one machine need no network, and no name of the machine that resolves.
         defaults["GLOO_SOCKET_IFNAME"] = "lo"

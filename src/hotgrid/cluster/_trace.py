@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ._communicator import Alone, Communicator
+from ._communicator import Communicator, SingleRank
 from ._whole_text import write_whole
 
 _KINDS = {"user_annotation", "gpu_user_annotation", "kernel", "gpu_memcpy", "gpu_memset"}
@@ -37,7 +37,7 @@ def trace(path: str | Path, communicator: Communicator | None = None) -> Iterato
     from torch.cuda import is_available
     from torch.profiler import ProfilerActivity, profile
 
-    ranks = communicator or Alone()
+    ranks = communicator or SingleRank()
     kinds = [ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * is_available()]
     with profile(activities=kinds, acc_events=True) as found:
         yield

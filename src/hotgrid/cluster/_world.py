@@ -17,7 +17,7 @@ from hotgrid import _version
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 
-from ._communicator import Alone, Communicator
+from ._communicator import Communicator, SingleRank
 from ._group import GroupCommunicator
 from ._launch import follow_launcher, launched, restarts
 
@@ -55,13 +55,13 @@ def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Comm
             f"the device {str(device)!r} cannot be used here: {reason}"
         ) from None
     if not dist.is_available() or not launched():
-        return Alone(device, checking=checking)
+        return SingleRank(device, checking=checking)
     joining = not dist.is_initialized()
     if joining:
         _join(device)
     group = dist.group.WORLD
     if group is None:
-        return Alone(device, checking=checking)
+        return SingleRank(device, checking=checking)
     communicator = GroupCommunicator(group, device, checking=checking)
     if joining:
         check_versions(communicator)

@@ -13,7 +13,7 @@ from ._case import (
     case_of as case_of,
     read_case as read_case,
 )
-from ._config import Config as Config, Origin as Origin, Setting as Setting
+from ._config import Config as Config, ConfigEntry as ConfigEntry, Origin as Origin
 from ._current import current as current, override as override, use as use
 from ._load import find_file as find_file, find_problems as find_problems, load as load
 from ._logger import ComponentLogger as ComponentLogger, logger as logger

@@ -35,7 +35,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ConfigEntry:
     """One setting in force.
 
     Attributes:
@@ -95,7 +95,7 @@ class Config:
     file: Path | None = field(default=None, compare=False)
     origins: tuple[tuple[str, Origin], ...] = field(default=(), compare=False, repr=False)
 
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[ConfigEntry]:
         """Return every setting in the order of the file, with its origin.
 
         Example:
@@ -105,7 +105,7 @@ class Config:
         origins = dict(self.origins)
         default = Origin("default")
         return [
-            Setting(key, value, origins.get(key, default), meaning)
+            ConfigEntry(key, value, origins.get(key, default), meaning)
             for name in SECTIONS
             for key, value, meaning in _flat(name, getattr(self, name))
         ]

@@ -12,7 +12,7 @@ from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 
 from ._flight import Flight
-from ._group import Group, OneProcess, together
+from ._group import Group, OneProcess, all_or_raise
 from ._keeping import Keeping
 from ._load import Checkpoint, Reading, check_step
 from ._places import hide_step, remove_hidden, step_folder, steps_in
@@ -120,7 +120,7 @@ class Checkpoints:
         """
         self.wait()
         extra = {} if extra is None else extra
-        together(self._group, lambda: self._check(step, extra))
+        all_or_raise(self._group, lambda: self._check(step, extra))
         save = Save(self._folder, self._group, step, tensors, extra)
         self._seen = True
         if asynchronous:
@@ -225,7 +225,7 @@ class Checkpoints:
 
     def _candidates(self, step: int | None) -> list[int]:
         # All ranks go by what rank 0 sees: a shared folder may show itself to one later.
-        mine = together(self._group, lambda: [] if self._group.rank else self.steps())
+        mine = all_or_raise(self._group, lambda: [] if self._group.rank else self.steps())
         there = self._group.gather_json(mine)[0]
         if step is None and there:
             return there[::-1]
@@ -237,9 +237,9 @@ class Checkpoints:
 
     def _load(self, step: int, wanted: Wanted | None, verify: bool, early: bool) -> Checkpoint:
         read = lambda: Reading(self._folder, step, wanted, verify=verify, early=early)
-        reading = together(self._group, read)
+        reading = all_or_raise(self._group, read)
         self._seen = True
-        return together(self._group, reading.load)
+        return all_or_raise(self._group, reading.load)
 
     def _check(self, step: int, extra: Mapping[str, Any]) -> None:
         if type(step) is not int or not 0 <= step < 10**18:

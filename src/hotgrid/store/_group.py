@@ -46,7 +46,7 @@ class OneProcess:
         return [value]
 
 
-def together(group: Group, work: Callable[[], Result]) -> Result:
+def all_or_raise(group: Group, work: Callable[[], Result]) -> Result:
     """Do this rank's part of the work. When one rank fails, all raise.
 
     The one that failed raises what happened, the others raise its words. Without this they

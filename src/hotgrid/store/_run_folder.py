@@ -12,7 +12,7 @@ from typing import Any, Self
 from hotgrid.config import logger
 from hotgrid.errors import StoreError
 
-from ._group import Group, OneProcess, together
+from ._group import Group, OneProcess, all_or_raise
 from ._places import remove_leftovers, steps_in
 from ._run_lock import LOCK, RunLock, holds, inherited_lock
 from ._run_record import RECORD, RunRecord, read_record
@@ -81,7 +81,7 @@ class RunFolder:
 
     def __enter__(self) -> Self:
         inherited = inherited_lock(self.path)
-        together(self._group, lambda: self._take(inherited))
+        all_or_raise(self._group, lambda: self._take(inherited))
         return self
 
     def __exit__(
@@ -135,7 +135,7 @@ class RunFolder:
             StoreError: There is no run to resume, or the one before cannot be moved.
         """
         record = RunRecord(dict(asked), sorted(set(files)), dict(options or {}), job)
-        mine = together(self._group, lambda: self._begun(record, resume))
+        mine = all_or_raise(self._group, lambda: self._begun(record, resume))
         self.identity = record.identity
         self.id, self.goes_on = self._group.gather_json(mine)[0]
 
@@ -146,7 +146,7 @@ class RunFolder:
         found to fit, nobody knows what was asked. All ranks call it.
         """
         record, self._adopted = self._adopted, None
-        together(self._group, lambda: record and record.write(self.path))
+        all_or_raise(self._group, lambda: record and record.write(self.path))
 
     def expect_there(self) -> None:
         """Raise if the folder was removed or replaced since it was locked. All ranks call it.
@@ -154,7 +154,7 @@ class RunFolder:
         Raises:
             StoreError: It was.
         """
-        together(self._group, self._expect_there)
+        all_or_raise(self._group, self._expect_there)
 
     def _take(self, inherited: int | None) -> None:
         if self._group.rank:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, DamagedError, HotgridError, StoreError
 
-from ._group import Group, together
+from ._group import Group, all_or_raise
 from ._load import check_step
 from ._manifest import MANIFEST, FileRecord, Manifest, manifest_bytes
 from ._places import Aside, remove_leftovers, step_folder
@@ -55,7 +55,7 @@ class Save:
         self._staging: Staging | None = None
         self._lent: dict[str, tuple[Tensor, int]] = {}
         try:
-            shards = together(group, lambda: self._begun(tensors))
+            shards = all_or_raise(group, lambda: self._begun(tensors))
             self._agree_on_plan(shards)
         except BaseException:
             self._clean()
@@ -115,9 +115,9 @@ class Save:
         """
         final = step_folder(self._folder, self.step)
         try:
-            record = together(self._group, self._written)
+            record = all_or_raise(self._group, self._written)
             records = self._group.gather_json(record)
-            together(self._group, lambda: self._commit(records, final))
+            all_or_raise(self._group, lambda: self._commit(records, final))
         finally:
             self._clean()
 

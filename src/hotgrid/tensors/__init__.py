@@ -10,7 +10,7 @@ docs/tensors.md lists which torch name to use.
 from ._dims import expect_dim as expect_dim
 from ._meshgrid import meshgrid_stack as meshgrid_stack
 from ._neighbourhood import (
-    convolve as convolve,
+    map_windows as map_windows,
     shift as shift,
     windows as windows,
 )

@@ -113,7 +113,7 @@ def windows(
     return x
 
 
-def convolve(
+def map_windows(
     fn: Callable[[Tensor], Tensor],
     x: Tensor,
     size: WholeNumbers,
@@ -150,7 +150,7 @@ def convolve(
 
     Example:
         >>> life = torch.eye(4, dtype=torch.bool)
-        >>> convolve(lambda w: w.sum((-2, -1)), life, (3, 3), boundary="periodic")[0]
+        >>> map_windows(lambda w: w.sum((-2, -1)), life, (3, 3), boundary="periodic")[0]
         tensor([3, 2, 2, 2])
     """
     if not callable(fn):

@@ -23,13 +23,7 @@ from ._text import (
 )
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import (
-        Calibration,
-        Device,
-        Link,
-        Plan,
-        Schedule,
-    )
+    from hotgrid.cluster.plan import Calibration, Device, Link, MessageSchedule, Plan
     from hotgrid.grid.run._plan_model import Checked
 
 _MOST_SIMULATED = 1 << 16
@@ -77,7 +71,7 @@ def plan(
     _expect_sense(case, devices, plot, calibrate, check)
     from hotgrid.grid.run._plan_model import checks, model_key, model_of
 
-    found = hg.cluster.load_calibration()
+    found = hg.cluster.plan.load_calibration()
     saved: Path | None = None
     if calibrate:
         found = _calibrated(case, found)
@@ -137,7 +131,7 @@ def _expect_sense(
 def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration":
     from hotgrid.grid.run._plan_model import measured_speed, model_key
 
-    found = hg.cluster.calibrate()
+    found = hg.cluster.plan.calibrate()
     if before is not None and before.machine == found.machine:
         for name, speed in before.models.items():
             found = found.with_model(name, speed)
@@ -147,30 +141,32 @@ def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration
 def _report(case: Case, devices: str, link: str | None, found: "Calibration | None") -> Report:
     from hotgrid.grid.run._plan_model import job_of_case, model_key, model_of
 
-    room = hg.cluster
+    planner = hg.cluster.plan
     key = model_key(case)
-    known = room.known_devices()
+    known = planner.known_devices()
     if found is not None:
         known["local"] = found.device(key)
     elif devices.strip().lower().endswith("local"):
         raise ArgumentError(
             f"`--devices {devices}` needs measured figures of this machine: add `--calibrate`"
         )
-    count, device = room.parse_devices(devices, known)
+    count, device = planner.parse_devices(devices, known)
     share, source = _share(found, key, device)
     size = case.size or tuple(model_of(case).size)
     job = job_of_case(case, size, share)
     joined = _joined(link, device, count, found)
     weighed = {"mesh": case.mesh, "depth": case.depth}
-    best = room.best_plan(job, device, joined, count, **weighed)
+    best = planner.best_plan(job, device, joined, count, **weighed)
     counts = sorted({2**k for k in range(count.bit_length())} | {count})
     return Report(
         size=size,
         plan=best,
-        overlapped=room.best_plan(job, device, joined, count, **weighed, overlap=True),
+        overlapped=planner.best_plan(job, device, joined, count, **weighed, overlap=True),
         share_source=source,
-        strong=room.strong_scaling(job, device, joined, counts, depth=case.depth),
-        weak=room.weak_scaling(job, device, joined, counts, best.best.block, depth=case.depth),
+        strong=planner.strong_scaling(job, device, joined, counts, depth=case.depth),
+        weak=planner.weak_scaling(
+            job, device, joined, counts, best.best.block, depth=case.depth
+        ),
         simulated=_simulated(best) if 1 < count <= _MOST_SIMULATED else None,
     )
 
@@ -188,24 +184,24 @@ def _joined(
     link: str | None, device: "Device", count: int, found: "Calibration | None"
 ) -> "Link":
     if link is not None:
-        return hg.cluster.parse_link(link)
+        return hg.cluster.plan.parse_link(link)
     if device.name == "local" and found is not None and found.link is not None:
         return found.link
     if count == 1:
-        return hg.cluster.Link(device.bandwidth, 0.0)
+        return hg.cluster.plan.Link(device.bandwidth, 0.0)
     raise ArgumentError(
         "say what joins the devices: `--link 450GB/s,3us` (NVLink of an H200) or "
         "`--link 400Gb/s,5us` (a network card for each)"
     )
 
 
-def _simulated(plan: "Plan") -> "tuple[Schedule, Schedule]":
+def _simulated(plan: "Plan") -> "tuple[MessageSchedule, MessageSchedule]":
     best = plan.best
     cycles = max(10, 200 // best.depth)
     plain, overlapped = (
-        hg.cluster.simulate_schedule(
+        hg.cluster.plan.simulate_schedule(
             best.mesh,
-            hg.cluster.rounds_of(best, plan.job, plan.link),
+            hg.cluster.plan.rounds_of(best, plan.job, plan.link),
             (best.compute + best.packing) * best.depth,
             interior=best.interior * best.depth,
             overlap=overlap,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hotgrid.config import Case
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Calibration, Estimate, Plan, ScalingPoint, Schedule
+    from hotgrid.cluster.plan import Calibration, Estimate, MessageSchedule, Plan, ScalingPoint
     from hotgrid.grid.run._plan_model import Checked
 
 # By how much ranks are late in the simulated schedule, as a part of their computing.
@@ -35,7 +35,7 @@ class Report:
     share_source: str
     strong: "list[ScalingPoint]"
     weak: "list[ScalingPoint]"
-    simulated: "tuple[Schedule, Schedule] | None"
+    simulated: "tuple[MessageSchedule, MessageSchedule] | None"
 
 
 def report_lines(case: Case, report: Report) -> list[str]:

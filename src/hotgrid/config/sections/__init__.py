@@ -9,6 +9,6 @@ from ._logging import (
     ComponentLogging as ComponentLogging,
     Level as Level,
     Logging as Logging,
-    Target as Target,
+    LogTarget as LogTarget,
 )
 from ._memory import Memory as Memory

@@ -11,7 +11,7 @@ Level = Literal["off", "error", "warning", "info", "debug"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 """Every level, from silent to chatty."""
 TargetWord = Literal["stdout", "stderr", "log"]
-Target: TypeAlias = TargetWord | File
+LogTarget: TypeAlias = TargetWord | File
 """Where a record goes: a word, or a file."""
 
 _LEVEL, _TARGETS = OneOf(Level), ListOf(WordOrFile(TargetWord))
@@ -38,7 +38,7 @@ class ComponentLogging(Section):
     level: Level | None = field(
         default=None, metadata=about(_LEVEL, "As logging.level, for one component.")
     )
-    targets: tuple[Target, ...] | None = field(
+    targets: tuple[LogTarget, ...] | None = field(
         default=None, metadata=about(_TARGETS, "As logging.targets, for one component.")
     )
 
@@ -54,7 +54,7 @@ class Logging(Section):
     """
 
     level: Level = field(default="warning", metadata=about(_LEVEL, "How much is logged."))
-    targets: tuple[Target, ...] = field(
+    targets: tuple[LogTarget, ...] = field(
         default=("stderr",),
         metadata=about(
             _TARGETS,
@@ -69,7 +69,7 @@ class Logging(Section):
         ),
     )
 
-    def of(self, component: str) -> tuple[Level, tuple[Target, ...]]:
+    def of(self, component: str) -> tuple[Level, tuple[LogTarget, ...]]:
         """Return the level and the targets in force for one component."""
         for own in self.components:
             if own.name == component:

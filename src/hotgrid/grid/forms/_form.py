@@ -155,8 +155,8 @@ class Form(ABC):
         return None
 
     @property
-    def speaks(self) -> bool:
-        """Whether it is for this process to show and to write things."""
+    def is_primary(self) -> bool:
+        """True in the process that prints and writes."""
         return True
 
 

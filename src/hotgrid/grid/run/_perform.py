@@ -135,7 +135,7 @@ def _ranks(case: Case) -> cluster.Communicator:
                 "several ranks were started, and each would make the same run: say with "
                 "`--mesh`, such as `--mesh 2x2`, how they share the grid"
             )
-        return cluster.Alone()
+        return cluster.SingleRank()
     return cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -160,7 +160,7 @@ def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> in
 def _said_once(ranks: cluster.Communicator, work: Callable[[], Result]) -> Result:
     """Do what every rank must be able to do; where one is not, the first rank tells."""
     with _first_speaks(ranks):
-        return cluster.together(ranks, work)
+        return cluster.all_or_raise(ranks, work)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from hotgrid import cluster
-from hotgrid.cluster import Calibration, Estimate, Job, ModelSpeed
+from hotgrid.cluster.plan import Calibration, Estimate, Job, Link, ModelSpeed, best_plan
 from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, HotgridError, UnstableError
 from hotgrid.grid.forms.cut import job_of
@@ -76,7 +76,7 @@ def measured_speed(case: Case, found: Calibration) -> ModelSpeed:
     small, small_bytes = _smallest(case, size, found.kind)
     # Two points of a line: what is left of a step when its bytes are taken away.
     rate = (large_bytes - small_bytes) / max(large - small, 1e-9)
-    return cluster.ModelSpeed(
+    return ModelSpeed(
         share=rate / found.copy_bandwidth,
         step_overhead=max(0.0, small - small_bytes / rate),
     )
@@ -165,11 +165,11 @@ def checks(case: Case, found: Calibration, size: tuple[int, ...]) -> "Iterator[C
         grid = scaled_size(size, _LARGE_CELLS[found.kind])
         job = job_of_case(case, grid, speed.share)
         crowd = max(1.0, ranks / found.cores) if found.kind == "cpu" else 1.0
-        link = cluster.Link(found.link.bandwidth / crowd, found.link.latency * crowd)
+        link = Link(found.link.bandwidth / crowd, found.link.latency * crowd)
         device = found.device(model_key(case))
         # Ranks that take turns on a core have their overheads one after the other.
         device = replace(device, step_overhead=device.step_overhead * crowd)
-        plan = cluster.best_plan(
+        plan = best_plan(
             job,
             device.shared(ranks) if found.kind == "cpu" else device,
             link,

@@ -129,7 +129,7 @@ class Simulation(GridState):
         goal = goal_of(steps, time, self.model.time_step, until is not None)
         fresh = self.speed is None
         pace = Pace(self, goal, check_every, until, stop, fresh=fresh)
-        shown = progress if self._form.speaks else False
+        shown = progress if self._form.is_primary else False
         with Progress(self, goal, shown, fresh=fresh) as bar:
             self.speed = pace.go(bar.update)
         return self.speed
@@ -159,7 +159,7 @@ class Simulation(GridState):
         """
         path = checked_path("path", path)
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
-        if not self._form.speaks:
+        if not self._form.is_primary:
             return snapshot_path(path)
         return write_snapshot(path, state, self.identity(), self.step_count)
 

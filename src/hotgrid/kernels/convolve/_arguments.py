@@ -23,7 +23,7 @@ def check_weights(x: Any, kernel: Any, boundary: Any) -> None:
         if callable(value) and not isinstance(value, Tensor):
             raise ArgumentError(
                 f"`{name}` must be a tensor, got {type(value).__name__}: "
-                "a function of windows is for `hotgrid.tensors.convolve`"
+                "a function of windows is for `hotgrid.tensors.map_windows`"
             )
         expect_array(name, value)
     if x.dtype not in FLOATS:

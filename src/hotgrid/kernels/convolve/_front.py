@@ -42,7 +42,7 @@ def convolve(
         y[i] = sum over j of kernel[j] * x[i + j - (k - 1) // 2]
 
     so the middle weight is for the cell itself, and an even kernel reaches one cell further
-    ahead than back, like the windows of `hotgrid.tensors.convolve`, which takes any function
+    ahead than back, like the windows of `hotgrid.tensors.map_windows`, which takes any function
     of a window. For the convolution of mathematics, flip the kernel.
 
     Small kernels are laid over the cells, large ones multiplied as spectra; the tuner finds

@@ -127,8 +127,8 @@ class CutForm(Form):
         return self.inside.compiled
 
     @property
-    def speaks(self) -> bool:
-        """The first rank does."""
+    def is_primary(self) -> bool:
+        """True on rank 0."""
         return self.communicator.rank == 0
 
     @property

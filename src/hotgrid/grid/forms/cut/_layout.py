@@ -12,7 +12,8 @@ from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.model import Field, Input, Model, whole_number
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Communicator, Device, Job, Link, Mesh
+    from hotgrid.cluster import Communicator, Mesh
+    from hotgrid.cluster.plan import Device, Job, Link
 
 ASSUMED_SHARE = 0.9
 """What compiled steps of most models reach of a copy, where nobody has measured."""
@@ -54,7 +55,7 @@ def _job(
     batch: int = 1,
 ) -> "Job":
     # The cluster is loaded only by those who cut a grid.
-    from hotgrid.cluster import Job
+    from hotgrid.cluster.plan import Job
 
     def width(kinds: Sequence[Field | Input]) -> int:
         return sum(kind.components * (kind.dtype or storage).itemsize for kind in kinds)
@@ -108,7 +109,8 @@ def planned_depth(
         >>> planned_depth(job_of(Heat(), (64, 64), torch.float32), "1", "cpu")
         1
     """
-    from hotgrid.cluster import Mesh, best_plan
+    from hotgrid.cluster import Mesh
+    from hotgrid.cluster.plan import best_plan
 
     layout = Mesh(mesh).over(len(job.size))
     machine, link = _machine(torch.device(device), layout.ranks)
@@ -126,7 +128,7 @@ def agreed_depth(
         return whole_number("depth", wanted, 1)
     if ranks.size == 1:
         return 1
-    from hotgrid.cluster import together
+    from hotgrid.cluster import all_or_raise
 
     def planned() -> int:
         if ranks.rank:
@@ -136,12 +138,12 @@ def agreed_depth(
         return planned_depth(job, mesh, setting.device)
 
     # What the first rank cannot plan, the others must not wait for.
-    return ranks.gather_json(together(ranks, planned))[0]
+    return ranks.gather_json(all_or_raise(ranks, planned))[0]
 
 
 def _machine(device: torch.device, ranks: int) -> "tuple[Device, Link]":
     """What was measured here, or what is usual."""
-    from hotgrid.cluster import load_calibration, parse_devices, parse_link
+    from hotgrid.cluster.plan import load_calibration, parse_devices, parse_link
 
     kind = "cuda" if device.type == "cuda" else "cpu"
     try:

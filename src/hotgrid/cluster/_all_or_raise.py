@@ -1,4 +1,4 @@
-"""`together`: a part of the work on every rank, and one outcome for all."""
+"""`all_or_raise`: work on every rank; when one fails, all raise."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ from ._communicator import Communicator
 Result = TypeVar("Result")
 
 
-def together(communicator: Communicator, work: Callable[[], Result]) -> Result:
+def all_or_raise(communicator: Communicator, work: Callable[[], Result]) -> Result:
     """Do this rank's part of some work; when one rank fails, all raise.
 
     Without it, the others would go on and wait for the one that gave up. All ranks call
@@ -29,7 +29,7 @@ def together(communicator: Communicator, work: Callable[[], Result]) -> Result:
             the others the error is of the same class and begins with the rank.
 
     Example:
-        >>> together(Alone(), lambda: 2 + 3)
+        >>> all_or_raise(SingleRank(), lambda: 2 + 3)
         5
     """
     done: list[Result] = []

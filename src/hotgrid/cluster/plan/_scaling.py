@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from hotgrid.errors import ArgumentError
 
-from ._plan import Estimate, Job, best_plan, factorizations
-from ._plan_machine import Device, Link
+from ._estimate import Estimate, Job
+from ._machine import Device, Link
+from ._plan import best_plan, factorizations
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,19 @@
 import json
 import os
 import platform
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hotgrid.cluster._launch import cores
+from hotgrid.cluster._run_module import run_module
+from hotgrid.cluster._whole_text import write_whole
 from hotgrid.config import cache_folder, current
-from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.errors import ArgumentError
 
-from ._plan_machine import Device, Link
-from ._whole_text import write_whole
+from ._machine import Device, Link
 
 _FILE = "calibration.json"
 _FORMAT = 1
@@ -198,47 +198,6 @@ def calibrate(device: str | None = None) -> Calibration:
         copy_bandwidth=rate,
         link=_measured_link("cuda" if on_gpu else "cpu", rate) if joined else None,
     )
-
-
-def cores() -> int:
-    """Return how many processor cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def run_module(ranks: int, module: str, arguments: Sequence[str], timeout: float) -> str:
-    """Run a module as several ranks on this machine and return what it printed.
-
-    Raises:
-        HotgridError: A rank failed or it took too long; the text has the last it said.
-
-    Example:
-        `run_module(2, "hotgrid", ["run", "heat", "--mesh", "2", "--json"], timeout=120)`
-    """
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += [f"--nproc-per-node={ranks}", "-m", module, *arguments]
-    threads = {"OMP_NUM_THREADS": str(max(1, cores() // ranks))}
-    try:
-        done = subprocess.run(
-            command,
-            env={**threads, **os.environ},
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise HotgridError(
-            f"{ranks} ranks of `{module}` did not end within {timeout:g} s"
-        ) from None
-    if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = next(
-            (line for line in said if line.startswith("hotgrid:")), "".join(said[-1:])
-        )
-        raise HotgridError(f"{ranks} ranks of `{module}` failed: {reason}")
-    return done.stdout
 
 
 def _measured_link(kind: str, copy_bandwidth: float) -> Link:

@@ -11,9 +11,9 @@ import time
 import torch
 from torch import Tensor
 
-from ._communicator import Communicator
-from ._halo import HaloExchange
-from ._world import world
+from hotgrid.cluster._communicator import Communicator
+from hotgrid.cluster._halo import HaloExchange
+from hotgrid.cluster._world import world
 
 _BATCHES = 7
 _SECONDS = 0.5

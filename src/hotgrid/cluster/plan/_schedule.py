@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hotgrid.cluster._mesh import Mesh
 from hotgrid.errors import ArgumentError
 
-from ._mesh import Mesh
-from ._plan import Estimate, Job
-from ._plan_machine import Link
+from ._estimate import Estimate, Job
+from ._machine import Link
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class MessageSchedule:
     """What came of a simulated run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Schedule:
         earliest: When the first rank was done.
 
     Example:
-        >>> run = Schedule(ranks=2, cycles=10, seconds=0.5, waiting=0.1, earliest=0.4)
+        >>> run = MessageSchedule(ranks=2, cycles=10, seconds=0.5, waiting=0.1, earliest=0.4)
         >>> run.seconds_per_cycle
         0.05
     """
@@ -80,7 +80,7 @@ def simulate_schedule(
     cycles: int = 50,
     periodic: bool = True,
     seed: int = 0,
-) -> Schedule:
+) -> MessageSchedule:
     """Act out cycles of computing and exchanging on every rank of a mesh.
 
     Without overlap a rank computes, then goes through the rounds. With it, it starts the
@@ -132,7 +132,7 @@ def simulate_schedule(
         clock = np.maximum(arrived, clock + interior * slowness)
         clock += (compute - interior) * slowness
     last = float(clock.max())
-    return Schedule(
+    return MessageSchedule(
         ranks=layout.ranks,
         cycles=cycles,
         seconds=last,
