@@ -1,6 +1,5 @@
 """What one run is told: options of the command line, or a case file with the same names."""
 
-import difflib
 import math
 import re
 import tomllib
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 PATTERNS = (".rle", ".cells")
 Dtype = Literal["float64", "float32", "float16", "bfloat16"]
@@ -114,10 +113,9 @@ def _checked(values: Mapping[str, object], where: Callable[[str], str]) -> dict[
     found: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _READERS:
-            close = difflib.get_close_matches(name, _READERS, n=1)
-            hint = f"; did you mean `{close[0]}`?" if close else ""
             raise ArgumentError(
-                f"{where(name)} is an unknown key{hint} (the keys are {', '.join(_READERS)})"
+                f"{where(name)} is an unknown key{near(name, _READERS)} "
+                f"(the keys are {', '.join(_READERS)})"
             )
         expected, read = _READERS[name]
         try:

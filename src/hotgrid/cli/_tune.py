@@ -1,6 +1,5 @@
 """`hotgrid tune`: what the tuner remembers, why, and how to fill or clear it."""
 
-import difflib
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +7,7 @@ from cyclopts import Parameter
 
 import hotgrid as hg
 from hotgrid import config
-from hotgrid.errors import ArgumentError, ConfigError
+from hotgrid.errors import ArgumentError, ConfigError, near
 
 from ._terminal import Terminal
 from ._tune_grid import GRID, expect_grid_sense, grid_calls, grid_stamps
@@ -121,9 +120,8 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _tuned(op: str) -> "Tuned":
     ops = hg.kernels.OPS
     if op not in ops:
-        near = difflib.get_close_matches(op, [*ops, GRID], 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`{op}` is no op; there are: {', '.join([*ops, GRID])}{hint}")
+        known = [*ops, GRID]
+        raise ArgumentError(f"`{op}` is no op; there are: {', '.join(known)}{near(op, known)}")
     return ops[op]
 
 

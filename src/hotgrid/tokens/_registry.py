@@ -1,12 +1,11 @@
 """Encodings by name."""
 
-import difflib
 import functools
 import threading
 from pathlib import Path
 from types import MappingProxyType
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._encoding import Encoding
 from ._models import encoding_name_for_model
@@ -114,8 +113,7 @@ def get_encoding(
             f"there are {', '.join(list_encoding_names())}"
         )
     if encoding_name not in (names := list_encoding_names()):
-        near = difflib.get_close_matches(encoding_name, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = near(encoding_name, names) or "."
         raise ArgumentError(
             f"there is no encoding {encoding_name!r}{hint}\nThere are {', '.join(names)}."
         )

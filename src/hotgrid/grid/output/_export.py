@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.forms import GridState
-from hotgrid.grid.model import checked_path, near, pictured
+from hotgrid.grid.model import checked_path, pictured
 from hotgrid.store import whole_file
 
 from ._observations import Observations
