@@ -13,9 +13,9 @@ from typing import Any
 
 from hotgrid.config import cache_folder, current
 from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.files import whole_file
 
 from ._plan_machine import Device, Link
-from ._whole_text import write_whole
 
 _FILE = "calibration.json"
 _FORMAT = 1
@@ -117,11 +117,16 @@ class Calibration:
 
         Returns:
             The file; None where the settings want no cache (`autotune.cache` is none).
+
+        Raises:
+            ArgumentError: The path cannot be written.
+            StoreError: The disk is full or failed.
         """
         path = path or calibration_file()
         if path is None:
             return None
-        write_whole(path, json.dumps(self.plain(), indent=2) + "\n")
+        with whole_file(path) as aside:
+            aside.write_text(json.dumps(self.plain(), indent=2) + "\n", encoding="utf-8")
         return path
 
 

@@ -105,7 +105,7 @@ def get_encoding(
         ...     get_encoding("cl100k")
         ... except ValueError as error:
         ...     print(str(error).splitlines()[0])
-        there is no encoding 'cl100k'; did you mean 'cl100k_base'?
+        there is no encoding 'cl100k'; did you mean `cl100k_base`?
     """
     if not isinstance(encoding_name, str):
         raise ArgumentError(

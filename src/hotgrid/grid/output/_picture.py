@@ -8,8 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, MissingPartError, near
+from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
-from hotgrid.store import whole_file
 
 from ._colours import Colours, colours_of
 
