@@ -9,6 +9,7 @@ def test_the_most_similar_word_is_named_whatever_its_case():
     assert near("perodic", WORDS) == "; did you mean `periodic`?"
     assert near("zeros", WORDS) == "; did you mean `Zero`?"
     assert near("d2q8", iter(WORDS)) == "; did you mean `D2Q9`?"
+    assert near("GB", ("GB/s", "Gb/s")) == "; did you mean `GB/s`?"
 
 
 def test_there_is_no_hint_at_a_word_that_is_not_similar():

@@ -36,8 +36,7 @@ def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
     """Do nothing if the operation is known and the dtype can do it."""
     if op not in known:
         raise ArgumentError(
-            f"`op` {op!r} is unknown{near(op, known, cutoff=0.4)} "
-            f"(it can be {', '.join(map(repr, known))})"
+            f"`op` {op!r} is unknown; it can be {', '.join(map(repr, known))}{near(op, known)}"
         )
     if x.dtype not in _DTYPES[op]:
         way = "take its `abs()` first" if x.is_complex() else "use `x.float()`"

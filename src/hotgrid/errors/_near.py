@@ -14,7 +14,8 @@ def near(
 
     Args:
         word: What was given.
-        words: What would have been right. Case does not matter.
+        words: What would have been right. Case decides only between words that are equal
+            but for it.
         hint: The text, with `{}` where the similar word goes.
         cutoff: How similar they must be, from 0 to 1.
 
@@ -29,6 +30,9 @@ def near(
     """
     import difflib  # only needed once something is wrong
 
-    by_folded = {each.casefold(): each for each in words}
-    found = difflib.get_close_matches(str(word).casefold(), by_folded, 1, cutoff)
-    return hint.format(by_folded[found[0]]) if found else ""
+    right = list(words)
+    folded = [each.casefold() for each in right]
+    found = difflib.get_close_matches(str(word).casefold(), folded, 1, cutoff)
+    alike = [each for each in right if each.casefold() in found]
+    best = difflib.get_close_matches(str(word), alike, 1, 0.0)
+    return hint.format(best[0]) if best else ""

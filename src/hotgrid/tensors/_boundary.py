@@ -68,8 +68,8 @@ def expect_boundary(
     if isinstance(boundary, str) and boundary in words:
         return boundary
     raise ArgumentError(
-        f"`boundary` {shown(boundary)} is unknown{near(boundary, words)} "
-        f"(use {', '.join(map(repr, words))} or a number to fill with)"
+        f"`boundary` {shown(boundary)} is unknown; "
+        f"use {', '.join(map(repr, words))} or a number to fill with{near(boundary, words)}"
     )
 
 
