@@ -408,9 +408,9 @@ def test_a_wrong_input_is_one_message_and_exit_1(
         (["count", "--vocab", "a.json"], "cannot read `a.json`"),
         (
             ["count", "--vocab", "a.tiktoken", "--pattern", "cl10k"],
-            "there is no pattern `cl10k`; did you mean 'cl100k'?",
+            "there is no pattern `cl10k`; did you mean `cl100k`?",
         ),
-        (["count", "--encoding", "cl100k"], "did you mean 'cl100k_base'?"),
+        (["count", "--encoding", "cl100k"], "did you mean `cl100k_base`?"),
     ],
 )
 def test_a_wrong_vocabulary_is_a_message_and_exit_1(

@@ -232,7 +232,7 @@ X = torch.zeros(4, 2)
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda c: all_reduce(X, c, "maxx"), "`op` 'maxx' is unknown; did you mean 'max'"),
+        (lambda c: all_reduce(X, c, "maxx"), "`op` 'maxx' is unknown.*; did you mean `max`"),
         (lambda c: all_reduce(X, c, "product"), "it can be 'sum', 'mean', 'max'"),
         (lambda c: reduce_scatter(X, c, op="max"), "it can be 'sum', 'mean'$"),
         (lambda c: all_reduce(X.short(), c), "sum over ranks of torch.int16 is not defined"),

@@ -73,7 +73,7 @@ def test_a_link_stays_a_link(tmp_path: Path):
 
 
 def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\)"):
+    with pytest.raises(ConfigError, match=r"cannot be written: there is no folder `.*missing`"):
         write_default_toml(tmp_path / "missing" / "hotgrid.toml")
     with pytest.raises(ConfigError, match="is a folder; name a file, such as"):
         write_default_toml(tmp_path, force=True)

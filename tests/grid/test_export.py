@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from hotgrid.errors import ArgumentError, MissingPartError, StoreError
+from hotgrid.files import whole_file
 from hotgrid.grid import Observations, Recorder, Simulation, check_export, export, pde
-from hotgrid.store import whole_file
 
 from .picture_models import ramp
 

@@ -18,7 +18,8 @@ FLOORS = (
     ("kernels",),
     ("tensors",),
     ("contracts", "config"),
-    ("errors", "_native"),
+    ("files", "_native"),
+    ("errors",),
 )
 
 # A folder that only holds bytecode was left behind by another branch.

@@ -18,11 +18,11 @@ sys.path[:0] = paths
 for package in packages:
     importlib.import_module("hotgrid." + package)
 
-from hotgrid import _native, config, contracts, kernels
+from hotgrid import _native, config, contracts, errors, kernels
 try:
     _native.core()
     refusal = ""
-except ImportError as error:
+except errors.MissingPartError as error:
     refusal = str(error)
 patches = contracts.Contract("batch (rows window) channels")
 settings = config.load(flags={"autotune.level": "full"})

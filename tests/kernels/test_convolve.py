@@ -249,7 +249,7 @@ def test_fast_lengths_have_small_factors():
         ((normal(4), torch.empty(0)), r"at least one weight, got shape \(0,\)"),
         ((normal(3, 3, 3, 3), normal(1, 1, 1, 1)), r"got shape \(1, 1, 1, 1\)"),
         ((normal(4), normal(3, 3)), r"`x` of shape \(4,\) must have the 2 dims of `kernel`"),
-        ((normal(4), normal(3), "zeros"), "`boundary` is 'zeros'.* did you mean 'zero'?"),
+        ((normal(4), normal(3), "zeros"), "`boundary` is 'zeros'.* did you mean `zero`?"),
         ((normal(4), normal(3), 0), "`boundary` is 0; expected 'periodic' or 'zero'"),
     ],
 )

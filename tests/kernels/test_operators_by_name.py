@@ -68,7 +68,7 @@ def test_a_wrong_call_by_name_excludes_no_candidate():
         (lambda: OPS.rfft2(X[:, :0], "ortho"), "none of the last two 0"),
         (lambda: OPS.rfft2(X.half(), "ortho"), "`x` is torch.float16; expected float32 or"),
         (lambda: OPS.rfft2(SPECTRA, "ortho"), "`x` is torch.complex64; expected float32 or"),
-        (lambda: OPS.rfft2(X, "orto"), "`norm` is 'orto'.*did you mean 'ortho'"),
+        (lambda: OPS.rfft2(X, "orto"), "`norm` is 'orto'.*did you mean `ortho`"),
         (lambda: OPS.irfft2(X, 6, "ortho"), "`x` is torch.float32; expected complex64 or"),
         (
             lambda: OPS.irfft2(SPECTRA[0], 6, "ortho"),

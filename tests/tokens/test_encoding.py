@@ -270,11 +270,11 @@ def test_of_several_special_tokens_at_one_place_the_longest_counts():
         ({"pat_str": None}, TypeError, "expression as str.* got None"),
         ({"pat_str": "("}, ValueError, "is not a pattern"),
         ({"pat_str": "(" * 9000 + ")" * 9000}, ArgumentError, r"^`pat_str` '\({500}'\.\.\. is"),
-        ({"pat_str": "cl100"}, ArgumentError, "did you mean 'cl100k'.* write \\(\\?:cl100\\)"),
+        ({"pat_str": "cl100"}, ArgumentError, "did you mean `cl100k`.* write \\(\\?:cl100\\)"),
         (
             {"pat_str": "GPT-2"},
             ArgumentError,
-            "there is no pattern `GPT-2`; did you mean 'gpt2'",
+            "there is no pattern `GPT-2`; did you mean `gpt2`",
         ),
         ({"explicit_n_vocab": 3}, AssertionError, "256 tokens"),
     ],
@@ -338,7 +338,7 @@ def test_models():
 
 def test_names():
     assert list_encoding_names()[-1] == "o200k_harmony"
-    with pytest.raises(ValueError, match="did you mean 'o200k_base'"):
+    with pytest.raises(ValueError, match="did you mean `o200k_base`"):
         get_encoding("o200k_bas")
     with pytest.raises(ValueError, match="must be a str, got 3"):
         get_encoding(3)

@@ -207,7 +207,7 @@ def test_what_is_learnt_can_be_used_and_saved_at_once(tmp_path: Path):
         ({"vocab_size": "many"}, "`vocab_size` must be from 257"),
         ({"pattern": ""}, "`pattern` must be a regular expression or one of gpt2, cl100k"),
         ({"pattern": "("}, "`pattern` '.' is not a pattern"),
-        ({"pattern": "o200"}, "there is no pattern `o200`; did you mean 'o200k'?"),
+        ({"pattern": "o200"}, "there is no pattern `o200`; did you mean `o200k`?"),
         ({"special_tokens": ["<|a|>", "<|a|>"]}, "`special_tokens` has '<|a|>' more than once"),
         ({"special_tokens": [""]}, "`special_tokens` must be strings, not empty"),
         ({"special_tokens": "<|a|>"}, r"got one str; write \['<|a|>'\]"),

@@ -85,7 +85,7 @@ def test_it_needs_no_file_and_no_network(tmp_path: Path):
 def test_it_takes_no_file_of_ranks(tmp_path: Path):
     with pytest.raises(ArgumentError, match="'hotgrid_32k' is part of hotgrid and takes no"):
         get_encoding(vocabulary=tmp_path)
-    with pytest.raises(ArgumentError, match="did you mean 'hotgrid_32k'"):
+    with pytest.raises(ArgumentError, match="did you mean `hotgrid_32k`"):
         get_encoding("hotgrid32k")
 
 

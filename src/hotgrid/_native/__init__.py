@@ -1,8 +1,8 @@
-"""_native: the door to the C++ core. Ground floor; imports nothing of hotgrid.
+"""_native: finding the C++ core. Imports only `errors`.
 
-The core is optional. Rooms that can do without it ask `available()`; rooms
-that cannot call `core()`, which explains what is missing and how to get it.
-`HOTGRID_NATIVE=off` keeps it shut, to compare with the plain Python paths.
+The core is optional. Packages that can do without it ask `available()`. Those that
+cannot call `core()`, whose error says what is missing and how to get it.
+`HOTGRID_NATIVE=off` switches it off, to compare with the plain Python paths.
 """
 
 from ._door import available as available, core as core, missing as missing

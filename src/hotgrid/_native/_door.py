@@ -5,6 +5,8 @@ import os
 from functools import cache
 from types import ModuleType
 
+from hotgrid.errors import MissingPartError
+
 _SHUT = ("off", "0", "no", "false")
 
 
@@ -29,12 +31,12 @@ def core() -> ModuleType:
     """The native module.
 
     Raises:
-        ImportError: it is not built, does not load, or is switched off.
+        MissingPartError: It is not built, does not load, or is switched off.
     """
     found = _found()
     if isinstance(found, ModuleType):
         return found
-    raise ImportError(f"this needs hotgrid's native core, and {found}")
+    raise MissingPartError(f"this needs hotgrid's native core, and {found}")
 
 
 @cache

@@ -1,6 +1,5 @@
 """The entry point: everything that can go wrong becomes one clear message and an exit code."""
 
-import difflib
 import importlib.util
 import os
 import re
@@ -13,7 +12,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-from hotgrid.errors import CommunicationError, HotgridError
+from hotgrid.errors import CommunicationError, HotgridError, near
 
 FINE, WRONG, NOT_UNDERSTOOD, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -158,9 +157,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
 def _unknown_option(token: str) -> str:
     # The parser takes whatever stands in the place of a command for one.
     name = token.partition("=")[0]
-    near = difflib.get_close_matches(name, ("-c", "--help", "--version"), 1)
-    way_out = f"Did you mean {near[0]}?" if near else "`--help` lists the options."
-    return f"Unknown option: {name}. {way_out}"
+    hint = near(name, ("-c", "--help", "--version"), "Did you mean {}?")
+    return f"Unknown option: {name}. {hint or '`--help` lists the options.'}"
 
 
 def _complain(message: str) -> None:

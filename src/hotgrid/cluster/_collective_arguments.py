@@ -1,12 +1,11 @@
 """Arguments of the collectives as callers give them, or a clear error on every rank."""
 
-import difflib
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._block import shares
 from ._communicator import Communicator
@@ -36,10 +35,8 @@ def expect_operands(x: Tensor, communicator: Communicator) -> None:
 def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
     """Do nothing if the operation is known and the dtype can do it."""
     if op not in known:
-        near = difflib.get_close_matches(str(op), known, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         raise ArgumentError(
-            f"`op` {op!r} is unknown; {hint}it can be {', '.join(map(repr, known))}"
+            f"`op` {op!r} is unknown; it can be {', '.join(map(repr, known))}{near(op, known)}"
         )
     if x.dtype not in _DTYPES[op]:
         way = "take its `abs()` first" if x.is_complex() else "use `x.float()`"

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hotgrid.files import whole_file
+
 from ._communicator import Communicator, SingleRank
-from ._whole_text import write_whole
 
 _KINDS = {"user_annotation", "gpu_user_annotation", "kernel", "gpu_memcpy", "gpu_memset"}
 _MESSAGES = ("gloo:", "nccl:", "c10d::")
@@ -29,7 +30,8 @@ def trace(path: str | Path, communicator: Communicator | None = None) -> Iterato
         communicator: The ranks; by default this one alone.
 
     Raises:
-        OSError: The file cannot be written.
+        ArgumentError: The path cannot be written.
+        StoreError: The disk is full or failed.
 
     Example:
         `with hg.cluster.trace("street.json", hg.cluster.world()): sim.run(100)`
@@ -49,7 +51,8 @@ def trace(path: str | Path, communicator: Communicator | None = None) -> Iterato
     mine = {"base": recorded.get("baseTimeNanoseconds", 0), "events": _events(recorded)}
     every = ranks.gather_json(mine)
     if ranks.rank == 0:
-        write_whole(Path(path), json.dumps({"traceEvents": _merged(every)}))
+        with whole_file(Path(path)) as aside:
+            aside.write_text(json.dumps({"traceEvents": _merged(every)}), encoding="utf-8")
     ranks.barrier()
 
 

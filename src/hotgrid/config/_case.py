@@ -2,7 +2,6 @@
 
 # ruff: noqa: RUF009  `_told` makes fields of the dataclass
 
-import difflib
 import math
 import re
 import tomllib
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 CASE_PATTERNS = (".rle", ".cells")
 """Suffixes of files of cells, which an option of a model may name."""
@@ -284,10 +283,9 @@ def _checked(values: Mapping[str, object], where: Callable[[str], str]) -> dict[
     found: dict[str, Any] = {}
     for name, value in values.items():
         if name not in _FIELDS:
-            close = difflib.get_close_matches(name, _FIELDS, n=1)
-            hint = f"; did you mean `{close[0]}`?" if close else ""
             raise ArgumentError(
-                f"{where(name)} is an unknown key{hint} (the keys are {', '.join(_FIELDS)})"
+                f"{where(name)} is an unknown key{near(name, _FIELDS)} "
+                f"(the keys are {', '.join(_FIELDS)})"
             )
         try:
             found[name] = _FIELDS[name]["read"](value)

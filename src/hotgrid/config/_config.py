@@ -6,8 +6,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from hotgrid.errors import near
+
 from . import sections
-from ._rules import File, RefusalError, Rule, did_you_mean
+from ._rules import File, RefusalError, Rule
 from ._section import Named, Section, settings_of
 
 OriginKind = Literal["default", "file", "environment", "flag", "override"]
@@ -184,7 +186,7 @@ def child(node: Node, key: str) -> Node:
     else:
         raise RefusalError("is a value and holds no keys")
     if key not in known:
-        hint = did_you_mean(key, known) or _elsewhere(key) or f"; known: {', '.join(known)}"
+        hint = near(key, known) or _elsewhere(key) or f"; known: {', '.join(known)}"
         raise RefusalError(f"is an unknown {what}{hint}")
     return known[key]
 

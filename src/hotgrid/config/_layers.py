@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hotgrid.errors import near
+
 from ._config import SECTIONS, Node, Origin, child, keys
 from ._problem import Problem
-from ._rules import RefusalError, Rule, nearest, shown
+from ._rules import RefusalError, Rule, shown
 from ._section import Named
 from ._toml import Document, KeyPath, UnreadableError, read
 
@@ -84,9 +86,9 @@ def from_environment(environ: Mapping[str, str]) -> Layer:
         elif name.startswith(_COMPONENT_PREFIX):
             yield _from_component_variable(name, text)
         else:
-            guess = _nearest_variable(name, known)
-            if guess:
-                yield Problem(f"is an unknown variable; did you mean {guess}?", name)
+            hint = _near_variable(name, known)
+            if hint:
+                yield Problem(f"is an unknown variable{hint}", name)
 
 
 def variable(key: str) -> str:
@@ -94,14 +96,14 @@ def variable(key: str) -> str:
     return PREFIX + key.upper().replace(".", "_")
 
 
-def _nearest_variable(name: str, known: Mapping[str, str]) -> str | None:
+def _near_variable(name: str, known: Mapping[str, str]) -> str:
     # Without the prefix, which all share and which would make strangers look alike.
     tails = {each.removeprefix(PREFIX) for each in (*known, *_NO_SETTINGS)}
     tail = name.removeprefix(PREFIX)
     # In a word of three letters, one wrong letter is already a third.
     short = [each for each in tails if len(each) <= 3]
-    guess = nearest(tail, tails, 0.8) or nearest(tail, short, 0.6)
-    return PREFIX + guess if guess else None
+    hint = f"; did you mean {PREFIX}{{}}?"
+    return near(tail, tails, hint, cutoff=0.8) or near(tail, short, hint)
 
 
 def _from_component_variable(name: str, text: str) -> Entry | Problem:
@@ -142,10 +144,10 @@ def _rule_at(dotted: str) -> Rule:
         try:
             node = child(node, key)
         except RefusalError:
-            guess = nearest(dotted, keys())
-            if guess is None:
+            hint = near(dotted, keys())
+            if not hint:
                 raise
-            raise RefusalError(f"is an unknown key; did you mean `{guess}`?") from None
+            raise RefusalError(f"is an unknown key{hint}") from None
     if isinstance(node, Rule) and not isinstance(node, Named):
         return node
     raise RefusalError(f"is a section; name one of its keys, such as `{_first_key(dotted)}`")

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._current import current
-from ._rules import File, did_you_mean
+from ._rules import File
 from .sections import LEVELS, Level
 
 _PYTHON_LEVELS = {
@@ -67,7 +67,7 @@ class ComponentLogger:
         """
         if level not in LEVELS[1:]:
             known = ", ".join(LEVELS[1:])
-            hint = did_you_mean(str(level), LEVELS[1:])
+            hint = near(level, LEVELS[1:])
             raise ArgumentError(f"`level` is {level!r}; expected one of {known}{hint}")
         limit, targets = current().logging.of(self.component)
         return bool(targets) and LEVELS.index(level) <= LEVELS.index(limit)

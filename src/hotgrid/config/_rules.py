@@ -1,7 +1,6 @@
 """What a value of a setting may be. A rule also reads its value from plain text."""
 
 import datetime
-import difflib
 import json
 import os
 import re
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
-from hotgrid.errors import ConfigError
+from hotgrid.errors import ConfigError, near
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -61,7 +60,7 @@ class Rule(ABC):
         return text.strip()
 
     def _refused(self, value: object, words: Iterable[str] = ()) -> RefusalError:
-        hint = did_you_mean(value, words) if isinstance(value, str) else ""
+        hint = near(value, words) if isinstance(value, str) else ""
         return RefusalError(f"is {shown(value)}; expected {self.expected}{hint}")
 
 
@@ -234,16 +233,3 @@ def _as_toml(value: object) -> str:
 def _key_as_toml(key: object) -> str:
     bare = isinstance(key, str) and _BARE_KEY.fullmatch(key)
     return str(key) if bare else _as_toml(key)
-
-
-def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the word most like the given one, or None when none is near."""
-    by_folded = {each.casefold(): each for each in words}
-    found = difflib.get_close_matches(word.casefold(), by_folded, 1, cutoff)
-    return by_folded[found[0]] if found else None
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return `; did you mean ...?` when a word is near, else nothing."""
-    found = nearest(word, words)
-    return f"; did you mean `{found}`?" if found else ""

@@ -6,9 +6,9 @@ from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hotgrid.errors import ConfigError
+from hotgrid.errors import ConfigError, near
 
-from ._rules import RefusalError, Rule, did_you_mean, nearest
+from ._rules import RefusalError, Rule
 
 
 def about(rule: Rule, meaning: str) -> dict[str, Any]:
@@ -70,8 +70,8 @@ class Named(Rule):
         """Raise `RefusalError` when the name is badly formed or nearly a usual one."""
         if name in self.usual:
             return
-        if nearest(name, self.usual, 0.8):
-            raise RefusalError(f"has an unknown name `{name}`{did_you_mean(name, self.usual)}")
+        if hint := near(name, self.usual, cutoff=0.8):
+            raise RefusalError(f"has an unknown name `{name}`{hint}")
         if not self._NAME.fullmatch(name):
             raise RefusalError(
                 f"has a bad name `{name}`; expected a lower-case letter, "

@@ -4,10 +4,10 @@ import json
 import os
 import textwrap
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-from hotgrid.errors import ConfigError
+from hotgrid.errors import ArgumentError, ConfigError, StoreError
+from hotgrid.files import whole_file
 
 from ._config import SECTIONS, plain
 from ._places import FILE_NAME
@@ -74,15 +74,10 @@ def write_default_toml(path: Path, *, force: bool = False) -> None:
         raise ConfigError(f"`{path}` exists and is left as it is; `--force` replaces it")
     # Replacing through a link would turn the link into a file.
     path = Path(os.path.realpath(path))
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"`{path}` cannot be written: there is no folder `{path.parent}`")
     try:
-        with aside.open("x", encoding="utf-8") as stream:
-            stream.write(default_toml())
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(path)
-    except OSError as error:
-        raise ConfigError(f"`{path}` cannot be written ({error.strerror})") from None
-    finally:
-        with suppress(OSError):
-            aside.unlink()
+        with whole_file(path) as aside:
+            aside.write_text(default_toml(), encoding="utf-8")
+    except (ArgumentError, StoreError) as problem:
+        raise ConfigError(str(problem)) from None

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from hotgrid.errors import ArgumentError, ContractError
+from hotgrid.errors import ArgumentError, ContractError, near
 
 from ._contract import Contract, as_contract, traced_as
-from ._explain import explained, location, nearest
+from ._explain import explained, location
 from ._matcher import Bindings, Matcher, native_matcher, read_shape, undecided
 from ._solve import Mismatch
 
@@ -100,7 +100,7 @@ class _Parameter:
         ]
         if name not in listed:
             raise ArgumentError(
-                f"`{name}` is not a parameter of `{_called(function)}`{nearest(name, listed)} "
+                f"`{name}` is not a parameter of `{_called(function)}`{near(name, listed)} "
                 f"(its parameters are {', '.join(listed) or 'none'})"
             )
         parameter = parameters[name]

@@ -1,10 +1,9 @@
 """The words of a mismatch: one block that says what, where and why."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hotgrid.errors import ContractError, ShapeMismatch
+from hotgrid.errors import ContractError, ShapeMismatch, near
 
 from ._matcher import Matcher
 from ._parse import Term, shortened
@@ -86,7 +85,7 @@ def explained(
 def unknown_key(key: str, names: Sequence[str], contract: str) -> ContractError:
     """The error for asking a contract for a name it does not have."""
     return ContractError(
-        f"`{shortened(key)}` is not a name of the contract{nearest(key, names)}\n"
+        f"`{shortened(key)}` is not a name of the contract{near(key, names)}\n"
         f"  contract:   {shortened(contract)}\n"
         f"  names:      {shortened(', '.join(names)) or 'none'}"
     )
@@ -119,12 +118,6 @@ def _hint(matcher: Matcher, bindings: Mapping[str, int]) -> str:
     """A name that was given, is not in the contract, and looks like one that is unbound."""
     unbound = [name for name in matcher.names if name not in bindings]
     for name in bindings:
-        if name not in matcher.names and (near := nearest(name, unbound)):
-            return f" (`{name}` was given, which is not in the contract{near})"
+        if name not in matcher.names and (hint := near(name, unbound)):
+            return f" (`{name}` was given, which is not in the contract{hint})"
     return ""
-
-
-def nearest(word: str, words: Sequence[str]) -> str:
-    """`; did you mean ...?` for a word that is close to one of `words`, else nothing."""
-    close = difflib.get_close_matches(word, words, n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""

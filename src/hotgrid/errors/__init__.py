@@ -1,4 +1,4 @@
-"""errors: every exception hotgrid raises on purpose. Ground floor; imports nothing.
+"""errors: every exception hotgrid raises on purpose. The lowest layer; imports nothing.
 
     HotgridError
     ├── ContractError (ValueError)          a shape does not meet its contract
@@ -15,8 +15,10 @@
 
 Catch `HotgridError` to catch them all. Each also derives from the built-in
 exception a caller would expect, so existing `except ValueError` keeps working.
+`near` is the hint at the right word that many of the texts end with.
 """
 
+from ._near import near as near
 from ._tree import (
     ArgumentError as ArgumentError,
     CommunicationError as CommunicationError,

@@ -29,7 +29,7 @@ def core() -> ModuleType:
     """The native module, which by then knows torch's threads.
 
     Raises:
-        ImportError: it is not built, does not load, or is switched off.
+        MissingPartError: It is not built, does not load, or is switched off.
     """
     found = _native.core()
     wanted = os.environ.get("HOTGRID_POOL", "")

@@ -1,6 +1,6 @@
-"""store: files that appear whole or not at all, and checkpoints. Stands on `cluster`.
+"""store: checkpoints and the folders of runs. Stands on `cluster`.
 
-`whole_file` writes one file. `RunFolder` is the folder of one run. `Checkpoints` is a folder
+`RunFolder` is the folder of one run. `Checkpoints` is a folder
 of saved steps, sharded over ranks, atomic, with checksums, written in the background if
 wanted, and readable on another mesh. Tensors are safetensors, the rest is JSON or TOML:
 nothing that is read can run.
@@ -10,4 +10,3 @@ from ._checkpoints import Checkpoints as Checkpoints
 from ._load import Checkpoint as Checkpoint
 from ._run_folder import RunFolder as RunFolder
 from ._shard import Shard as Shard
-from ._whole_file import whole_file as whole_file

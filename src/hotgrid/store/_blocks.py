@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hotgrid.errors import DamagedError
-
-from ._plain_file import open_plain
+from hotgrid.files import open_regular
 
 BLOCK = 8 << 20
 """How many bytes one checksum covers."""
@@ -99,7 +98,7 @@ def _first_bad(
     filling: Filling | None,
 ) -> int | None:
     buffer = memoryview(bytearray(block))
-    descriptor = open_plain(path)
+    descriptor = open_regular(path)
     try:
         for number in numbers:
             place = number * block

@@ -194,7 +194,7 @@ def _check_size(path: Path, file: FileRecord) -> None:
         found = path.lstat()
     # A link could lead anywhere, and a pipe would wait for ever.
     if not stat.S_ISREG(found.st_mode):
-        raise DamagedError(f"`{path}` is damaged: it is no plain file")
+        raise DamagedError(f"`{path}` is damaged: it is not a regular file")
     if found.st_size != file.size:
         raise DamagedError(
             f"`{path}` is damaged: it has {found.st_size} bytes, and {file.size} were written"

@@ -12,10 +12,10 @@ from typing import Any
 
 from hotgrid._version import __version__
 from hotgrid.errors import DamagedError, StoreError
+from hotgrid.files import read_regular
 
 from ._blocks import BLOCK
 from ._dtypes import bytes_of, is_known
-from ._plain_file import read_plain
 from ._region import Region, fault_in_cover
 from ._shard import Spec
 
@@ -82,7 +82,7 @@ def read_manifest(folder: Path, step: int) -> Manifest:
     path = folder / MANIFEST
     if folder.is_symlink():
         raise DamagedError(f"`{path}` is damaged: its folder is a link")
-    text = read_plain(path, _LARGEST_MANIFEST)
+    text = read_regular(path, _LARGEST_MANIFEST)
     try:
         body = _opened(text)
         _expect(body["version"] != _VERSION or body["step"] == step, f"its step is not {step}")

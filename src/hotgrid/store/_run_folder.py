@@ -11,18 +11,18 @@ from typing import Any, Self
 
 from hotgrid.config import logger
 from hotgrid.errors import StoreError
+from hotgrid.files import sync_folder
 
 from ._group import Group, OneProcess, all_or_raise
 from ._places import remove_leftovers, steps_in
 from ._run_lock import LOCK, RunLock, holds, inherited_lock
 from ._run_record import RECORD, RunRecord, read_record
-from ._whole_file import sync_folder
 
 _CHECKPOINTS = "checkpoints"
 _EARLIER = re.compile(r"earlier-([0-9]+)")
 # Where an earlier run is gathered until all of it is there; then it gets its number.
 _GATHERED = ".moving-aside"
-# Files that `whole_file` was writing when its process was killed, and scratch folders.
+# Temporary files of `whole_file` whose process was killed, and scratch folders.
 _LEFT_OVER = re.compile(r"\..+-[0-9a-f]{32}(\.[A-Za-z0-9]+)?")
 
 

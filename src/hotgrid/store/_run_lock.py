@@ -13,8 +13,7 @@ from pathlib import Path
 
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
-
-from ._plain_file import read_plain
+from hotgrid.files import read_regular
 
 LOCK = ".run.lock"
 # The lock goes from a launcher to its ranks as an open file; this variable has its number.
@@ -57,7 +56,7 @@ class RunLock:
             descriptor = os.open(self._path, flags, 0o666)
             try:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise StoreError(f"`{self._path}` is no plain file; remove it")
+                    raise StoreError(f"`{self._path}` is not a regular file; remove it")
                 if _locked(descriptor, folder):
                     if holds(self._path, descriptor):
                         return descriptor
@@ -147,6 +146,6 @@ def _tell_holder(descriptor: int) -> None:
 
 def _holder(path: Path) -> str:
     try:
-        return read_plain(path, 10_000).decode(errors="replace").strip() or "another process"
+        return read_regular(path, 10_000).decode(errors="replace").strip() or "another process"
     except DamagedError:
         return "another process"

@@ -15,9 +15,7 @@ from typing import Any
 
 from hotgrid._version import __version__
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
-
-from ._plain_file import read_plain
-from ._whole_file import whole_file
+from hotgrid.files import read_regular, whole_file
 
 RECORD = "run.toml"
 _FORMAT, _VERSION = "hotgrid run", 1
@@ -120,7 +118,7 @@ def read_record(folder: Path) -> RunRecord | None:
     path = folder / RECORD
     if not path.exists() and not path.is_symlink():
         return None
-    text = read_plain(path, _LARGEST)
+    text = read_regular(path, _LARGEST)
     try:
         table = tomllib.loads(text.decode())
         if table["format"] != _FORMAT:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, DamagedError, HotgridError, StoreError
+from hotgrid.files import sync_folder
 
 from ._group import Group, all_or_raise
 from ._load import check_step
@@ -22,7 +23,6 @@ from ._places import Aside, remove_leftovers, step_folder
 from ._region import Region
 from ._shard import Shard, Spec, as_shards, described, planned
 from ._shard_file import write_shard_file
-from ._whole_file import sync_folder
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._dtypes import dtype_of
 from ._region import Region, whole
@@ -44,11 +43,8 @@ def targets(saved: Mapping[str, Spec], wanted: Wanted | None) -> dict[str, Targe
     found: dict[str, Target] = {}
     for name, part in parts.items():
         if name not in saved:
-            near = difflib.get_close_matches(str(name), saved, 1)
-            hint = (
-                f"did you mean `{near[0]}`?" if near else f"it has {', '.join(saved) or 'none'}"
-            )
-            raise ArgumentError(f"the checkpoint has no tensor {name!r}; {hint}")
+            hint = near(name, saved) or f"; it has {', '.join(saved) or 'none'}"
+            raise ArgumentError(f"the checkpoint has no tensor {name!r}{hint}")
         found[name] = _target(name, part, saved[name])
     return found
 

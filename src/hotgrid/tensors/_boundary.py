@@ -1,7 +1,6 @@
 """What a cell sees beyond the end of a dim."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from math import inf
 from numbers import Complex, Real
 from typing import Any, Literal, SupportsFloat
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._arguments import shown
 
@@ -68,11 +67,9 @@ def expect_boundary(
         return fitting_number("boundary", boundary, dtype)
     if isinstance(boundary, str) and boundary in words:
         return boundary
-    near = get_close_matches(str(boundary), words, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
     raise ArgumentError(
-        f"`boundary` {shown(boundary)} is unknown: {hint}"
-        f"use {', '.join(map(repr, words))} or a number to fill with"
+        f"`boundary` {shown(boundary)} is unknown; "
+        f"use {', '.join(map(repr, words))} or a number to fill with{near(boundary, words)}"
     )
 
 

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 
 from ._byte_letters import letters, to_bytes, to_letters
 from ._encoding import Encoding
 from ._patterns import CL100K, GPT2, LEXERS, PORTABLE, compiled, shown
 from ._regex_classes import HUGGINGFACE
 from ._regex_dialect import portable, translated
-from ._vocabularies import write_whole
 
 # Back from the spelling that `save_huggingface` writes.
 _USUAL = MappingProxyType({portable: usual for usual, portable in PORTABLE.items()})
@@ -142,10 +142,8 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
             "merges": [[names[left], names[right]] for left, right, _ in pairs],
         },
     }
-    try:
-        write_whole(Path(path), json.dumps(file, ensure_ascii=False).encode())
-    except OSError as problem:
-        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
+    with whole_file(Path(path)) as aside:
+        aside.write_bytes(json.dumps(file, ensure_ascii=False).encode())
 
 
 def _vocabulary(names: Mapping[int, str], specials: Mapping[str, int]) -> dict[str, int]:

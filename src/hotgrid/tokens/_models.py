@@ -1,7 +1,8 @@
 """Which encoding a model of OpenAI uses."""
 
-import difflib
 from types import MappingProxyType
+
+from hotgrid.errors import near
 
 _O200K = "o200k_base"
 _CL100K = "cl100k_base"
@@ -63,9 +64,7 @@ def encoding_name_for_model(model_name: str) -> str:
     for prefix, encoding in PREFIXES:
         if model_name.startswith(prefix):
             return encoding
-    near = difflib.get_close_matches(model_name, MODELS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     raise KeyError(
-        f"No model {model_name!r} is known.{hint} "
+        f"No model {model_name!r} is known.{near(model_name, MODELS, ' Did you mean {!r}?')} "
         "If you know its encoding, ask for that with `get_encoding`."
     )

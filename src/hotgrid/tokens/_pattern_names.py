@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._patterns import CL100K, GPT2, LLAMA3, O200K, QWEN2
 
@@ -39,14 +39,10 @@ def pattern_named(pattern: str) -> str:
         )
     if found := PATTERNS.get(pattern) or _OF_ENCODINGS.get(pattern):
         return found
-    if pattern.replace("_", "").replace("-", "").isalnum():
-        import difflib
-
-        near = difflib.get_close_matches(pattern.lower(), [*PATTERNS, *_OF_ENCODINGS], 1)
-        if near:
-            raise ArgumentError(
-                f"there is no pattern `{pattern}`; did you mean {near[0]!r}? There are "
-                f"{', '.join(PATTERNS)}, and any regular expression; to match that word, write "
-                f"(?:{pattern})"
-            )
+    word = pattern.replace("_", "").replace("-", "").isalnum()
+    if word and (hint := near(pattern, [*PATTERNS, *_OF_ENCODINGS])):
+        raise ArgumentError(
+            f"there is no pattern `{pattern}`{hint} There are {', '.join(PATTERNS)}, and any "
+            f"regular expression; to match that word, write (?:{pattern})"
+        )
     return pattern

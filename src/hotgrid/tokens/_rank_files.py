@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 
 from ._encoding import Encoding
 from ._patterns import CL100K
-from ._vocabularies import write_whole
 
 
 def load_tiktoken(
@@ -85,7 +85,5 @@ def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
         base64.b64encode(token) + f" {rank}\n".encode()
         for token, rank in sorted(encoding._mergeable_ranks.items(), key=lambda pair: pair[1])
     ]
-    try:
-        write_whole(Path(path), b"".join(lines))
-    except OSError as problem:
-        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
+    with whole_file(Path(path)) as aside:
+        aside.write_bytes(b"".join(lines))

@@ -1,12 +1,11 @@
 """Encodings by name."""
 
-import difflib
 import functools
 import threading
 from pathlib import Path
 from types import MappingProxyType
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._encoding import Encoding
 from ._models import encoding_name_for_model
@@ -106,7 +105,7 @@ def get_encoding(
         ...     get_encoding("cl100k")
         ... except ValueError as error:
         ...     print(str(error).splitlines()[0])
-        there is no encoding 'cl100k'; did you mean 'cl100k_base'?
+        there is no encoding 'cl100k'; did you mean `cl100k_base`?
     """
     if not isinstance(encoding_name, str):
         raise ArgumentError(
@@ -114,8 +113,7 @@ def get_encoding(
             f"there are {', '.join(list_encoding_names())}"
         )
     if encoding_name not in (names := list_encoding_names()):
-        near = difflib.get_close_matches(encoding_name, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = near(encoding_name, names) or "."
         raise ArgumentError(
             f"there is no encoding {encoding_name!r}{hint}\nThere are {', '.join(names)}."
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from hotgrid.errors import DamagedError, MissingPartError
+from hotgrid.errors import ArgumentError, DamagedError, MissingPartError, StoreError
+from hotgrid.files import whole_file
 
 from ._byte_letters import letters, to_bytes
 
@@ -165,17 +166,7 @@ def _fetched(file: RankFile) -> bytes:
         ) from None
     _checked(data, file, file.url)
     # Without a place to keep it, it is fetched again the next time.
-    with contextlib.suppress(OSError):
-        write_whole(_cache() / file.name, data)
-    return data
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one move, so that nobody ever reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(8).hex()}")
-    try:
+    kept = whole_file(_cache() / file.name)
+    with contextlib.suppress(ArgumentError, StoreError), kept as aside:
         aside.write_bytes(data)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    return data

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hotgrid.errors import MissingPartError
-from hotgrid.store import whole_file
+from hotgrid.files import whole_file
 
 if TYPE_CHECKING:
     from ._text import Report

@@ -1,7 +1,6 @@
 """What the commands of `hotgrid tokens` read: files, folders, globs, standard input, a text."""
 
 import codecs
-import difflib
 import glob
 import os
 import re
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal, NoReturn
 
 from cyclopts import CycloptsError, Parameter
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._choice import has_lexer
 from ._names import named_visibly, visible
@@ -195,12 +194,8 @@ def _found(file: str) -> list[Source]:
     name = file.partition("=")[0]
     if _OPTION.fullmatch(name) and not path.exists():
         # One that is right elsewhere, or stands behind `--`, is like nothing but itself.
-        near = [] if name in _OPTIONS else difflib.get_close_matches(name, _OPTIONS, 1)
-        way_out = (
-            f"Did you mean {near[0]}?"
-            if near
-            else "`--help` lists the options; there is no file of that name."
-        )
+        hint = "" if name in _OPTIONS else near(name, _OPTIONS, "Did you mean {}?")
+        way_out = hint or "`--help` lists the options; there is no file of that name."
         raise CycloptsError(msg=f"Unknown option: {name}. {way_out}")
     return [Source(file, path)]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, StoreError
 
 # A name may be any bytes; those that are no UTF-8 come as surrogates, which cannot be printed.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
@@ -55,18 +55,18 @@ def named_visibly(*paths: Path | None) -> Iterator[None]:
     """Let errors call files as everything else that is printed does.
 
     Raises:
-        ArgumentError: The same, with visible names.
+        ArgumentError, StoreError: The same, with visible names.
         OSError: The same, with a visible name.
     """
     try:
         yield
-    except ArgumentError as problem:
+    except (ArgumentError, StoreError) as problem:
         message = str(problem)
         for path in paths:
             message = message.replace(str(path), visible(path))
         if message == str(problem):
             raise
-        raise ArgumentError(message) from None
+        raise type(problem)(message) from None
     except OSError as problem:
         if isinstance(problem.filename, str | os.PathLike):
             problem.filename = visible(problem.filename)

@@ -1,6 +1,5 @@
 """Tokens as text, JSON, `.npy` or raw integers, to standard output or into a file."""
 
-import os
 import shutil
 import sys
 import tempfile
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 
 from ._json import read_json
 from ._names import named_visibly, visible
@@ -62,14 +62,8 @@ def output(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     path = path.resolve()
-    aside = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-    with named_visibly(path):
-        try:
-            with aside.open("wb") as file:
-                yield file
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+    with named_visibly(path), whole_file(path) as aside, aside.open("wb") as file:
+        yield file
 
 
 def write_tokens(out: BinaryIO, texts: "Iterable[Arrays]", form: Format) -> int:

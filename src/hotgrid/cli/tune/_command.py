@@ -1,6 +1,5 @@
 """`hotgrid tune`: what the tuner remembers, why, and how to fill or clear it."""
 
-import difflib
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ import hotgrid as hg
 from hotgrid import config
 from hotgrid.cli._terminal import Terminal
 from hotgrid.cli._whole_number import WholeNumber
-from hotgrid.errors import ArgumentError, ConfigError
+from hotgrid.errors import ArgumentError, ConfigError, near
 
 from ._grid import GRID, expect_grid_sense, grid_calls, grid_stamps
 
@@ -121,9 +120,8 @@ def _sizes(text: str) -> tuple[int, ...]:
 def _tuned(op: str) -> "Tuned":
     ops = hg.kernels.OPS
     if op not in ops:
-        near = difflib.get_close_matches(op, [*ops, GRID], 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`{op}` is no op; there are: {', '.join([*ops, GRID])}{hint}")
+        known = [*ops, GRID]
+        raise ArgumentError(f"`{op}` is no op; there are: {', '.join(known)}{near(op, known)}")
     return ops[op]
 
 

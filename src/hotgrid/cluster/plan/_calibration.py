@@ -11,9 +11,9 @@ from typing import Any
 
 from hotgrid.cluster._launch import cores
 from hotgrid.cluster._run_module import run_module
-from hotgrid.cluster._whole_text import write_whole
 from hotgrid.config import cache_folder, current
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 
 from ._machine import Device, Link
 
@@ -117,11 +117,16 @@ class Calibration:
 
         Returns:
             The file; None where the settings want no cache (`autotune.cache` is none).
+
+        Raises:
+            ArgumentError: The path cannot be written.
+            StoreError: The disk is full or failed.
         """
         path = path or calibration_file()
         if path is None:
             return None
-        write_whole(path, json.dumps(self.plain(), indent=2) + "\n")
+        with whole_file(path) as aside:
+            aside.write_text(json.dumps(self.plain(), indent=2) + "\n", encoding="utf-8")
         return path
 
 

@@ -1,12 +1,11 @@
 """Devices and links to plan with: what is known of them, and how they are written."""
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BYTES = {f"{prefix}B": factor for prefix, factor in _PREFIXES.items()}
@@ -177,8 +176,7 @@ def parse_devices(text: str, known: Mapping[str, Device] | None = None) -> tuple
     names = {each.lower(): each for each in table}
     if name.lower() in names:
         return count, table[names[name.lower()]]
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"; did you mean `{count}x{names[close[0]]}`?" if close else ""
+    hint = near(name, table, f"; did you mean `{count}x{{}}`?")
     raise ArgumentError(
         f"the device `{name}` in `{text}` is not known{hint} (known are {', '.join(table)}; "
         f"any other is written `{count}x(80GB,3TB/s)`, its memory and copy bandwidth)"
@@ -230,11 +228,14 @@ def _quantity(
         )
     number, unit = float(found[1]), found[2]
     if unit not in units:
-        close = [each for each in units if each.lower() == unit.lower()]
-        close = close or difflib.get_close_matches(unit, units, n=1)
-        hint = f"; did you mean {' or '.join(f'`{found[1]}{each}`' for each in close)}?"
+        alike = [f"`{found[1]}{each}`" for each in units if each.lower() == unit.lower()]
+        hint = (
+            f"; did you mean {' or '.join(alike)}?"
+            if alike
+            else near(unit, units, f"; did you mean `{found[1]}{{}}`?")
+        )
         raise ArgumentError(
-            f"the {what} `{text.strip()}` has the unknown unit `{unit}`{hint if close else ''} "
+            f"the {what} `{text.strip()}` has the unknown unit `{unit}`{hint} "
             f"(write it like `{example}`)"
         )
     if not math.isfinite(number):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.grid.model import Field, Input, Model, State, near
+from hotgrid.errors import ArgumentError, MissingPartError, near
+from hotgrid.grid.model import Field, Input, Model, State
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting
 from ._padded import PaddedForm

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.config import cache_folder, current, logger
-from hotgrid.errors import ArgumentError, MissingPartError
-from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State, near
+from hotgrid.errors import ArgumentError, MissingPartError, near
+from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator
@@ -223,7 +223,7 @@ def stepped(
         if name not in names:
             raise ArgumentError(
                 f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
-                f"its fields{near(str(name), names)} (they are {', '.join(names)})"
+                f"its fields{near(name, names)} (they are {', '.join(names)})"
             )
     if not setting.batch:
         return planes

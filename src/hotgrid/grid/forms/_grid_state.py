@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.config import current
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
     Field,
     Model,
@@ -22,7 +22,6 @@ from hotgrid.grid.model import (
     expect_whole,
     given_tensors,
     named_tensors,
-    near,
     observed,
     pictured,
     whole_number,

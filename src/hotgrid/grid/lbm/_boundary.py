@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Input, Neighbours, near
+from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.model import Input, Neighbours
 
 from ._forces import cut_links, exchanged_momentum
 from ._lattice import Lattice
@@ -189,7 +189,7 @@ class Face(Boundary):
         if self.face not in FACES:
             raise ArgumentError(
                 f"`face` {self.face!r} is unknown; use one of "
-                f"{', '.join(FACES)}{near(str(self.face), FACES)}"
+                f"{', '.join(FACES)}{near(self.face, FACES)}"
             )
 
     def cells(self, size: tuple[int, ...]) -> Tensor:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Parameter, near
+from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.model import Parameter
 
 from ._lattice import Lattice
 from ._moments import combined, equilibrium_parts
@@ -237,7 +237,7 @@ def find_collision(collision: Collision | str) -> Collision:
     if not isinstance(collision, str) or collision.lower() not in COLLISIONS:
         raise ArgumentError(
             f"`collision` {collision!r} is unknown; use one of "
-            f"{', '.join(COLLISIONS)}{near(str(collision).lower(), COLLISIONS)}"
+            f"{', '.join(COLLISIONS)}{near(collision, COLLISIONS)}"
         )
     return COLLISIONS[collision.lower()]
 

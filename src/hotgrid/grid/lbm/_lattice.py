@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import near
+from hotgrid.errors import ArgumentError, near
 
 
 @dataclass(frozen=True)
@@ -108,6 +107,6 @@ def find_lattice(lattice: Lattice | str) -> Lattice:
     if not isinstance(lattice, str) or lattice.upper() not in LATTICES:
         raise ArgumentError(
             f"`lattice` {lattice!r} is unknown; use one of "
-            f"{', '.join(LATTICES)}{near(str(lattice).upper(), LATTICES)}"
+            f"{', '.join(LATTICES)}{near(lattice, LATTICES)}"
         )
     return LATTICES[lattice.upper()]

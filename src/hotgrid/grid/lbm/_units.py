@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Parameter, near
+from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.model import Parameter
 
 from ._observed import SOUND
 

@@ -7,14 +7,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
     Field,
     Model,
     Neighbours,
     Parameter,
     State,
-    near,
     observable,
     total,
     view,
@@ -45,7 +44,7 @@ class CellModel(Model):
         if topology not in known:
             raise ArgumentError(
                 f"`topology` {topology!r} is unknown; use `torus` (the ends are joined) or "
-                f"`plane` (dead cells lie all around){near(str(topology), known)}"
+                f"`plane` (dead cells lie all around){near(topology, known)}"
             )
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
         self.topology: Topology = topology

@@ -6,8 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import near
+from hotgrid.errors import ArgumentError, near
 
 from ._pattern import Pattern
 from ._plaintext import read_cells

@@ -8,8 +8,7 @@ from numbers import Integral
 from types import MappingProxyType
 from typing import Literal, NoReturn
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import near
+from hotgrid.errors import ArgumentError, near
 
 Neighbourhood = Literal["moore", "von_neumann"]
 
@@ -71,7 +70,7 @@ class Rule:
             words = ("moore", "von_neumann")
             raise ArgumentError(
                 f"`neighbourhood` {self.neighbourhood!r} is unknown; use "
-                f"{' or '.join(words)}{near(str(self.neighbourhood), words)}"
+                f"{' or '.join(words)}{near(self.neighbourhood, words)}"
             )
         for name in ("birth", "survival"):
             given = getattr(self, name)
@@ -206,7 +205,7 @@ def _counts(text: str, found: re.Match[str], part: str, rule: Rule) -> Iterator[
 
 
 def _refuse(text: str, column: int, reason: str) -> NoReturn:
-    hint = near(text.strip().lower(), RULES)
+    hint = near(text.strip(), RULES)
     raise ArgumentError(
         f"`{text}` is no rule: {reason}\n  {text}\n  {' ' * column}^\n"
         f"write births and survivals as `B3/S23`, or a name{hint}"

@@ -13,7 +13,6 @@ from ._checks import (
     expect_whole as expect_whole,
     given_tensors as given_tensors,
     named_tensors as named_tensors,
-    near as near,
     whole_number as whole_number,
 )
 from ._declared import checked_model as checked_model

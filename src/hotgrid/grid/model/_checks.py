@@ -1,7 +1,6 @@
 """Arguments of a simulation: what fits the model, and clear words for what does not."""
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -10,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.contracts import Contract, ContractError
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._model import Field, Input, Model, State
 
@@ -151,9 +150,3 @@ def named_tensors(
             raise ArgumentError(f"`{name}` in `{what}` does not fit: {problem}") from None
         found[name] = x if parts > 1 else x.unsqueeze(-len(size) - 1)
     return found
-
-
-def near(word: object, words: Iterable[str]) -> str:
-    """`; did you mean ...?` when a word is close to one of `words`, else nothing."""
-    close = difflib.get_close_matches(str(word), list(words), n=1)
-    return f"; did you mean `{close[0]}`?" if close else ""

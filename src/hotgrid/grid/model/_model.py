@@ -1,6 +1,5 @@
 """What a model is: data, and one pure function from a cell's neighbours to the cell."""
 
-import difflib
 import math
 import re
 from abc import ABC, abstractmethod
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
@@ -197,12 +196,10 @@ class Model(HasParameters, ABC):
     def __init__(self, **parameters: float) -> None:
         for name in parameters:
             if name not in self._parameters:
-                close = difflib.get_close_matches(name, self._parameters, n=1)
-                hint = f"; did you mean `{close[0]}`?" if close else ""
                 known = ", ".join(self._parameters) or "none"
                 raise ArgumentError(
-                    f"`{name}` is not a parameter of {type(self).__name__}{hint} "
-                    f"(its parameters are {known})"
+                    f"`{name}` is not a parameter of {type(self).__name__}"
+                    f"{near(name, self._parameters)} (its parameters are {known})"
                 )
         for name, parameter in self._parameters.items():
             value = parameters.get(name, parameter.default)

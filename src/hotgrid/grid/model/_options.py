@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Union
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
-from ._checks import near
 from ._model import Model, Parameter
 
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
+from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
-from hotgrid.grid.model import checked_path, near, pictured
-from hotgrid.store import whole_file
+from hotgrid.grid.model import checked_path, pictured
 
 from ._observations import Observations
 from ._picture import Picture, need_matplotlib, solid_cells, view_name

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
-from hotgrid.store import whole_file
 
 from ._picture import need_matplotlib
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.errors import ArgumentError, MissingPartError, near
+from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
-from hotgrid.grid.model import near
-from hotgrid.store import whole_file
 
 from ._colours import Colours, colours_of
 

@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any
 
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
 from hotgrid.grid.model import checked_path, whole_number
-from hotgrid.store import whole_file
 
 from ._picture import Picture
 

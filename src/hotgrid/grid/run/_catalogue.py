@@ -9,8 +9,8 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Model, near
+from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.model import Model
 
 _FAMILIES = ("life", "lbm", "pde")
 # Between `y` and `G` of `TaylorGreen3D`, between `n` and `3`, but not between `3` and `D`.

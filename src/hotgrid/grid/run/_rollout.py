@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.forms import Setting, compile_step, whole_step
 from hotgrid.grid.forms.check._step_check import check_step
 from hotgrid.grid.model import (
@@ -22,7 +22,6 @@ from hotgrid.grid.model import (
     expect_whole,
     given_tensors,
     named_tensors,
-    near,
     whole_number,
 )
 

@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.files import whole_file
 from hotgrid.grid.model import State
-from hotgrid.store import whole_file
 
 _FORMAT = "hotgrid state 1"
 

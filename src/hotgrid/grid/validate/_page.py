@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from hotgrid._version import __version__
+from hotgrid.files import whole_file
 from hotgrid.grid.model import checked_device
-from hotgrid.store import whole_file
 
 from ._row import Row
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from math import nan
 
-from hotgrid.errors import ArgumentError, UnstableError
-from hotgrid.grid.model import checked_device, near
+from hotgrid.errors import ArgumentError, UnstableError, near
+from hotgrid.grid.model import checked_device
 
 from ._cavity import CAVITY
 from ._check import Check, Terms

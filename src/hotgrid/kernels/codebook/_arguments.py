@@ -1,11 +1,10 @@
 """The parts of a coded matrix as callers give them, checked: kernels trust them."""
 
-import difflib
 from typing import Any
 
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._coded import Coded
 from ._fit import FORMS
@@ -18,9 +17,9 @@ def expect_form(form: object) -> None:
         ArgumentError: There is none.
     """
     if form not in FORMS:
-        near = difflib.get_close_matches(str(form), FORMS, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
-        raise ArgumentError(f"`form` {form!r} must be one of {', '.join(FORMS)}{hint}")
+        raise ArgumentError(
+            f"`form` {form!r} must be one of {', '.join(FORMS)}{near(form, FORMS)}"
+        )
 
 
 def checked_parts(form: str, x: Tensor, *parts: Tensor | None) -> Coded:

@@ -1,12 +1,8 @@
 """Compressed models in safetensors, read back without compressing again."""
 
-import contextlib
 import copy
 import json
-import os
-import uuid
 import zlib
-from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
+from hotgrid.files import whole_file
 
 from ._coded import PARTS, Coded
 from ._fit import FORMS
@@ -37,8 +34,9 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
         path: The file.
 
     Raises:
-        ArgumentError: Nothing in the module is compressed, or it is no module.
-        StoreError: The file cannot be written.
+        ArgumentError: Nothing in the module is compressed, it is no module, or the path
+            cannot be written.
+        StoreError: The disk is full or failed.
 
     Example:
         >>> layer = compress(torch.nn.Linear(64, 32), form="int8")
@@ -61,8 +59,11 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
     tensors = {name: each.contiguous() for name, each in _distinct(module.state_dict()).items()}
     about = json.dumps(layers)
     sums = json.dumps(_checksums(about, tensors))
-    with _whole(Path(path)) as aside:
-        safetensors.torch.save_file(tensors, aside, metadata={_KEY: about, _SUMS: sums})
+    try:
+        with whole_file(Path(path)) as aside:
+            safetensors.torch.save_file(tensors, aside, metadata={_KEY: about, _SUMS: sums})
+    except safetensors.SafetensorError as problem:
+        raise StoreError(f"cannot write `{path}`: {problem}") from None
 
 
 def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
@@ -197,27 +198,6 @@ def _expect_checksums(path: Path, expected: Any, found: dict[str, int]) -> None:
         raise DamagedError(
             f"`{path}` is not as it was written: {', '.join(wrong[:4])} has another checksum"
         )
-
-
-@contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a place aside to write to, and move it to `path` when all of it is on the disk."""
-    aside = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
-    try:
-        # By us first: the writer's own file would be for its owner alone.
-        aside.touch(exist_ok=False)
-        mode = aside.stat().st_mode
-        yield aside
-        with aside.open("rb") as written:
-            os.fchmod(written.fileno(), mode & 0o777)
-            os.fsync(written.fileno())
-        aside.replace(path)
-    except (OSError, safetensors.SafetensorError) as problem:
-        said = problem.strerror if isinstance(problem, OSError) else None
-        raise StoreError(f"cannot write `{path}`: {said or problem}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def _layer(shown: str, parts: dict[str, Tensor | None], about: Any) -> CodebookLinear:

@@ -1,13 +1,12 @@
 """The arguments of `convolve` as callers give them, checked."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.kernels.tune import expect_array
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -46,9 +45,10 @@ def check_weights(x: Any, kernel: Any, boundary: Any) -> None:
             f"shape {tuple(kernel.shape)} as its last ones"
         )
     if boundary not in BOUNDARIES:
-        near = get_close_matches(str(boundary), BOUNDARIES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(f"`boundary` is {boundary!r}; expected 'periodic' or 'zero'{hint}")
+        raise ArgumentError(
+            f"`boundary` is {boundary!r}; expected 'periodic' or 'zero'"
+            f"{near(boundary, BOUNDARIES)}"
+        )
 
 
 def check_exact(exact: Any) -> None:

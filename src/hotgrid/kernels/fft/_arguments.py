@@ -2,13 +2,12 @@
 
 import operator
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, SupportsIndex
 
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.kernels.tune import expect_array
 from hotgrid.tensors import expect_dim
 
@@ -47,9 +46,9 @@ def checked_norm(norm: Any) -> str:
         return "backward"
     if norm in _NORMS:
         return norm
-    near = get_close_matches(str(norm), _NORMS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ArgumentError(f"`norm` is {norm!r}; expected {', '.join(map(repr, _NORMS))}{hint}")
+    raise ArgumentError(
+        f"`norm` is {norm!r}; expected {', '.join(map(repr, _NORMS))}{near(norm, _NORMS)}"
+    )
 
 
 def check_images(x: Any, norm: str) -> None:

@@ -1,6 +1,5 @@
 """`Tuned`: an op that finds its fastest candidate on the first call and remembers it."""
 
-import difflib
 import os
 import threading
 import weakref
@@ -15,7 +14,7 @@ from torch.cuda import is_current_stream_capturing
 
 from hotgrid.config import Config, current
 from hotgrid.config.sections import Autotune, Kernels
-from hotgrid.errors import ConfigError, KernelError
+from hotgrid.errors import ConfigError, KernelError, near
 
 from ._cache import TuningCache
 from ._call import Call
@@ -256,11 +255,9 @@ class Tuned:
                 f"`kernels.choose` names `{self.op.name}={name}`, which does not apply to "
                 f"this call; those that do: {', '.join(each.name for each in able)}"
             )
-        near = difflib.get_close_matches(name, self.op.names, 1)
-        hint = f"; did you mean `{near[0]}`?" if near else ""
         raise ConfigError(
             f"`kernels.choose` names `{self.op.name}={name}`, but the candidates are "
-            f"{', '.join(self.op.names)}{hint}"
+            f"{', '.join(self.op.names)}{near(name, self.op.names)}"
         )
 
     def _known(self, regime: _Regime, call: Call) -> Ranking | None:

@@ -5,7 +5,6 @@ What was measured elsewhere stays in the file and is not used. A file that canno
 counts as empty.
 """
 
-import contextlib
 import hashlib
 import json
 import os
@@ -16,6 +15,8 @@ from typing import Any
 import torch
 
 from hotgrid.config import cache_folder, current, logger
+from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.files import whole_file
 
 from ._stamp import stamp
 
@@ -38,21 +39,13 @@ def keep_rate(device: str, rate: float, method: str) -> None:
     if path is None:
         return
     entries = _entries(path) | {_key(device): {"bytes_per_second": rate, "method": method}}
-    aside = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
-        aside.replace(path)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
+        with whole_file(path) as aside:
+            aside.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    except (ArgumentError, StoreError) as problem:
         logger("autotune").warning(
-            "`%s` cannot be written (%s), so the copy bandwidth is not kept; "
-            "`autotune.cache` names another place",
-            path,
-            reason,
+            "the copy bandwidth is not kept: %s; `autotune.cache` names another place", problem
         )
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def _path() -> Path | None:

@@ -28,9 +28,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid import _native
 from hotgrid.config import current
-from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 from hotgrid.grid.forms._form import compiled_code_folder
-from hotgrid.store import whole_file
 
 from ._launch import Launch
 from ._planes import MOST_NUMBERS
@@ -154,7 +154,7 @@ class PieceTrial:
     @staticmethod
     def _write(file: Path, entry: _Entry, library: str | None = None) -> None:
         # A cache that cannot be written is no cache.
-        with contextlib.suppress(ArgumentError, StoreError):
+        with contextlib.suppress(ArgumentError, OSError):
             if library is not None:
                 with whole_file(file.with_suffix(".so")) as aside:
                     shutil.copyfile(library, aside)

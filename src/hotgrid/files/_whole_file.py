@@ -1,16 +1,15 @@
-"""Files that appear whole or not at all."""
+"""Files that are written whole or not at all."""
 
 import contextlib
 import errno
 import os
 import stat
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError, HotgridError, StoreError
 
-# Another path would help. Anything else is a fault of the disk, not of what was asked.
+# Another path would help. Anything else is a fault of the disk, not of the argument.
 _OF_THE_PATH = {
     errno.EACCES,
     errno.EEXIST,
@@ -27,19 +26,21 @@ _OF_THE_PATH = {
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a place aside to write to; when that went well, put it at `path` in one move.
+    """Yield a temporary path to write to, and move it to `path` once the block succeeds.
 
-    The folder is made if need be. The file aside lies in the same folder, is hidden and
-    has the suffix of the path. After the block the file and its name are on the disk,
-    not only in the memory of the system, and the umask says who may read it. When the
-    block fails, the old file is as it was and nothing is left beside it.
+    Missing folders are created. The temporary file is hidden, in the same folder, and has
+    the suffix of `path`. Its name contains the host, the process and a random part, so
+    that writers on a shared disk do not collide. After the block the file and its name are
+    on the disk, with the permissions of the umask. If the block fails, the old file is
+    unchanged and the temporary one is removed.
 
     Args:
-        path: Where the file shall be.
+        path: The file to write.
 
     Raises:
-        ArgumentError: The path cannot be written, in the words of the system.
+        ArgumentError: The path cannot be written; the text is the system's.
         StoreError: The disk is full or failed.
+        OSError: The block could not read another file.
 
     Example:
         >>> with whole_file(Path("notes.txt")) as aside:
@@ -47,14 +48,16 @@ def whole_file(path: Path) -> Iterator[Path]:
         >>> Path("notes.txt").read_text()
         'all of it'
     """
-    aside = path.with_name(f".{path.stem}-{uuid.uuid4().hex}{path.suffix}")
+    # Cut: the stem may be as long as a name can be.
+    stem = f".{path.stem[:32]}-{os.uname().nodename}-{os.getpid()}"
+    aside = path.with_name(f"{stem}-{os.urandom(16).hex()}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         aside.touch(exist_ok=False)
         mode = aside.stat().st_mode
         yield aside
         with aside.open("rb") as written:
-            # Some writers put a file of their own there, which nobody else may read.
+            # Some writers replace the file by one that only its owner may read.
             os.fchmod(written.fileno(), stat.S_IMODE(mode))
             os.fsync(written.fileno())
         aside.replace(path)
@@ -62,6 +65,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     except HotgridError:
         raise
     except OSError as problem:
+        named = problem.filename
+        if named is not None and Path(str(named)) not in (aside, *path.parents):
+            raise
         kind = ArgumentError if problem.errno in _OF_THE_PATH else StoreError
         raise kind(f"cannot write `{path}`: {problem.strerror or problem}") from problem
     finally:
@@ -70,12 +76,16 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the names in a folder on the disk: a file that has none is lost with the power."""
+    """Write the names in a folder to the disk; without, a new file can be lost with the power.
+
+    Example:
+        >>> sync_folder(Path("."))
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as problem:
-        if problem.errno != errno.EINVAL:  # some network file systems do it by themselves
+        if problem.errno != errno.EINVAL:  # some network file systems have no such call
             raise
     finally:
         os.close(descriptor)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hotgrid.errors import ArgumentError, StoreError
-from hotgrid.store import whole_file
+from hotgrid.files import whole_file
 
 
 def names(folder: Path) -> list[str]:
@@ -77,3 +77,19 @@ def test_the_umask_says_who_may_read_it_whoever_wrote_it(tmp_path: Path, umask: 
     finally:
         os.umask(before)
     assert (tmp_path / "notes.txt").stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_names_of_temporary_files_differ_between_hosts_processes_and_calls(tmp_path: Path):
+    path = tmp_path / ("long" * 60 + ".txt")
+    with whole_file(path) as first, whole_file(path) as second:
+        assert first != second
+        assert f"-{os.uname().nodename}-{os.getpid()}-" in first.name
+    assert path.exists()
+
+
+def test_a_problem_with_another_file_is_not_told_of_this_one(tmp_path: Path):
+    other = tmp_path / "other.txt"
+    with pytest.raises(FileNotFoundError) as caught, whole_file(tmp_path / "notes.txt"):
+        other.read_bytes()
+    assert caught.value.filename == str(other)
+    assert names(tmp_path) == []

@@ -1,0 +1,8 @@
+"""files: writing a file whole or not at all, and reading only regular files.
+
+Every file that hotgrid replaces is written with `whole_file`. `read_regular` reads a file
+that may come from someone else. Light: the standard library and `errors` are all it needs.
+"""
+
+from ._regular_file import open_regular as open_regular, read_regular as read_regular
+from ._whole_file import sync_folder as sync_folder, whole_file as whole_file
