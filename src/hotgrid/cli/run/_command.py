@@ -19,7 +19,7 @@ from hotgrid.config import Case, Dtype, case_of
 
 if TYPE_CHECKING:
     from hotgrid.grid import Model, Option, Simulation
-    from hotgrid.grid.run import Outcome
+    from hotgrid.grid.run import RunOutcome
 
 
 def models(*, json: bool = False) -> None:
@@ -164,7 +164,7 @@ def _plain_option(option: "Option") -> dict[str, Any]:
     return found
 
 
-def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
+def _report(console: Terminal, case: Case, outcome: "RunOutcome") -> None:
     simulation, speed = outcome.simulation, outcome.speed
     rows = [("step", f"{simulation.step_count:,}"), ("time", f"{simulation.time:g}")]
     for name, value in outcome.observables.items():
@@ -192,7 +192,7 @@ def _report(console: Terminal, case: Case, outcome: "Outcome") -> None:
     _print_rows(console, [(name, Text(text)) for name, text in rows])
 
 
-def _memory(outcome: "Outcome") -> str:
+def _memory(outcome: "RunOutcome") -> str:
     """The bytes that steps moved, and their share of a copy's if that is known."""
     moved = f"{outcome.speed.bytes_per_second / 1e9:,.2f} GB/s"
     if outcome.copy_bandwidth is None:

@@ -5,7 +5,7 @@ from ._catalogue import (
     models as models,
 )
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
-from ._outcome import Outcome as Outcome
+from ._outcome import RunOutcome as RunOutcome
 from ._perform import perform as perform, start_ranks as start_ranks
 from ._rollout import rollout as rollout
 from ._simulation import (

@@ -9,7 +9,7 @@ from ._speed import Speed
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What came of a run.
 
     Attributes:

@@ -21,7 +21,7 @@ from hotgrid.grid.output import Observations, Recorder, check_export, export
 
 from ._catalogue import find_model
 from ._kept_run import KeptRun, film_path
-from ._outcome import Outcome
+from ._outcome import RunOutcome
 from ._simulation import Simulation
 from ._speed import Speed
 from ._stop import StopRequest
@@ -86,7 +86,7 @@ def _expect_device(name: str | None) -> None:
         raise ArgumentError(f"the device {name!r} cannot be used here: torch sees no GPU")
 
 
-def perform(case: Case, *, resume: bool) -> Outcome:
+def perform(case: Case, *, resume: bool) -> RunOutcome:
     """Run a case to its end, or to where it is told to stop, and write what it asks for.
 
     Raises:
@@ -209,7 +209,7 @@ def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulati
     return simulation
 
 
-def _performed(run: _Run) -> Outcome:
+def _performed(run: _Run) -> RunOutcome:
     case, simulation, ranks = run.case, run.simulation, run.ranks
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
@@ -233,7 +233,7 @@ def _performed(run: _Run) -> Outcome:
     files += _written(run, seen, stopped)
     observables = simulation.observe()
     limit = _copy_bandwidth(run, speed, stopped)
-    return Outcome(simulation, speed, observables, files, limit, ranks.rank == 0, stopped)
+    return RunOutcome(simulation, speed, observables, files, limit, ranks.rank == 0, stopped)
 
 
 def _copy_bandwidth(run: _Run, speed: Speed, stopped: bool) -> float | None:
