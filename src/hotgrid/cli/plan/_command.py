@@ -148,30 +148,30 @@ def _calibrated(case: Case | None, before: "Calibration | None") -> "Calibration
 def _report(case: Case, devices: str, link: str | None, found: "Calibration | None") -> Report:
     from ._model import job_of, model_key, model_of
 
-    room = hg.cluster
+    plans = hg.cluster
     key = model_key(case)
-    known = room.known_devices()
+    known = plans.known_devices()
     if found is not None:
         known["local"] = found.device(key)
     elif devices.strip().lower().endswith("local"):
         raise ArgumentError(
             f"`--devices {devices}` needs measured figures of this machine: add `--calibrate`"
         )
-    count, device = room.parse_devices(devices, known)
+    count, device = plans.parse_devices(devices, known)
     share, source = _share(found, key, device)
     size = case.size or tuple(model_of(case).size)
     job = job_of(case, size, share)
     joined = _joined(link, device, count, found)
     weighed = {"mesh": case.mesh, "depth": case.depth}
-    best = room.best_plan(job, device, joined, count, **weighed)
+    best = plans.best_plan(job, device, joined, count, **weighed)
     counts = sorted({2**k for k in range(count.bit_length())} | {count})
     return Report(
         size=size,
         plan=best,
-        overlapped=room.best_plan(job, device, joined, count, **weighed, overlap=True),
+        overlapped=plans.best_plan(job, device, joined, count, **weighed, overlap=True),
         share_source=source,
-        strong=room.strong_scaling(job, device, joined, counts, depth=case.depth),
-        weak=room.weak_scaling(job, device, joined, counts, best.best.block, depth=case.depth),
+        strong=plans.strong_scaling(job, device, joined, counts, depth=case.depth),
+        weak=plans.weak_scaling(job, device, joined, counts, best.best.block, depth=case.depth),
         simulated=_simulated(best) if 1 < count <= _MOST_SIMULATED else None,
     )
 
