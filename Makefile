@@ -1,19 +1,19 @@
-# The one entry for people and for CI. `make help` lists the targets.
+# The entry point for people and for CI. `make help` lists the targets.
 #
-# Everything lives in .venv; stamps there remember what has been done, so that a
-# second run does nothing twice and needs no network.
+# Everything is installed into .venv. Stamp files there record what has been done, so that
+# a second run repeats nothing and needs no network.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
-# The last of the texts that make_corpora.py writes.
+# The last file that make_corpora.py writes.
 CORPORA := .hotgrid/corpora/mixed.json
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-# A new room must be made known to the editable install: its list of packages is
-# part of the stamp's name.
+# The editable install must be repeated when a package is added: a checksum of the list of
+# packages is part of the stamp's name.
 PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d' ' -f1)
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
@@ -23,7 +23,7 @@ NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: setup  ## Say what this machine has, then run a Karman street and measure it
+demo: setup  ## Show what this machine has, then run the flow around a cylinder and measure it
 	$(BIN)/hotgrid doctor
 	$(BIN)/python examples/30_karman.py --out out
 
@@ -33,7 +33,7 @@ test: setup  ## Run every test that does not take minutes
 test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
 	$(PYTEST) -m long --timeout 2400
 
-check: setup docs  ## Lint, types, floors of the house, docs
+check: setup docs  ## Lint, types, import layers, docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
@@ -45,17 +45,17 @@ docs: setup  ## Build the docs strictly into site/
 bench: setup corpora  ## Run every benchmark; figures go to benchmarks/results/
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-corpora: $(CORPORA)  ## Make the texts for bench_tokens.py, of Debian packages (needs apt-get)
+corpora: $(CORPORA)  ## Make the texts for bench_tokens.py from Debian packages (needs apt-get)
 
 $(CORPORA): benchmarks/make_corpora.py | setup
 	$(BIN)/python benchmarks/make_corpora.py
 
-peers: setup  ## Install the rivals that benchmarks compare with, as far as they install here
+peers: setup  ## Install the libraries that benchmarks compare with, where they can be installed
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r peer; do \
 	  echo "== $$peer"; $(BIN)/pip install --quiet --constraint constraints.txt \
 	    --constraint benchmarks/requirements-peers.txt "$$peer" </dev/null || echo "$$peer does not install here"; done
 
-tokenpeers: setup  ## Install the rivals of bench_tokens.py, into an environment of their own
+tokenpeers: setup  ## Install the libraries that bench_tokens.py compares with, into their own environment
 	$(PYTHON) -m venv $(VENV)/token-peers
 	@grep -v '^#' benchmarks/requirements-token-peers.txt | while read -r peer; do \
 	  echo "== $$peer"; $(VENV)/token-peers/bin/pip install --quiet --only-binary :all: \
@@ -68,13 +68,13 @@ wheel: setup  ## Build the wheel into dist/
 sanitize: setup  ## Run the native core under address, undefined and thread sanitizers
 	$(BIN)/python native/tests/sanitize.py
 
-setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install what is pinned, build the core
+setup: $(STAMPS)/package-$(PACKAGES)  ## Create .venv, install pinned versions, build the native core
 
-clean:  ## Remove everything that make has made
+clean:  ## Remove everything that make has created
 	rm -rf $(VENV) build dist site out .hotgrid .hypothesis .pytest_cache .ruff_cache .import_linter_cache .cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The compiler is asked for before anything is fetched: better said now than in two minutes.
+# Check for a compiler before downloading anything.
 $(STAMPS)/python:
 	@if [ -n "$$CXX" ]; then set -- $$CXX; command -v "$$1" >/dev/null || \
 	  { echo "CXX=$$CXX names no compiler that is here; unset CXX or name one."; exit 1; }; \

@@ -1,4 +1,4 @@
-"""Claim: `hotgrid --help` takes under 0.3 s, and the light rooms cost no torch.
+"""Claim: `hotgrid --help` takes under 0.3 s, and the light packages do not import torch.
 
 Each line starts a fresh Python; the best of nine is kept.
 

@@ -7,7 +7,7 @@ import pytest
 from .rooms import DOCS, FOLDERS, ROOT, titled
 
 MENU = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
 IMAGE = re.compile(r"!\[[^]]*\]\((?!https?:)([^)\s]+)")
 
 
@@ -27,7 +27,7 @@ def test_a_room_has_tests(room: str):
 
 
 def test_the_menu_lists_every_page_once():
-    listed = re.findall(r"[\w-]+\.md", MENU.split("\nnav:\n")[1])
+    listed = re.findall(r"[\w/-]+\.md", MENU.split("\nnav:\n")[1])
     assert sorted(listed) == PAGES
 
 
@@ -35,4 +35,4 @@ def test_the_menu_lists_every_page_once():
 def test_pictures_on_a_page_exist(page: str):
     """The site builder checks links; pictures it takes on trust."""
     for picture in IMAGE.findall((DOCS / page).read_text("utf-8")):
-        assert (DOCS / picture).is_file(), f"docs/{page} shows {picture}"
+        assert (DOCS / page).parent.joinpath(picture).is_file(), f"docs/{page} shows {picture}"

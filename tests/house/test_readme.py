@@ -1,35 +1,54 @@
-"""What the README shows can be copied, pasted and run."""
+"""What the README and the tutorials show can be copied, pasted and run."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 
-def test_every_python_example_runs(tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert blocks
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+def printed(page: Path, folder: Path, **variables: str) -> str:
+    """What the Python examples of a page print, run as one program."""
+    examples = blocks(page, "python")
+    assert examples
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(blocks)],
-        cwd=tmp_path,
+        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
+        cwd=folder,
+        env=os.environ | variables,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_python_example_runs(tmp_path: Path):
+    output = printed(ROOT / "README.md", tmp_path)
     # A thousand steps of diffusion leave next to nothing of white noise (0.2887 at first).
-    found = re.search(r"([\d,]+) million cells a second, (0\.\d+) left", done.stdout)
-    assert found, done.stdout
+    found = re.search(r"([\d,]+) million cells a second, (0\.\d+) left", output)
+    assert found, output
     assert 0 < float(found[2]) < 0.02
 
 
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_shows(page: Path, tmp_path: Path):
+    output = printed(page, tmp_path, HOTGRID_COMPILE_ENABLED="off", OMP_NUM_THREADS="1")
+    for shown in blocks(page, "text"):
+        assert shown in output
+
+
 def test_the_home_page_of_the_docs_shows_the_same_smallest_example():
-    first = [
-        re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)[0]
-        for page in ("README.md", "docs/index.md")
-    ]
+    first = [blocks(ROOT / page, "python")[0] for page in ("README.md", "docs/index.md")]
     assert first[0] == first[1]
 
 

@@ -112,7 +112,7 @@ def test_of_one_form_the_widest_codes_are_taken_and_not_the_most_bytes():
         best = min(
             tried.error(each)
             for each in tried.recipes
-            if each.form == "pq" and tried.bytes(each) <= tried.room(bits)
+            if each.form == "pq" and tried.bytes(each) <= tried.granted_bytes(bits)
         )
         assert found.error == pytest.approx(best, rel=0.05)
 

@@ -1,6 +1,6 @@
-"""cli: the `hotgrid` command. Top floor; thin, the rooms below do the work.
+"""cli: the `hotgrid` command. The top layer; the packages below do the work.
 
-One file per command group, and commands are named by import string, so that
+One folder per command group. Commands are registered by import string, so that
 `hotgrid --help` imports neither torch nor the command it describes.
 """
 

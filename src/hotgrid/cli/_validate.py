@@ -44,15 +44,15 @@ def validate(
     if html is not None:
         _expect_place(html)
     # Torch takes a second to load; a path that cannot be written is told before.
-    from hotgrid.grid import validate as room
+    from hotgrid.grid import validate as validation
 
     console = Terminal(highlight=False, soft_wrap=True)
     if listed:
-        console.out("\n".join(room.check_names(quick)), highlight=False)
+        console.out("\n".join(validation.check_names(quick)), highlight=False)
         return 0
     rows: list[Row] = []
     with _progress() as starting:
-        for row in room.validate(quick, device, only or (), starting):
+        for row in validation.validate(quick, device, only or (), starting):
             if not json:
                 if not rows:
                     console.print(_heading())
@@ -63,7 +63,7 @@ def validate(
     else:
         console.print(_verdict(rows))
     if html is not None:
-        room.write_page(html, rows, device)
+        validation.write_page(html, rows, device)
     return 0 if all(row.passed for row in rows) else 1
 
 

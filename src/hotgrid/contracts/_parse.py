@@ -256,9 +256,9 @@ class _Parser:
         begin = max(0, token.start - _AROUND) if len(self.text) > 2 * _AROUND else 0
         shown = re.sub(r"\s", " ", self.text[begin : begin + 2 * _AROUND])
         before, after = "... " if begin else "", len(self.text) > begin + 2 * _AROUND
-        room = len(shown) - (token.start - begin)
+        left = len(shown) - (token.start - begin)
         caret = " " * (len(before) + token.start - begin)
-        caret += "^" * max(1, min(len(token.text), room))
+        caret += "^" * max(1, min(len(token.text), left))
         shown = f"{before}{shown}{' ...' if after else ''}"
         raise ContractSyntaxError(f"bad contract: {shortened(reason)}\n  {shown}\n  {caret}")
 

@@ -1,10 +1,10 @@
 """kernels: operations with two or more implementations, and the measurements that choose.
 
-Stands on `tensors`; `cluster` and everything above stand on it. A caller names
-what is to be computed and this room decides how. Each op has a room of its own with a
-readable reference, candidates and the function that callers use; `tune` holds the
-machinery that times candidates and remembers winners, and measures the copy bandwidth of
-a device, the figure that every "share of the hardware limit" in hotgrid is a share of.
+Layer: above `tensors`, below `cluster`. A caller names an operation, and this package
+chooses the implementation. Each op has a package of its own with a readable reference,
+several candidates and the function to call. `tune` times the candidates, remembers the
+winners and measures the copy bandwidth of a device, the reference for every "share of the
+hardware limit" in hotgrid.
 """
 
 from ._capture import Captured as Captured, capture as capture

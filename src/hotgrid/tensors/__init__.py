@@ -1,10 +1,10 @@
-"""tensors: small pure functions on tensors that torch has no good name for.
+"""tensors: small pure functions on tensors that torch lacks.
 
-Floor: above `contracts` and `config`, below `kernels`. Nothing here keeps state,
-picks an implementation or looks at a device; every function takes tensors and
+Layer: above `contracts` and `config`, below `kernels`. Nothing here keeps state,
+chooses an implementation or depends on a device; every function takes tensors and
 returns tensors, has a gradient where one makes sense, and compiles without a
-graph break. Where torch already has a good name, there is none here:
-docs/tensors.md lists which torch name to use.
+graph break. What torch already has is not repeated: docs/tensors.md lists which
+torch function to use.
 """
 
 from ._dims import expect_dim as expect_dim

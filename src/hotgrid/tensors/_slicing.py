@@ -98,7 +98,7 @@ def _expect_fits(value: Tensor, region: torch.Size, dtype: torch.dtype) -> None:
             "convert one of them with `.to(...)`"
         )
     ends = zip(reversed(value.shape), reversed(region), strict=False)
-    if value.ndim > len(region) or any(n not in (1, room) for n, room in ends):
+    if value.ndim > len(region) or any(n not in (1, size) for n, size in ends):
         raise ArgumentError(
             f"`value` of shape {tuple(value.shape)} does not broadcast to the region of shape "
             f"{tuple(region)}"

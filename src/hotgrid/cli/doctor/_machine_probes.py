@@ -185,7 +185,7 @@ def _passed_over(variable: str, value: str, expected: str) -> Finding:
 
 
 def parts() -> Iterator[Finding]:
-    """Yield the version of each part that some rooms need, or what it is needed for."""
+    """Yield the version of each optional library, or what it is needed for."""
     for part, purpose in _PARTS.items():
         found = installed_version(part)
         if found:

@@ -254,7 +254,7 @@ class GridState:
         generator = torch.Generator().manual_seed(self.seed)
         kind = f"{type(self.model).__name__}.initial"
         begin: State = {}
-        # One run after the other: in the making a state takes the most room.
+        # One run after the other: making a state takes the most memory.
         for run in range(math.prod(self._setting.batch)):
             made = given_tensors(kind, self.model.initial(self.size, generator))
             made = self._kept({name: made[name] for name in lacking if name in made}, kind, ())

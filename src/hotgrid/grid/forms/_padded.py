@@ -229,8 +229,8 @@ class PaddedForm(TwoBufferForm):
         step = self._stepping(replace(setting, compiled=False), self._piece)
         outs = [[x for views in step.outs[1 - old][0] for x in views] for old in (0, 1)]
         moving = [*self._flats[0], *self._flats[1], *self._fixed.values()]
-        rooms = [*moving, *self._params]
-        trial = PieceTrial(step.make, outs, rooms, self._piece, 2 * self._first)
+        buffers = [*moving, *self._params]
+        trial = PieceTrial(step.make, outs, buffers, self._piece, 2 * self._first)
         launch, seconds = trial.known() or (None, 0.0)
         if launch is None and compiling and not trial.in_vain:
             begin = time.perf_counter()

@@ -27,7 +27,7 @@ def loud_pieces(given: Sequence[Tensor], *, first: int, cells: int, piece: int) 
     """For every piece of a flat grid whether anything is not zero there, uint8 `[pieces]`.
 
     Arguments:
-        given: Inputs laid out flat, `[..., cells]`, with room for a piece behind them.
+        given: Inputs laid out flat, `[..., cells]`, with space for a piece behind them.
         first: The first cell of the first piece.
         cells: How many cells pieces must cover.
         piece: How many cells a piece has.

@@ -28,7 +28,7 @@ def sweep_of(
         kernel: Makes any piece.
         quiet: Makes pieces that are not marked.
         marks: For every piece whether it needs `kernel`, uint8 `[pieces]`; None if all do.
-        cells: How many cells a step computes; behind them is room for a piece.
+        cells: How many cells a step computes; behind them is space for a piece.
         piece: How many cells a call computes.
         reach: How many cells to either side it looks.
     """

@@ -40,7 +40,7 @@ class CylinderFlow(ReynoldsFlow):
             raise ArgumentError(
                 f"on a grid of {size} the cylinder of {type(self).__name__} is "
                 f"{diameter:.1f} cells thick and {gap:.1f} cells away from the edge; it needs "
-                "at least 4 cells, and 2 cells of room: take a larger `size`"
+                "at least 4 cells, and 2 cells of space: take a larger `size`"
             )
         return ball((y, x), diameter / 2)(size)
 

@@ -155,7 +155,7 @@ def at_equilibrium(lattice: Lattice, density: Tensor, velocity: Sequence[Tensor]
     density, *velocity = torch.broadcast_tensors(density, *velocity)
     dtype = reduce(torch.promote_types, [x.dtype for x in (density, *velocity)])
     found = density.new_empty((lattice.count, *density.shape), dtype=dtype)
-    # Slab by slab: what lies between takes more room than the result.
+    # Slab by slab: intermediate results take more memory than the result.
     rows = slab_rows(density)
     for at in range(0, len(density), rows):
         here = slice(at, at + rows)

@@ -89,7 +89,7 @@ class SchaeferTurek(CylinderFlow):
         return {**super().of_grid(size), "hold": _HOLD / size[1]}
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Raise `ArgumentError` where there is no room for the cylinder."""
+        """Raise `ArgumentError` if the cylinder does not fit."""
         self.cylinder(size)
 
     def surface(self, size: tuple[int, ...], y: Tensor, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the automata of this room share: cells that are 0 or 1, and how they start."""
+"""What the automata of this package share: cells that are 0 or 1, and how they start."""
 
 import math
 from collections.abc import Mapping

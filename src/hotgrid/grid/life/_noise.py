@@ -15,7 +15,7 @@ def random_numbers(size: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """Random numbers to begin with, int32 `[*size]`, none of them 0."""
     low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
     drawn = torch.randint(low, high, size, generator=generator, dtype=torch.int32)
-    # The largest number was left out above: it makes room for leaving out 0.
+    # The largest number is not drawn above, so that 0 can be skipped.
     return drawn + (drawn >= 0)
 
 

@@ -1,4 +1,4 @@
-"""The Laplacian that the equations of this room share."""
+"""The Laplacian that the equations of this package share."""
 
 from functools import reduce
 

@@ -83,7 +83,7 @@ def measured_speed(case: Case, found: Calibration) -> ModelSpeed:
 
 
 def _smallest(case: Case, size: tuple[int, ...], kind: str) -> tuple[float, int]:
-    """A step on a grid so small that its bytes do not count; some models need more room."""
+    """A step on a grid so small that its bytes do not count; some models need more cells."""
     for cells in _SMALL_CELLS[:-1]:
         with contextlib.suppress(ArgumentError, UnstableError):
             return _seconds_per_step(case, scaled_size(size, cells), kind)

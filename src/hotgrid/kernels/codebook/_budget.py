@@ -25,44 +25,44 @@ class _Step(NamedTuple):
         return self.error / self.saved
 
 
-def within_bytes(layers: Sequence[SearchedLayer], room: float, limit: float) -> list[Recipe]:
+def within_bytes(layers: Sequence[SearchedLayer], budget: float, limit: float) -> list[Recipe]:
     """Return a form for each layer, so that all take at most so many bytes.
 
     Every layer starts in its most exact form. The step down that adds least error for each
     byte it saves is taken until all fit; on the way, single steps after which all fit are
-    remembered, and the best end is taken. Then what room is left goes to the layers that
+    remembered, and the best end is taken. Then the bytes left go to the layers that
     gain most by it. Errors add as squares. Only forms that come in question are learned.
 
     Raises:
         ArgumentError: The smallest forms of all layers do not fit.
     """
     least = sum(each.least for each in layers)
-    if least > room:
-        raise ArgumentError(_too_small(layers, room, least))
+    if least > budget:
+        raise ArgumentError(_too_small(layers, budget, least))
     chosen = [each.widest for each in layers]
     total = sum(map(SearchedLayer.bytes, layers, chosen))
     added, ends = 0.0, []
-    while total > room:
+    while total > budget:
         steps = [
             _step(layer, at, now, smaller, limit)
             for at, (layer, now) in enumerate(zip(layers, chosen, strict=True))
             for smaller in layer.widest_of_forms(layer.bytes(now) - 1)
         ]
-        if last := [each for each in steps if total - each.saved <= room]:
+        if last := [each for each in steps if total - each.saved <= budget]:
             best = min(last, key=lambda each: each[:3])
             ends.append((added + best.error, len(ends), _after(chosen, best)))
         step = min(steps, key=lambda each: each.price)
         chosen, total, added = _after(chosen, step), total - step.saved, added + step.error
     chosen = min([*ends, (added, len(ends), chosen)], key=lambda end: end[:2])[2]
-    return _filled(layers, chosen, room, limit)
+    return _filled(layers, chosen, budget, limit)
 
 
 def _filled(
-    layers: Sequence[SearchedLayer], chosen: list[Recipe], room: float, limit: float
+    layers: Sequence[SearchedLayer], chosen: list[Recipe], budget: float, limit: float
 ) -> list[Recipe]:
-    """Forms that have been tried and are more exact, as long as there is room."""
+    """Forms that have been tried and are more exact, as long as they fit."""
     while True:
-        left = room - sum(map(SearchedLayer.bytes, layers, chosen))
+        left = budget - sum(map(SearchedLayer.bytes, layers, chosen))
         steps = [
             _step(layer, at, now, other, limit)
             for at, (layer, now) in enumerate(zip(layers, chosen, strict=True))
@@ -89,11 +89,11 @@ def _weighed(error: float, limit: float) -> float:
     return error**2 if error <= limit else error**2 + _BEYOND
 
 
-def _too_small(layers: Sequence[SearchedLayer], room: float, least: int) -> str:
+def _too_small(layers: Sequence[SearchedLayer], budget: float, least: int) -> str:
     shown = [f"{each.shown} {each.least:,}" for each in layers[:8]]
     if len(layers) > 8:
         shown.append(f"{len(layers) - 8} more")
     return (
-        f"`target` of {room:,.0f} bytes is too small: the smallest forms of all layers take "
+        f"`target` of {budget:,.0f} bytes is too small: the smallest forms of all layers take "
         f"{least:,} bytes, of which {', '.join(shown)}"
     )

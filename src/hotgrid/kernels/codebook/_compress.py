@@ -166,10 +166,10 @@ def _found(
     if wanted.bits is not None:
         bits = wanted.bits
         return [each.compressed(each.within_bits(bits), limit, force) for each in searched]
-    every, room = list(searched), wanted.bytes or 0
-    chosen = within_bytes(every, room, limit)
+    every, budget = list(searched), wanted.bytes or 0
+    chosen = within_bytes(every, budget, limit)
     try:
         both = zip(every, chosen, strict=True)
         return [each.compressed(recipe, limit, force) for each, recipe in both]
     except ArgumentError as refusal:
-        raise ArgumentError(f"`target` of {room:,.0f} bytes: {refusal}") from None
+        raise ArgumentError(f"`target` of {budget:,.0f} bytes: {refusal}") from None

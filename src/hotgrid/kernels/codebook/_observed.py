@@ -104,7 +104,7 @@ def _seen(
         def keep(_: nn.Module, args: tuple[Tensor, ...], named: dict[str, Tensor]) -> None:
             x = args[0] if args else named["input"]
             rows = x.detach().reshape(-1, x.shape[-1])
-            # A part of each batch: all of them would take more room than the model.
+            # A part of each batch: all of them would take more memory than the model.
             seen[name].append(_some(rows).to("cpu", torch.float32, copy=True))
 
         return layers[name].register_forward_pre_hook(keep, with_kwargs=True)

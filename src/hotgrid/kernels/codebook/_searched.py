@@ -88,7 +88,7 @@ class SearchedLayer:
             self._tried[recipe] = measured(recipe, weight, self._unit, self._inputs, signs)
         return self._tried[recipe][1]
 
-    def widest_of_forms(self, room: float) -> list[Recipe]:
+    def widest_of_forms(self, budget: float) -> list[Recipe]:
         """Return of each form the one with the most bits that fits, the widest first.
 
         Where there are few rows, narrow codes are padded and may take more than wide ones.
@@ -97,7 +97,7 @@ class SearchedLayer:
         """
         found: dict[str, Recipe] = {}
         for recipe in sorted(self.recipes, key=lambda each: each.bits):
-            if self._bytes[recipe] <= room:
+            if self._bytes[recipe] <= budget:
                 found[recipe.form] = recipe
         if len(found) > 1 and "rows" in found and not self._rows_are_alike:
             del found["rows"]
@@ -117,9 +117,9 @@ class SearchedLayer:
         # Each of two copies is off by half of what they differ in square.
         return bool(nearest.mean() / 2 <= _ALIKE**2 * lengths.mean())
 
-    def most_exact(self, room: float) -> Recipe | None:
+    def most_exact(self, budget: float) -> Recipe | None:
         """Return the most exact form of at most so many bytes; None is that there is none."""
-        fits = self.widest_of_forms(room)
+        fits = self.widest_of_forms(budget)
         for recipe in fits:
             if recipe.form == "int8" and self.error(recipe) <= _EXACT:
                 return recipe
@@ -132,7 +132,7 @@ class SearchedLayer:
                 return recipe
         return min(self._tried, key=self.error)
 
-    def room(self, bits: float) -> float:
+    def granted_bytes(self, bits: float) -> float:
         """Return the bytes that so many bits a weight grant.
 
         A form with codes that are not wider is granted all that it takes besides them.
@@ -152,7 +152,7 @@ class SearchedLayer:
         Raises:
             ArgumentError: There is none.
         """
-        found = self.most_exact(self.room(bits))
+        found = self.most_exact(self.granted_bytes(bits))
         if found is not None:
             return found
         rows, cols = self._shape

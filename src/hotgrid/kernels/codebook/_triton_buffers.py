@@ -28,7 +28,7 @@ def load_near(
 def room_for(
     parts: int, vectors: int, rows: int, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
-    """Return room for sums: `[parts, vectors, rows]` in f32, or for one part the result's."""
+    """Return a buffer for sums: f32 `[parts, vectors, rows]`, or for one part the result's."""
     if parts == 1:
         return torch.empty((vectors, rows), dtype=dtype, device=device)
     return torch.empty((parts, vectors, rows), dtype=torch.float32, device=device)

@@ -100,7 +100,7 @@ def copy_bandwidth(
     if size_bytes is None:
         return _measured(place, None, times)
     size = _at_least(4, "size_bytes", size_bytes)  # one number
-    _expect_room(size, place)
+    _expect_memory(size, place)
     return _measured(place, size, times)
 
 
@@ -218,13 +218,13 @@ def _at_least(smallest: int, argument: str, value: object) -> int:
     return number
 
 
-def _expect_room(size_bytes: int, device: str) -> None:
+def _expect_memory(size_bytes: int, device: str) -> None:
     # Asked before allocating: a CPU may promise memory that it does not have.
-    room = _available_memory() if device == "cpu" else _available_cuda_memory(device)
-    if 2 * size_bytes > room:
+    free = _available_memory() if device == "cpu" else _available_cuda_memory(device)
+    if 2 * size_bytes > free:
         raise ArgumentError(
-            f"`size_bytes` must leave room for two buffers in the {room} free bytes of "
-            f"{device}: give at most {room // 2}, got {_shown(size_bytes)}"
+            f"`size_bytes` must leave room for two buffers in the {free} free bytes of "
+            f"{device}: give at most {free // 2}, got {_shown(size_bytes)}"
         )
 
 

@@ -43,7 +43,7 @@ class _Entry:
 
     Attributes:
         library: The digest of the file it lies in; empty where the core cannot launch it.
-        places: For a step out of either buffer, room and byte of every argument.
+        places: For a step out of either buffer, buffer and byte of every argument.
         strides: As in `Launch`.
         seconds: What compiling it took.
         exact: Whether it made the bits of the uncompiled piece.
@@ -66,7 +66,7 @@ class PieceTrial:
     Arguments:
         plain: Makes it, out of the first or the second buffer.
         outs: What it then writes; afterwards it is as it was.
-        rooms: All that it reads and writes, each in a storage of its own.
+        buffers: All that it reads and writes, each in a storage of its own.
         cells: How many cells it has.
         around: How many more it looks at.
     """
@@ -75,21 +75,21 @@ class PieceTrial:
         self,
         plain: Callable[[int], object],
         outs: Sequence[Sequence[Tensor]],
-        rooms: Sequence[Tensor],
+        buffers: Sequence[Tensor],
         cells: int,
         around: int = 0,
     ) -> None:
         self._outs = outs
-        self._rooms = rooms
+        self._buffers = buffers
         self._cells = cells
         folder = compiled_code_folder()
-        with put_back(outs[0]), _Notes(rooms) as notes:
+        with put_back(outs[0]), _Notes(buffers) as notes:
             plain(0)
         self._right = [x for old in (0, 1) for x in self._written(plain, old)]
         name = _digest(notes.lines) if notes.tell_all else None
         self._file = folder / "kernels" / name if folder and name else None
         # Planes lie flat: a piece looks at the first cells of each.
-        read = [x[..., : cells + around] if x.ndim else x for x in rooms]
+        read = [x[..., : cells + around] if x.ndim else x for x in buffers]
         self._given = _bits(read)
 
     @property
@@ -183,8 +183,8 @@ class PieceTrial:
             return [out.clone() for out in self._outs[old]]
 
     def _place(self, pointer: int) -> list[int] | None:
-        for k, room in enumerate(self._rooms):
-            storage = room.untyped_storage()
+        for k, buffer in enumerate(self._buffers):
+            storage = buffer.untyped_storage()
             if 0 <= pointer - storage.data_ptr() < storage.nbytes():
                 return [k, pointer - storage.data_ptr()]
         return None
@@ -192,10 +192,10 @@ class PieceTrial:
     def _pointers(self, places: Iterable[Sequence[int]]) -> list[int]:
         """Where arguments lie in this process; empty where a place is none."""
         found: list[int] = []
-        for room, byte in places:
-            if not 0 <= room < len(self._rooms):
+        for buffer, byte in places:
+            if not 0 <= buffer < len(self._buffers):
                 return []
-            storage = self._rooms[room].untyped_storage()
+            storage = self._buffers[buffer].untyped_storage()
             if not 0 <= byte < storage.nbytes():
                 return []
             found.append(storage.data_ptr() + byte)
@@ -205,9 +205,9 @@ class PieceTrial:
 class _Notes(TorchDispatchMode):
     """Every operation of a call: its name, its numbers, and where its tensors come from."""
 
-    def __init__(self, rooms: Sequence[Tensor]) -> None:
+    def __init__(self, buffers: Sequence[Tensor]) -> None:
         super().__init__()
-        self._rooms = {x.untyped_storage().data_ptr(): k for k, x in enumerate(rooms)}
+        self._buffers = {x.untyped_storage().data_ptr(): k for k, x in enumerate(buffers)}
         # Kept alive: a tensor is known by its address.
         self._made: dict[int, tuple[int, Tensor]] = {}
         self.lines: list[str] = []
@@ -246,9 +246,9 @@ class _Notes(TorchDispatchMode):
 
     def _known(self, x: Tensor) -> str:
         layout = f"{x.dtype} {tuple(x.shape)} {x.stride()} {x.storage_offset()}"
-        room = self._rooms.get(x.untyped_storage().data_ptr())
-        if room is not None:
-            return f"room {room} {layout}"
+        buffer = self._buffers.get(x.untyped_storage().data_ptr())
+        if buffer is not None:
+            return f"buffer {buffer} {layout}"
         if id(x) in self._made:
             return f"made {self._made[id(x)][0]} {layout}"
         self.tell_all &= x.numel() <= MOST_NUMBERS

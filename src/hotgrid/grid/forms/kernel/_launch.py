@@ -70,12 +70,12 @@ def launch_of(
 
 def _strides(tape: Tape, moving: Sequence[Tensor]) -> list[int] | None:
     """By how many bytes each argument moves from cell to cell; None for one unknown."""
-    rooms = {x.untyped_storage().data_ptr() for x in moving}
+    storages = {x.untyped_storage().data_ptr() for x in moving}
     found: list[int] = []
     for x in tape[0][1]:
         if not isinstance(x, Tensor):
             return None
-        if x.untyped_storage().data_ptr() in rooms:
+        if x.untyped_storage().data_ptr() in storages:
             found.append(x.element_size())
         elif x.ndim == 0:
             found.append(0)

@@ -1,15 +1,15 @@
-"""Teach the reference builder two habits of this house."""
+"""Teach the reference builder two conventions of hotgrid."""
 
 from typing import Any
 
 import griffe
 
 
-class Rooms(griffe.Extension):
-    """Public is what a room's `__init__` names, and `Example:` holds code."""
+class PublicNames(griffe.Extension):
+    """Names that an `__init__` exports are public, and `Example:` contains code."""
 
     def on_alias(self, *, alias: griffe.Alias, **_: Any) -> None:
-        """Show names that a room takes from its private files."""
+        """Show names that a package exports from its private modules."""
         if alias.parent is not None and alias.parent.is_init_module:
             alias.public = not alias.name.startswith("_")
 
