@@ -17,20 +17,6 @@ from .codebook import (
     save_compressed as save_compressed,
 )
 from .convolve import convolve as convolve
-from .fft import (
-    fft as fft,
-    fft2 as fft2,
-    fftn as fftn,
-    ifft as ifft,
-    ifft2 as ifft2,
-    ifftn as ifftn,
-    irfft as irfft,
-    irfft2 as irfft2,
-    irfftn as irfftn,
-    rfft as rfft,
-    rfft2 as rfft2,
-    rfftn as rfftn,
-)
 from .gemv import gemv as gemv, linear as linear
 from .topk import argtopk as argtopk, topk as topk
 from .tune import (
