@@ -22,16 +22,16 @@ from report import nanoseconds, report
 
 from hotgrid import _native
 from hotgrid.config import override
-from hotgrid.kernels import CodebookLinear, convolve, gemv, linear, topk
-from hotgrid.kernels.codebook._coded import Coded
-from hotgrid.kernels.convolve import (
-    CONVOLVE,
-    _front as convolve_front,
-    _registered as convolve_way,
-)
-from hotgrid.kernels.gemv import GEMV, _front as gemv_front, _registered as gemv_way
-from hotgrid.kernels.topk import TOPK, _front as topk_front, _registered as topk_way
+from hotgrid.kernels import OPS, CodebookLinear, convolve, gemv, linear, topk
+from hotgrid.kernels._codebook._coded import Coded
+from hotgrid.kernels._convolve import _front as convolve_front, _registered as convolve_way
+from hotgrid.kernels._gemv import _front as gemv_front, _registered as gemv_way
+from hotgrid.kernels._topk import _front as topk_front, _registered as topk_way
 from hotgrid.kernels.tune import Candidate, Op, Tuned
+
+CONVOLVE = OPS["convolve"].op
+GEMV = OPS["gemv"].op
+TOPK = OPS["topk"].op
 
 LIMIT_US = 15.0
 

@@ -13,10 +13,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from hotgrid.config import override
 from hotgrid.kernels import OPS, convolve, gemv, linear, topk
-from hotgrid.kernels.convolve import CONVOLVE, _tables, tuned_convolve
+from hotgrid.kernels._convolve import _tables
 from hotgrid.kernels.tune import Candidate
 
 from .gemv_cases import normal
+
+CONVOLVE = OPS["convolve"].op
+tuned_convolve = OPS["convolve"]
 
 
 class Listening(TorchDispatchMode):

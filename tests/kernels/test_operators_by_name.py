@@ -9,10 +9,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import compress, convolve, linear
-from hotgrid.kernels.codebook._coded import PARTS
-from hotgrid.kernels.codebook._fit import FORMS
-from hotgrid.kernels.convolve import tuned_convolve
+from hotgrid.kernels import OPS as TUNED, compress, convolve, linear
+from hotgrid.kernels._codebook._coded import PARTS
+from hotgrid.kernels._codebook._fit import FORMS
 
 from .gemv_cases import normal
 
@@ -56,7 +55,7 @@ def test_a_wrong_call_by_name_excludes_no_candidate():
     with override({"autotune.level": "full"}):
         with pytest.raises(ArgumentError):
             OPS.convolve(X, KERNEL, (9, -4), True)
-        found = tuned_convolve.ranking_for(X, KERNEL, (1, 1), True)
+        found = TUNED["convolve"].ranking_for(X, KERNEL, (1, 1), True)
     assert all(each.able for each in found.outcomes)
 
 

@@ -13,14 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import argtopk, compress, convolve, gemv, linear, topk
-from hotgrid.kernels.codebook import _bound
-from hotgrid.kernels.convolve import CONVOLVE
-from hotgrid.kernels.gemv import tuned_gemv
-from hotgrid.kernels.topk import tuned_topk
+from hotgrid.kernels import OPS, argtopk, compress, convolve, gemv, linear, topk
+from hotgrid.kernels._codebook import _bound
 from hotgrid.kernels.tune import _shortcuts
 
 from .gemv_cases import normal
+
+CONVOLVE = OPS["convolve"].op
+tuned_gemv = OPS["gemv"]
+tuned_topk = OPS["topk"]
 
 WEIGHT, X = normal(18, 40), normal(1, 40)
 

@@ -35,8 +35,9 @@ class Op:
             reference.
 
     Example:
-        >>> from hotgrid.kernels.topk import TOPK
-        >>> TOPK.name, "k" in TOPK.options
+        >>> from hotgrid.kernels import OPS
+        >>> op = OPS["topk"].op
+        >>> op.name, "k" in op.options
         ('topk', True)
     """
 
