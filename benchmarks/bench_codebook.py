@@ -31,7 +31,7 @@ from report import once, report
 from torch import nn
 
 from hotgrid.kernels import OPS, CodebookLinear, compress
-from hotgrid.kernels.codebook._coded import Coded, blocked, packed
+from hotgrid.kernels._codebook._coded import Coded, blocked, packed
 from hotgrid.kernels.tune._candidate import fitting
 
 SHAPE, LARGE = (3072, 1024), (4096, 14336)

@@ -22,17 +22,16 @@ from report import nanoseconds, report
 
 from hotgrid import _native
 from hotgrid.config import override
-from hotgrid.kernels import CodebookLinear, convolve, gemv, linear, rfft2, topk
-from hotgrid.kernels.codebook._coded import Coded
-from hotgrid.kernels.convolve import (
-    CONVOLVE,
-    _front as convolve_front,
-    _registered as convolve_way,
-)
-from hotgrid.kernels.fft import RFFT2, _front as fft_front, _registered as fft_way
-from hotgrid.kernels.gemv import GEMV, _front as gemv_front, _registered as gemv_way
-from hotgrid.kernels.topk import TOPK, _front as topk_front, _registered as topk_way
+from hotgrid.kernels import OPS, CodebookLinear, convolve, gemv, linear, topk
+from hotgrid.kernels._codebook._coded import Coded
+from hotgrid.kernels._convolve import _front as convolve_front, _registered as convolve_way
+from hotgrid.kernels._gemv import _front as gemv_front, _registered as gemv_way
+from hotgrid.kernels._topk import _front as topk_front, _registered as topk_way
 from hotgrid.kernels.tune import Candidate, Op, Tuned
+
+CONVOLVE = OPS["convolve"].op
+GEMV = OPS["gemv"].op
+TOPK = OPS["topk"].op
 
 LIMIT_US = 15.0
 
@@ -73,7 +72,7 @@ def main() -> None:
     torch.set_num_threads(1)
     x, matrix, vector = torch.randn(64), torch.randn(8, 64), torch.randn(1, 64)
     made, image = torch.topk(x, 4), torch.randn(1, 8, 8)
-    waves, spectra = idle(CONVOLVE, image), idle(RFFT2, torch.fft.rfft2(image))
+    waves = idle(CONVOLVE, image)
     tuned = idle(TOPK, (made.values, made.indices))
     product = idle(GEMV, vector @ matrix.T)
     places: list[tuple[ModuleType, str, Tuned]] = [
@@ -81,8 +80,6 @@ def main() -> None:
         (topk_front, "tuned_topk", tuned),
         (gemv_way, "tuned_gemv", product),
         (gemv_front, "tuned_gemv", product),
-        (fft_way, "tuned_rfft2", spectra),
-        (fft_front, "tuned_rfft2", spectra),
         (convolve_way, "tuned_convolve", waves),
         (convolve_front, "tuned_convolve", waves),
     ]
@@ -106,7 +103,6 @@ def main() -> None:
         "one": vector[0],
         "layer": layer,
         "kernel": kernel,
-        "rfft2": rfft2,
         "image": image,
         "convolve": convolve,
         "weights": torch.randn(3, 3),
@@ -122,7 +118,6 @@ def main() -> None:
         "gemv of one vector": ("gemv(matrix, one)", nothing),
         "linear": ("linear(vector, matrix)", nothing),
         "linear with bias": ("linear(vector, matrix, bias)", "vector + bias[0]"),
-        "rfft2": ("rfft2(image)", nothing),
         "convolve": ("convolve(image, weights)", nothing),
     }
     beside = {
@@ -134,7 +129,7 @@ def main() -> None:
             "torch.nn.functional.linear(vector, matrix)"
         ),
     }
-    chosen = [f"{op}=idle" for op in ("topk", "gemv", "rfft2", "convolve")]
+    chosen = [f"{op}=idle" for op in ("topk", "gemv", "convolve")]
     timed = lambda statement: nanoseconds(statement, names) / 1e3
     with ExitStack() as stack:
         stack.enter_context(override({"kernels.choose": chosen, "autotune.cache": "none"}))

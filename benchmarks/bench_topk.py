@@ -19,8 +19,9 @@ from options import parser
 from report import report
 
 from hotgrid.config import override
-from hotgrid.kernels import copy_bandwidth, topk
-from hotgrid.kernels.topk import TOPK
+from hotgrid.kernels import OPS, copy_bandwidth, topk
+
+TOPK = OPS["topk"].op
 
 LAYER, SQUARE, CUBE = (16, 1024, 1024), (2, 6144, 6144), (256, 256, 256)
 # k, dim, shape, wanted on a CPU, wanted on a GPU

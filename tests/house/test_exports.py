@@ -41,9 +41,13 @@ def test_the_init_of_a_room_is_a_docstring_and_names(package: str):
             )
 
 
-@pytest.mark.parametrize("package", sorted({*PACKAGES, *PROMISED}))
+# What a room keeps in a private package, such as `kernels._topk`, is promised to nobody.
+OPEN = [package for package in PACKAGES if "._" not in package]
+
+
+@pytest.mark.parametrize("package", sorted({*OPEN, *PROMISED}))
 def test_the_public_names_of_a_room_are_those_it_promised(package: str):
-    found = public_names(package) if package in PACKAGES else []
+    found = public_names(package) if package in OPEN else []
     promised = PROMISED.get(package, [])
     assert found == promised, (
         f"hotgrid.{package} shows {sorted({*found} - {*promised})} beyond its promise and "

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.kernels.codebook._coded import Coded, blocked, packed
+from hotgrid.kernels._codebook._coded import Coded, blocked, packed
 
 from .gemv_cases import normal
 

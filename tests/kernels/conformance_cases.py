@@ -8,7 +8,6 @@ from torch import Tensor
 
 from .codebook_cases import codebook_cases
 from .convolve_cases import convolve_cases
-from .fft_cases import irfft2_cases, rfft2_cases
 from .gemv_cases import gemv_cases
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -88,7 +87,5 @@ CASES = {
     "codebook": list(codebook_cases()),
     "convolve": list(convolve_cases()),
     "gemv": list(gemv_cases()),
-    "irfft2": list(irfft2_cases()),
-    "rfft2": list(rfft2_cases()),
     "topk": list(topk_cases()),
 }

@@ -10,10 +10,10 @@ from torch import nn
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import OPS, CodebookLinear, compress
-from hotgrid.kernels.codebook._clusters import clusters, nearest
-from hotgrid.kernels.codebook._coded import blocked, packed, unblocked, unpacked
-from hotgrid.kernels.codebook._fit import FORMS, RECIPES
-from hotgrid.kernels.codebook._hadamard import rotated, unrotated
+from hotgrid.kernels._codebook._clusters import clusters, nearest
+from hotgrid.kernels._codebook._coded import blocked, packed, unblocked, unpacked
+from hotgrid.kernels._codebook._fit import FORMS, RECIPES
+from hotgrid.kernels._codebook._hadamard import rotated, unrotated
 
 from .codebook_cases import coded_matrices
 from .gemv_cases import normal

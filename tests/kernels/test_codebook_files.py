@@ -12,7 +12,7 @@ from torch import nn
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.kernels import CodebookLinear, compress, load_compressed, save_compressed
-from hotgrid.kernels.codebook._coded import Coded
+from hotgrid.kernels._codebook._coded import Coded
 
 from .codebook_cases import coded_matrices
 from .gemv_cases import normal

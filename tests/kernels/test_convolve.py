@@ -14,14 +14,16 @@ from hotgrid import tensors
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import OPS, convolve
-from hotgrid.kernels.convolve import CONVOLVE, _tables
-from hotgrid.kernels.convolve._fourier import fast_length
+from hotgrid.kernels._convolve import _tables
+from hotgrid.kernels._convolve._fourier import fast_length
 from hotgrid.kernels.tune import explain
 
-from .fft_cases import nested
 from .gemv_cases import normal
 
+CONVOLVE = OPS["convolve"].op
+
 BOUNDARIES = ("periodic", "zero")
+NESTED = torch.nested.nested_tensor([normal(3, 4), normal(5, 4)], layout=torch.jagged)
 
 
 def by_hand(x: Tensor, kernel: Tensor, boundary: str) -> Tensor:
@@ -239,7 +241,7 @@ def test_fast_lengths_have_small_factors():
         ((normal(4, 4).to_sparse(), normal(3, 3)), "`x` has the layout torch.sparse_coo"),
         ((normal(4, 4), normal(3, 3).to_sparse()), "`kernel` has the layout torch.sparse_coo"),
         ((normal(4, 4).to_mkldnn(), normal(3, 3)), "`x` has the layout torch._mkldnn"),
-        ((nested(), normal(3, 3)), "`x` is a nested tensor"),
+        ((NESTED, normal(3, 3)), "`x` is a nested tensor"),
         (
             (normal(4), normal(3).double()),
             r"`kernel` is torch.float64 and `x` is torch.float32",

@@ -7,9 +7,10 @@ import torch
 
 from hotgrid.config import override
 from hotgrid.kernels import OPS, convolve
-from hotgrid.kernels.convolve import CONVOLVE
 
 from .gemv_cases import normal
+
+CONVOLVE = OPS["convolve"].op
 
 BOUNDARIES = ("periodic", "zero")
 

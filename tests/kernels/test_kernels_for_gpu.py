@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hotgrid.kernels.gemv._triton import WALKING_GPU
+from hotgrid.kernels._gemv._triton import WALKING_GPU
 from hotgrid.kernels.tune import Call
 
 

@@ -9,16 +9,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import compress, convolve, irfft2, linear, rfft2
-from hotgrid.kernels.codebook._coded import PARTS
-from hotgrid.kernels.codebook._fit import FORMS
-from hotgrid.kernels.convolve import tuned_convolve
+from hotgrid.kernels import OPS as TUNED, compress, convolve, linear
+from hotgrid.kernels._codebook._coded import PARTS
+from hotgrid.kernels._codebook._fit import FORMS
 
 from .gemv_cases import normal
 
 OPS: Any = torch.ops.hotgrid
-X, KERNEL, IMAGES = normal(2, 5, 6), normal(3, 3), normal(2, 5, 6)
-SPECTRA = torch.fft.rfft2(IMAGES)
+X, KERNEL = normal(2, 5, 6), normal(3, 3)
 
 
 @pytest.mark.parametrize(
@@ -57,38 +55,8 @@ def test_a_wrong_call_by_name_excludes_no_candidate():
     with override({"autotune.level": "full"}):
         with pytest.raises(ArgumentError):
             OPS.convolve(X, KERNEL, (9, -4), True)
-        found = tuned_convolve.ranking_for(X, KERNEL, (1, 1), True)
+        found = TUNED["convolve"].ranking_for(X, KERNEL, (1, 1), True)
     assert all(each.able for each in found.outcomes)
-
-
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: OPS.rfft2(X[0], "ortho"), r"`x` must be `\[count, height, width\]`"),
-        (lambda: OPS.rfft2(X[:, :0], "ortho"), "none of the last two 0"),
-        (lambda: OPS.rfft2(X.half(), "ortho"), "`x` is torch.float16; expected float32 or"),
-        (lambda: OPS.rfft2(SPECTRA, "ortho"), "`x` is torch.complex64; expected float32 or"),
-        (lambda: OPS.rfft2(X, "orto"), "`norm` is 'orto'.*did you mean `ortho`"),
-        (lambda: OPS.irfft2(X, 6, "ortho"), "`x` is torch.float32; expected complex64 or"),
-        (
-            lambda: OPS.irfft2(SPECTRA[0], 6, "ortho"),
-            r"`x` must be `\[count, height, width // 2",
-        ),
-        (lambda: OPS.irfft2(SPECTRA, 8, "ortho"), "`width` is 8;.*that are 6 or 7 wide"),
-        (lambda: OPS.irfft2(SPECTRA, 6, "no"), "`norm` is 'no'"),
-    ],
-)
-def test_transforms_by_name(call: Any, text: str):
-    with pytest.raises(ArgumentError, match=text):
-        call()
-
-
-def test_transforms_by_name_take_what_is_right():
-    torch.testing.assert_close(OPS.rfft2(IMAGES, "ortho"), rfft2(IMAGES, norm="ortho"))
-    for width in (6, 7):
-        found = OPS.irfft2(SPECTRA, width, "backward")
-        torch.testing.assert_close(found, irfft2(SPECTRA, (5, width)))
-    assert OPS.rfft2(IMAGES[:0], "ortho").shape == (0, 5, 4)
 
 
 def layer_and_parts(form: str) -> tuple[Any, dict[str, Any]]:
@@ -154,8 +122,6 @@ EMPTY = torch.empty(2, 8, device="meta")
         (lambda: OPS.gemv(EMPTY, EMPTY[:, :4], None), "must end with 8, the columns"),
         (lambda: OPS.gemv(EMPTY, EMPTY[0], None), r"`x` must be `\[count, cols\]`"),
         (lambda: OPS.convolve(EMPTY, EMPTY[0, :3], (5,), True), r"`before` is \(5,\)"),
-        (lambda: OPS.rfft2(EMPTY, "ortho"), r"`x` must be `\[count, height, width\]`"),
-        (lambda: OPS.irfft2(EMPTY[None].cfloat(), 3, "ortho"), "`width` is 3"),
         (
             lambda: OPS.codebook("int8", EMPTY, normal(4, 8).char(), normal(4), None, None),
             "`codes` is on cpu, with `x` of shape",

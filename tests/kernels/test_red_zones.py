@@ -14,7 +14,7 @@ from hotgrid import _native
 from hotgrid.config import override
 from hotgrid.errors import KernelError
 from hotgrid.kernels import OPS, CodebookLinear, gemv, topk
-from hotgrid.kernels.codebook._coded import Coded
+from hotgrid.kernels._codebook._coded import Coded
 from hotgrid.kernels.tune import Candidate, Op, Tuned, Work, in_red_zones
 from hotgrid.kernels.tune._call import Call
 
@@ -267,7 +267,7 @@ def test_kernels_of_the_core_are_held_to_it(
     op: str, kernel: str, buffer: int, offset: int, call: Callable[[], Any], text: str,
     monkeypatch: pytest.MonkeyPatch,
 ):  # fmt: skip
-    calls_it = {"topk": "topk._native", "gemv": "gemv._native", "codebook": "codebook._core"}
+    calls_it = {"topk": "_topk._native", "gemv": "_gemv._native", "codebook": "_codebook._core"}
     module = importlib.import_module(f"hotgrid.kernels.{calls_it[op]}")
     monkeypatch.setattr(module, "core", planted(kernel, buffer, offset))
     settings = {"kernels.check_mode": "enforce", "kernels.choose": [f"{op}=core"]}

@@ -13,14 +13,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import argtopk, compress, convolve, gemv, irfft2, linear, rfft2, topk
-from hotgrid.kernels.codebook import _bound
-from hotgrid.kernels.convolve import CONVOLVE
-from hotgrid.kernels.gemv import tuned_gemv
-from hotgrid.kernels.topk import tuned_topk
+from hotgrid.kernels import OPS, argtopk, compress, convolve, gemv, linear, topk
+from hotgrid.kernels._codebook import _bound
 from hotgrid.kernels.tune import _shortcuts
 
 from .gemv_cases import normal
+
+CONVOLVE = OPS["convolve"].op
+tuned_gemv = OPS["gemv"]
+tuned_topk = OPS["topk"]
 
 WEIGHT, X = normal(18, 40), normal(1, 40)
 
@@ -268,26 +269,6 @@ def test_convolve_of_any_rank_on_the_short_way(name: str, shape: tuple[int, ...]
             torch.testing.assert_close(
                 found, expected + turn * kernel.sum(), rtol=1e-4, atol=1e-4
             )
-
-
-@pytest.mark.parametrize("name", ["torch", "split", "matrix"])
-@pytest.mark.parametrize("shape", [(6, 8), (2, 6, 8), (2, 3, 6, 8)])
-@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
-def test_transforms_on_the_short_way(name: str, shape: tuple[int, ...], norm: str | None):
-    x = normal(*shape)
-    with override({"kernels.choose": [f"rfft2={name}", f"irfft2={name}"]}):
-        for turn in range(3):
-            spectra = rfft2(x + turn, norm=norm)
-            expected = torch.fft.rfft2(x + turn, norm=norm)
-            torch.testing.assert_close(spectra, expected, rtol=1e-4, atol=1e-4)
-            for s in (None, (6, 8), (6, 7), (4, 4)):
-                expected = torch.fft.irfft2(spectra, s, norm=norm)
-                found = irfft2(spectra, s, norm=norm)
-                torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-        with pytest.raises(ArgumentError, match="`norm` is"):
-            rfft2(x, norm="backwards")
-        with pytest.raises(ArgumentError):
-            irfft2(rfft2(x), (6.0, 8))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("torchs", [True, False], ids=["torchs", "none"])

@@ -10,8 +10,8 @@ SWITCHES = ("own", "openmp", "")
 
 CHILD = """
 import os, signal, torch
-from hotgrid.kernels.gemv._native import CORE as GEMV
-from hotgrid.kernels.topk._native import CORE as TOPK
+from hotgrid.kernels._gemv._native import CORE as GEMV
+from hotgrid.kernels._topk._native import CORE as TOPK
 
 x = torch.randn(16, 131072, generator=torch.Generator().manual_seed(0))
 right = torch.topk(x, 3, 0).values
@@ -28,7 +28,7 @@ assert same()
 
 THREADS = """
 import threading, torch
-from hotgrid.kernels.gemv._native import CORE
+from hotgrid.kernels._gemv._native import CORE
 
 w, x = torch.randint(-9, 9, (2048, 1024)).float(), torch.randint(-9, 9, (1, 1024)).float()
 right, wrong = x @ w.T, []

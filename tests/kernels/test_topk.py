@@ -10,10 +10,11 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError, DimensionError
-from hotgrid.kernels import argtopk, topk
-from hotgrid.kernels.topk import TOPK
-from hotgrid.kernels.topk._op import compare, excerpt
+from hotgrid.kernels import OPS, argtopk, topk
+from hotgrid.kernels._topk._op import compare, excerpt
 from hotgrid.kernels.tune._candidate import fitting
+
+TOPK = OPS["topk"].op
 
 X = torch.tensor([[3.0, 1.0, 3.0, 2.0], [0.0, 5.0, 5.0, 5.0]])
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from hotgrid.config import override
 from hotgrid.config.sections import Autotune
 from hotgrid.errors import ConfigError, KernelError
-from hotgrid.kernels.topk import TOPK
+from hotgrid.kernels import OPS
 from hotgrid.kernels.tune import (
     NATIVE,
     TENSOR,
@@ -30,6 +30,8 @@ from hotgrid.kernels.tune import (
 from hotgrid.kernels.tune._candidate import batches, fitting
 from hotgrid.kernels.tune._sampling import timed
 from hotgrid.kernels.tune._trial import compete
+
+TOPK = OPS["topk"].op
 
 ARGUMENTS = (torch.tensor([[3.0, 1.0, 2.0], [4.0, 6.0, 5.0]]), 2, 1, True, True)
 CALL = TOPK.describe(*ARGUMENTS)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from hotgrid.config import override
-from hotgrid.kernels.topk import TOPK
+from hotgrid.kernels import OPS
 from hotgrid.kernels.tune import (
     Candidate,
     Outcome,
@@ -21,6 +21,8 @@ from hotgrid.kernels.tune import (
     _dispatch,
     stamp,
 )
+
+TOPK = OPS["topk"].op
 
 ARGUMENTS = (torch.tensor([3.0, 1.0, 2.0]), 2, 0, True, True)
 

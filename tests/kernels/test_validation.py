@@ -12,9 +12,10 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.errors import KernelError
-from hotgrid.kernels import gemv, topk
-from hotgrid.kernels.topk import TOPK
+from hotgrid.kernels import OPS, gemv, topk
 from hotgrid.kernels.tune import Candidate, Faults, Tuned
+
+TOPK = OPS["topk"].op
 
 X = torch.tensor([3.0, 1.0, 2.0])
 ARGUMENTS = (X, 2, 0, True, True)
@@ -86,7 +87,7 @@ def test_validate_finds_nan_and_inf_that_came_from_nowhere():
 
 
 def test_validate_compares_an_excerpt_of_what_is_too_large(monkeypatch: pytest.MonkeyPatch):
-    from hotgrid.kernels.topk import _op
+    from hotgrid.kernels._topk import _op
 
     monkeypatch.setattr(_op, "_MOST_COMPARED", 8)
     sizes: list[int] = []

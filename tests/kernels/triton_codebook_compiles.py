@@ -7,10 +7,10 @@ from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from hotgrid.kernels.codebook import _triton_nibbles, _triton_subvectors
-from hotgrid.kernels.codebook._triton_nibbles import _nibbles
-from hotgrid.kernels.codebook._triton_rows import _centroids
-from hotgrid.kernels.codebook._triton_subvectors import _subvectors
+from hotgrid.kernels._codebook import _triton_nibbles, _triton_subvectors
+from hotgrid.kernels._codebook._triton_nibbles import _nibbles
+from hotgrid.kernels._codebook._triton_rows import _centroids
+from hotgrid.kernels._codebook._triton_subvectors import _subvectors
 
 POINTERS = {"codes": "*u8", "ids": "*u8", "scale": "*fp32", "faults": "*i64"}
 UNEVEN = ("span", "books", "centroids")

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import torch
 
-from hotgrid.kernels.codebook import CODEBOOK, _triton_nibbles, _triton_rows, _triton_subvectors
+from hotgrid.kernels import OPS
+from hotgrid.kernels._codebook import _triton_nibbles, _triton_rows, _triton_subvectors
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.kernels.codebook_cases import coded_matrices  # pyright: ignore[reportMissingImports]
 from tests.kernels.gemv_cases import normal  # pyright: ignore[reportMissingImports]
+
+CODEBOOK = OPS["codebook"].op
 
 # Small enough for the interpreter, with several turns of each loop, parts, and a last block
 # that some programs do not have.

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import torch
 
-from hotgrid.kernels.gemv import _triton_gemv as made
+from hotgrid.kernels._gemv import _triton_gemv as made
 from hotgrid.kernels.tune import _triton_launch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -4,8 +4,8 @@ from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from hotgrid.kernels.gemv._triton_columns import down_columns
-from hotgrid.kernels.gemv._triton_rows import along_rows
+from hotgrid.kernels._gemv._triton_columns import down_columns
+from hotgrid.kernels._gemv._triton_rows import along_rows
 
 # Of the matrix, of x, of the sums.
 TYPES = (

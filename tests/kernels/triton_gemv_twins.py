@@ -4,7 +4,10 @@ import sys
 
 import torch
 
-from hotgrid.kernels.gemv import GEMV, _triton
+from hotgrid.kernels import OPS
+from hotgrid.kernels._gemv import _triton
+
+GEMV = OPS["gemv"].op
 
 CASES = [
     ((3, 5000), 1, torch.float32, torch.float32),

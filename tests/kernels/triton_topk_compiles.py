@@ -4,8 +4,8 @@ from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from hotgrid.kernels.topk._triton_columns import _columns
-from hotgrid.kernels.topk._triton_rows import _rows
+from hotgrid.kernels._topk._triton_columns import _columns
+from hotgrid.kernels._topk._triton_rows import _rows
 
 TYPES = {
     **dict.fromkeys(("columns", "n", "inner", "rows", "pieces"), "i32"),

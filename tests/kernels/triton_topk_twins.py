@@ -4,7 +4,10 @@ import sys
 
 import torch
 
-from hotgrid.kernels.topk import TOPK, _triton, _triton_columns, _triton_rows
+from hotgrid.kernels import OPS
+from hotgrid.kernels._topk import _triton, _triton_columns, _triton_rows
+
+TOPK = OPS["topk"].op
 
 # Small enough for the interpreter, with several pieces, parts and too many to collect.
 _triton_columns._BUSY = 64

@@ -1,38 +1,24 @@
 """kernels: operations with two or more implementations, and the measurements that choose.
 
 Layer: above `tensors`, below `cluster`. A caller names an operation, and this package
-chooses the implementation. Each op has a package of its own with a readable reference,
+chooses the implementation. Each op has a private package with a readable reference,
 several candidates and the function to call. `tune` times the candidates, remembers the
 winners and measures the copy bandwidth of a device, the reference for every "share of the
 hardware limit" in hotgrid.
 """
 
 from ._capture import Captured as Captured, capture as capture
-from ._ops import OPS as OPS
-from .codebook import (
+from ._codebook import (
     CodebookLinear as CodebookLinear,
     Target as Target,
     compress as compress,
     load_compressed as load_compressed,
     save_compressed as save_compressed,
 )
-from .convolve import convolve as convolve
-from .fft import (
-    fft as fft,
-    fft2 as fft2,
-    fftn as fftn,
-    ifft as ifft,
-    ifft2 as ifft2,
-    ifftn as ifftn,
-    irfft as irfft,
-    irfft2 as irfft2,
-    irfftn as irfftn,
-    rfft as rfft,
-    rfft2 as rfft2,
-    rfftn as rfftn,
-)
-from .gemv import gemv as gemv, linear as linear
-from .topk import argtopk as argtopk, topk as topk
+from ._convolve import convolve as convolve
+from ._gemv import gemv as gemv, linear as linear
+from ._ops import OPS as OPS
+from ._topk import argtopk as argtopk, topk as topk
 from .tune import (
     Bandwidth as Bandwidth,
     copy_bandwidth as copy_bandwidth,

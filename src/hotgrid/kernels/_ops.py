@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .codebook import tuned_codebook
-from .convolve import tuned_convolve
-from .fft import tuned_irfft2, tuned_rfft2
-from .gemv import tuned_gemv
-from .topk import tuned_topk
+from ._codebook import tuned_codebook
+from ._convolve import tuned_convolve
+from ._gemv import tuned_gemv
+from ._topk import tuned_topk
 from .tune import Tuned
 
 OPS: Mapping[str, Tuned] = MappingProxyType(
@@ -17,8 +16,6 @@ OPS: Mapping[str, Tuned] = MappingProxyType(
             tuned_codebook,
             tuned_convolve,
             tuned_gemv,
-            tuned_irfft2,
-            tuned_rfft2,
             tuned_topk,
         )
     }

@@ -11,8 +11,6 @@ OPTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "codebook": ("rows x cols", "form=pq|rows|int4|int8 bits=4.0 count=1"),
         "convolve": ("... x space", "radius=1 dims=2 boundary=periodic|zero"),
         "gemv": ("rows x cols", "count=1 columns=false|true"),
-        "irfft2": ("... x height x width", "norm=backward|ortho|forward"),
-        "rfft2": ("... x height x width", "norm=backward|ortho|forward"),
         "topk": ("any", "k=1 dim=-1 largest=true|false sorted=true|false"),
     }
 )
@@ -23,8 +21,6 @@ EXAMPLES: Mapping[str, str] = MappingProxyType(
         "codebook": "hotgrid tune --explain codebook 3072x1024 --set form=rows",
         "convolve": "hotgrid tune --explain convolve 512x512 --set radius=8",
         "gemv": "hotgrid tune --fill gemv 4096x4096 --set count=4 --dtype bfloat16",
-        "irfft2": "hotgrid tune --explain irfft2 64x256x256 --set norm=ortho",
-        "rfft2": "hotgrid tune --explain rfft2 16384x4x4",
         "topk": "hotgrid tune --explain topk 1024x4096 --k 8 --dim 0",
     }
 )

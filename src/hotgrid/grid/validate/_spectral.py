@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
-
-from hotgrid.kernels import irfft2, rfft2
+from torch.fft import irfft2, rfft2
 
 
 def flow_after(

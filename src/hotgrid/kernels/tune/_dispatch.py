@@ -63,8 +63,9 @@ class Tuned:
         op: The op.
 
     Example:
-        >>> from hotgrid.kernels.topk import TOPK
-        >>> values, indices = Tuned(TOPK)(torch.tensor([3, 1, 2]), 2, 0, True, True)
+        >>> from hotgrid.kernels import OPS
+        >>> tuned = Tuned(OPS["topk"].op)
+        >>> values, indices = tuned(torch.tensor([3, 1, 2]), 2, 0, True, True)
         >>> values.tolist(), indices.tolist()
         ([3, 2], [0, 2])
     """

@@ -9,7 +9,7 @@ from ._candidate import Candidate
 
 
 def whole(*arguments: Any) -> tuple[Any, ...]:
-    """Return the arguments as they are: of a cheap reference, and where any numbers will do."""
+    """Return the arguments as they are, for ops whose reference is cheap."""
     return arguments
 
 
@@ -33,12 +33,11 @@ class Op:
             `hotgrid tune`.
         excerpt: A smaller call of the same kind, on which candidates are compared with the
             reference.
-        sound: Takes arguments with random numbers and returns some that a caller could
-            have; it may write into them.
 
     Example:
-        >>> from hotgrid.kernels.topk import TOPK
-        >>> TOPK.name, "k" in TOPK.options
+        >>> from hotgrid.kernels import OPS
+        >>> op = OPS["topk"].op
+        >>> op.name, "k" in op.options
         ('topk', True)
     """
 
@@ -51,7 +50,6 @@ class Op:
     sample: Callable[..., tuple[Any, ...]]
     options: Mapping[str, object] = field(default_factory=dict)
     excerpt: Callable[..., tuple[Any, ...]] = whole
-    sound: Callable[..., tuple[Any, ...]] = whole
 
     def with_candidates(self, *candidates: Candidate) -> "Op":
         """Return the same op with other candidates."""

@@ -4,35 +4,27 @@ What the first caller happens to bring must not decide for all later ones: numbe
 largest one, outliers, or NaN would exclude a candidate that everybody else is best served by.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ._op import whole
-
 _CACHE_LINE = 64  # bytes; kernels may care how far from one a tensor begins
 _MOST_TURNS = 32  # sets of arguments; those of a few MiB are in the cache in use as well
 
 
-def stand_ins(
-    arguments: Sequence[Any], sound: Callable[..., tuple[Any, ...]] = whole
-) -> tuple[Any, ...]:
+def stand_ins(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return arguments of the same kind with normal numbers in their floating tensors.
 
     They have the same shapes, strides, types and places, and begin as far from a cache
     line; a tensor that is given twice is one again. Whole numbers stay, since they may be
     indices or codes. Where memory does not suffice for a second set, the arguments are used
     as they are. The generator of the process is left alone.
-
-    Arguments:
-        arguments: Those of the caller.
-        sound: Makes random numbers such as a caller could have, where not all could be.
     """
     made: dict[int, Tensor] = {}
     try:
-        return sound(*[_in_place_of(each, made) for each in arguments])
+        return tuple([_in_place_of(each, made) for each in arguments])
     except RuntimeError:
         return tuple(arguments)
 

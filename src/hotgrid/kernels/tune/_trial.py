@@ -53,7 +53,7 @@ def compete(
         _uncast(call.device),
     ):
         key = call.key(settings.level) if key is None else key
-        trial = _Trial(op, call, stand_ins(arguments, op.sound), settings, key)
+        trial = _Trial(op, call, stand_ins(arguments), settings, key)
         for batch in batches(op.candidates, call):
             before = trial.best
             for candidate in batch:

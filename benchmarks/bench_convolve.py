@@ -1,14 +1,12 @@
-"""Claim: real images transform as fast as in torch, and `convolve` knows when to use spectra.
+"""Claim: `convolve` knows when to use spectra.
 
-First `rfft2` and `irfft2` of one large image (1024 x 1024 fp32) and of batches, against
-`torch.fft`. Then `convolve` with radius 1 to 32, periodic, against the two things that people
-write: torch's convolution with circular padding, and a product of spectra. Everyone is
-compared with double precision first; who is off gets no figure. All take turns and the best
-time of each counts. torch's convolution is given up once a call takes longer than 2 s.
-With `--one-thread` a CPU counts the processor's time of a single thread, which neighbours on
-the machine hardly lengthen.
+It runs with radius 1 to 32, periodic, against torch's convolution with circular padding and
+against a product of spectra. All results are compared with double precision first; a wrong one
+ends the run. All take turns and the best time of each counts. torch's convolution is given up
+once a call takes longer than 2 s. With `--one-thread` a CPU counts the processor time of a
+single thread, which other work on the machine hardly lengthens.
 
-    python benchmarks/bench_fft.py [--device cuda] [--rounds N] [--one-thread]
+    python benchmarks/bench_convolve.py [--device cuda] [--rounds N] [--one-thread]
 """
 
 import os
@@ -24,16 +22,8 @@ from report import report
 from torch import Tensor
 
 from hotgrid.config import override
-from hotgrid.kernels import OPS, convolve, irfft2, rfft2
+from hotgrid.kernels import OPS, convolve
 
-IMAGES = (
-    (1, 1024, 1024),
-    (16, 512, 512),
-    (64, 128, 128),
-    (256, 64, 64),
-    (4096, 16, 16),
-    (16384, 4, 4),
-)
 SIDES, RADII = (512, 1024), (1, 2, 3, 4, 6, 8, 13, 16, 24, 32)
 TOO_LONG = 2.0
 CALLS = 10  # in a row on a GPU, so that it never waits for Python
@@ -70,37 +60,6 @@ def check(name: str, found: Tensor, expected: Tensor) -> None:
     error = float((found - expected).abs().max() / expected.abs().square().mean().sqrt())
     if not error < 1e-4:
         sys.exit(f"{name} is off by {error:.2g}; nothing was timed")
-
-
-def transforms(
-    shape: tuple[int, int, int], device: str, rounds: int
-) -> list[dict[str, object]]:
-    x = torch.randn(shape, device=device)
-    z, size = torch.fft.rfft2(x), shape[-2:]
-    exact = torch.fft.rfft2(x.double())
-    contests = (
-        ("rfft2", (x, "backward"), lambda: rfft2(x), lambda: torch.fft.rfft2(x), exact),
-        (
-            "irfft2",
-            (z, size[1], "backward"),
-            lambda: irfft2(z, size),
-            lambda: torch.fft.irfft2(z, size),
-            x,
-        ),
-    )
-    rows = []
-    for name, arguments, ours, theirs, expected in contests:
-        check(f"{name} of {shape}", ours(), expected)
-        best = in_turn({"torch": theirs, "hotgrid": ours}, device, rounds)
-        rows.append({
-            "transform": name,
-            "images": "x".join(map(str, shape)),
-            "torch ms": round(best["torch"] * 1e3, 4),
-            "hotgrid ms": round(best["hotgrid"] * 1e3, 4),
-            "ratio": round(best["torch"] / best["hotgrid"], 2),
-            "candidate": OPS[name].candidate_for(*arguments).name,
-        })  # fmt: skip
-    return rows
 
 
 def by_windows(x: Tensor, kernel: Tensor) -> Tensor:
@@ -159,16 +118,12 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu",
     }
     with override({"autotune.cache": "none"}):
-        for name, measure, what in (
-            ("fft", transforms, IMAGES),
-            ("convolve", convolutions, SIDES),
-        ):
-            rows = [
-                row for each in what for row in measure(each, options.device, options.rounds)
-            ]
-            load = round(os.getloadavg()[0], 1)
-            place = f"{options.device}-one-thread" if options.one_thread else options.device
-            report(f"{name}-{place}", rows, **facts, load=load)
+        rows = [
+            row for side in SIDES for row in convolutions(side, options.device, options.rounds)
+        ]
+    load = round(os.getloadavg()[0], 1)
+    place = f"{options.device}-one-thread" if options.one_thread else options.device
+    report(f"convolve-{place}", rows, **facts, load=load)
 
 
 if __name__ == "__main__":

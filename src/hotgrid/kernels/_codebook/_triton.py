@@ -54,7 +54,7 @@ def _multiply(form: str, table: Tensor | None) -> Callable[..., Tensor]:
 
 
 def _bytes(checked: bool, x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
-    from hotgrid.kernels.gemv._triton_gemv import matrix_times_vectors
+    from hotgrid.kernels._gemv._triton_gemv import matrix_times_vectors
 
     if not checked:
         return matrix_times_vectors(codes, x, scale)

@@ -1,4 +1,4 @@
-"""kernels.codebook: linear layers whose weights are codebooks, multiplied without decoding.
+"""kernels._codebook: linear layers whose weights are codebooks, multiplied without decoding.
 
 `compress` replaces `nn.Linear` by `CodebookLinear`, in the form that meets a target of size,
 bits or error. The error is measured, kept and shown; a form that is too far off is refused.
@@ -6,6 +6,6 @@ bits or error. The error is measured, kept and shown; a form that is too far off
 
 from ._compress import compress as compress
 from ._linear import CodebookLinear as CodebookLinear
-from ._op import CODEBOOK as CODEBOOK, tuned_codebook as tuned_codebook
+from ._op import tuned_codebook as tuned_codebook
 from ._saved import load_compressed as load_compressed, save_compressed as save_compressed
 from ._target import Target as Target
