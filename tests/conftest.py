@@ -10,9 +10,9 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile(
-    "house", deadline=None, max_examples=int(os.environ.get("HOTGRID_EXAMPLES", "100"))
+    "hotgrid", deadline=None, max_examples=int(os.environ.get("HOTGRID_EXAMPLES", "100"))
 )
-settings.load_profile("house")
+settings.load_profile("hotgrid")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

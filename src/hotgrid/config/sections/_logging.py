@@ -16,7 +16,7 @@ LogTarget: TypeAlias = TargetWord | File
 
 _LEVEL, _TARGETS = OneOf(Level), ListOf(WordOrFile(TargetWord))
 
-# The rooms of the house and the parts of them that log under their own name. Other
+# The packages and the parts of them that log under their own name. Other
 # names are welcome; these serve to notice a misspelling.
 COMPONENTS = (
     *("autotune", "blt", "chat", "cli", "cluster", "compile", "config", "contracts", "data"),

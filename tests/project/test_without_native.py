@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .rooms import PACKAGES, SOURCE
+from .packages import PACKAGES, SOURCE
 
 PROGRAM = """
 import importlib, json, sys

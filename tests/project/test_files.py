@@ -2,7 +2,7 @@
 
 import re
 
-from .rooms import FOLDERS, ROOT, SOURCE, tracked
+from .packages import FOLDERS, ROOT, SOURCE, tracked
 
 CODE = {".py", ".pyi", ".c", ".cpp", ".h", ".hpp", ".cu", ".cuh", ".js", ".css", ".html"}
 LONGEST = 500

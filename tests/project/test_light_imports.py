@@ -1,9 +1,9 @@
-"""Looking around in the house costs nothing: no torch until someone computes."""
+"""Importing hotgrid is light: no torch before it is needed."""
 
 import subprocess
 import sys
 
-from .rooms import FOLDERS
+from .packages import FOLDERS
 
 LIGHT = ("errors", "files", "_native", "contracts", "config", "tokens", "cli")
 PROGRAM = """

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .rooms import ROOT, tracked
+from .packages import ROOT, tracked
 
 # The bracketed letters keep this file from matching itself. `/home/me` is nobody's: it
 # stands for the reader's folder.

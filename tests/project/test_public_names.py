@@ -15,7 +15,7 @@ import torch
 
 from hotgrid.config import Config, use
 
-from .rooms import DOCS, PACKAGES, SOURCE
+from .packages import DOCS, PACKAGES, SOURCE
 from .test_exports import public_names
 
 NAMES = [

@@ -5,7 +5,7 @@ import tomllib
 
 import hotgrid
 
-from .rooms import ROOT
+from .packages import ROOT
 
 
 def first(pattern: str, file: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .rooms import DOCS, FOLDERS, ROOT, titled
+from .packages import DOCS, FOLDERS, ROOT, titled
 
 MENU = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from .rooms import ROOT
+from .packages import ROOT
 
 
 def commands(target: str, *options: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import hotgrid
 
-from .rooms import FOLDERS, PACKAGES, SOURCE
+from .packages import FOLDERS, PACKAGES, SOURCE
 
 PROMISED = tomllib.loads(Path(__file__).with_name("exports.toml").read_text(encoding="utf-8"))
 
@@ -52,7 +52,7 @@ def test_the_public_names_of_a_room_are_those_it_promised(package: str):
     assert found == promised, (
         f"hotgrid.{package} shows {sorted({*found} - {*promised})} beyond its promise and "
         f"lacks {sorted({*promised} - {*found})}. Others build on public names. If you mean "
-        f"it, change `{package}` in tests/house/exports.toml (sorted), tell of it on the "
+        f"it, change `{package}` in tests/project/exports.toml (sorted), tell of it on the "
         "room's docs page and in CHANGELOG.md; a name that goes needs a deprecation first."
     )
 

@@ -1,4 +1,4 @@
-"""What the laws of the house read: the floors of the design, and the rooms that exist."""
+"""What the tests of the project read: the layers of the design, and the packages that exist."""
 
 import subprocess
 from pathlib import Path

@@ -4,7 +4,7 @@ import re
 import sys
 import tomllib
 
-from .rooms import ROOT, SOURCE
+from .packages import ROOT, SOURCE
 from .test_types import imported
 
 # Imported where it is asked for, and the extra that brings it.

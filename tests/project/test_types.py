@@ -3,7 +3,7 @@
 import ast
 import tomllib
 
-from .rooms import ROOT
+from .packages import ROOT
 
 # Import names of benchmarks/requirements-peers.txt, and flax, which cax brings.
 RIVALS = {"numba", "pystencils", "lbmpy", "cpuinfo", "jax", "cax", "flax", "warp", "xlb"}
