@@ -18,16 +18,14 @@ def layer(floor: tuple[str, ...]) -> str:
 def test_the_linter_knows_exactly_the_floors_of_the_design():
     assert LAYERS["containers"] == ["hotgrid"]
     assert LAYERS["layers"] == [layer(floor) for floor in FLOORS], (
-        "[tool.importlinter] in pyproject.toml must have the floors of tests/project/rooms.py, "
+        "[tool.importlinter] in pyproject.toml must have the layers of tests/project/packages.py, "
         "with rooms in parentheses as long as they have no folder"
     )
 
 
 def test_every_folder_of_the_package_is_a_room_on_a_floor():
     homeless = set(FOLDERS) - {room for floor in FLOORS for room in floor}
-    assert not homeless, (
-        f"put {homeless} into tests/project/packages.py and pyproject.toml"
-    )
+    assert not homeless, f"put {homeless} into tests/project/packages.py and pyproject.toml"
 
 
 def test_imports_go_only_downward():
