@@ -1,6 +1,6 @@
-"""Every model of the grid, taken up from the rooms themselves, through the same battery.
+"""Every model of the grid, taken up from the packages themselves, through the same battery.
 
-A model enters by being exported from a room inside `hotgrid.grid`. It must be made
+A model enters by being exported from a package inside `hotgrid.grid`. It must be made
 without arguments; what cannot be is listed in `MADE_BY_HAND`, with the arguments.
 """
 
@@ -77,12 +77,14 @@ class Subject:
 
 
 def exported() -> dict[str, type[Model]]:
-    """Every public model that can be run, by room and name."""
-    rooms = [room.name for room in pkgutil.iter_modules(hotgrid.grid.__path__) if room.ispkg]
+    """Every public model that can be run, by package and name."""
+    packages = [
+        package.name for package in pkgutil.iter_modules(hotgrid.grid.__path__) if package.ispkg
+    ]
     return {
-        f"{room}.{name}": value
-        for room in rooms
-        for name, value in vars(importlib.import_module(f"hotgrid.grid.{room}")).items()
+        f"{package}.{name}": value
+        for package in packages
+        for name, value in vars(importlib.import_module(f"hotgrid.grid.{package}")).items()
         if inspect.isclass(value)
         and issubclass(value, Model)
         and not inspect.isabstract(value)
@@ -104,7 +106,7 @@ SUBJECTS = [
 ]
 FLOATING = [s for s in SUBJECTS if s.make().differentiable]
 KEEPING = [s for s in SUBJECTS if s.make().conserved]
-# The first of every room, as many dims as it has by default: all of them take minutes.
+# The first of every package, as many dims as it has by default: all of them take minutes.
 COMPILED = {
     s.name.split(".")[0]: s for s in reversed(SUBJECTS) if len(s.size) == len(s.make().size)
 }.values()
@@ -136,8 +138,8 @@ def assert_near(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> 
         torch.testing.assert_close(found[name].to(x), x, rtol=0, atol=bound)
 
 
-def test_every_room_that_holds_models_is_taken_up():
-    there = {room.name for room in pkgutil.iter_modules(hotgrid.grid.__path__)}
+def test_every_package_that_holds_models_is_taken_up():
+    there = {package.name for package in pkgutil.iter_modules(hotgrid.grid.__path__)}
     assert {name.split(".")[0] for name in EXPORTED} >= {"life", "lbm", "pde"} & there
     assert {subject.name for subject in SUBJECTS} == set(MAKERS)
 

@@ -7,8 +7,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "hotgrid"
 DOCS = ROOT / "docs"
 
-# Top to bottom. Imports go only downward; rooms of one floor do not see each other.
-FLOORS = (
+# Top to bottom. Imports go only downward; packages of one layer do not see each other.
+LAYERS_OF_DESIGN = (
     ("cli",),
     ("vision", "chat", "blt"),
     ("train",),
@@ -25,7 +25,7 @@ FLOORS = (
 # A folder that only holds bytecode was left behind by another branch.
 FOLDERS = sorted(path.name for path in SOURCE.iterdir() if any(path.rglob("*.py")))
 
-# Rooms and the rooms inside them, such as `kernels` and `kernels.tune`.
+# Packages and the packages inside them, such as `kernels` and `kernels.tune`.
 PACKAGES = sorted(
     ".".join(path.parent.relative_to(SOURCE).parts)
     for folder in FOLDERS
@@ -33,9 +33,9 @@ PACKAGES = sorted(
 )
 
 
-def titled(room: str) -> str:
-    """The name of a room in docs and tests: `_native` is `native` there."""
-    return room.lstrip("_")
+def titled(package: str) -> str:
+    """The name of a package in docs and tests: `_native` is `native` there."""
+    return package.lstrip("_")
 
 
 def tracked(*folders: str) -> list[Path]:

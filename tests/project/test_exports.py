@@ -1,4 +1,4 @@
-"""A room shows exactly the names it promised, and its `__init__` is only a list of them."""
+"""A package shows exactly the names it promised, and its `__init__` is only a list of them."""
 
 import ast
 import tomllib
@@ -24,16 +24,16 @@ def public_names(package: str) -> list[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_init_of_a_room_is_a_docstring_and_names(package: str):
+def test_the_init_of_a_package_is_a_docstring_and_names(package: str):
     tree = opened(package)
-    assert ast.get_docstring(tree), "say in a docstring what the room is for"
+    assert ast.get_docstring(tree), "say in a docstring what the package is for"
     for line in tree.body[1:]:
         assert isinstance(line, ast.ImportFrom), (
             f"line {line.lineno}: only `from ._file import Name as Name`"
         )
         own, errors = line.level == 1 and line.module, line.module == "hotgrid.errors"
         inner = line.level == 1 and all(f"{package}.{n.name}" in PACKAGES for n in line.names)
-        assert own or errors or inner, f"line {line.lineno}: names of other rooms"
+        assert own or errors or inner, f"line {line.lineno}: names of other packages"
         for name in line.names:
             assert name.asname == name.name, (
                 f"line {line.lineno}: write `{name.name} as {name.name}`, "
@@ -41,37 +41,41 @@ def test_the_init_of_a_room_is_a_docstring_and_names(package: str):
             )
 
 
-# What a room keeps in a private package, such as `kernels._topk`, is promised to nobody.
+# What a package keeps in a private package, such as `kernels._topk`, is promised to nobody.
 OPEN = [package for package in PACKAGES if "._" not in package]
 
 
 @pytest.mark.parametrize("package", sorted({*OPEN, *PROMISED}))
-def test_the_public_names_of_a_room_are_those_it_promised(package: str):
+def test_the_public_names_of_a_package_are_those_it_promised(package: str):
     found = public_names(package) if package in OPEN else []
     promised = PROMISED.get(package, [])
     assert found == promised, (
         f"hotgrid.{package} shows {sorted({*found} - {*promised})} beyond its promise and "
         f"lacks {sorted({*promised} - {*found})}. Others build on public names. If you mean "
         f"it, change `{package}` in tests/project/exports.toml (sorted), tell of it on the "
-        "room's docs page and in CHANGELOG.md; a name that goes needs a deprecation first."
+        "package's docs page and in CHANGELOG.md; a name that goes needs a deprecation first."
     )
 
 
-# What is used most has a short name beside the rooms: `hg.Simulation`.
+# What is used most has a short name beside the packages: `hg.Simulation`.
 SHORT = dict.fromkeys(
     ["Field", "Model", "Parameter", "Simulation", "lbm", "life", "observable", "pde", "view"],
     "grid",
 )
 
 
-def test_hotgrid_opens_every_room_that_is_not_private():
+def test_hotgrid_opens_every_package_that_is_not_private():
     # `cli` stands above the package itself: it imports `hotgrid`.
-    rooms = [room for room in FOLDERS if not room.startswith("_") and room != "cli"]
+    packages = [
+        package for package in FOLDERS if not package.startswith("_") and package != "cli"
+    ]
     shown = [name for name in dir(hotgrid) if not name.startswith("_")]
-    assert shown == sorted([*rooms, *SHORT])
-    assert all(getattr(hotgrid, room).__name__ == f"hotgrid.{room}" for room in rooms)
-    for name, room in SHORT.items():
-        assert getattr(hotgrid, name) is getattr(getattr(hotgrid, room), name)
+    assert shown == sorted([*packages, *SHORT])
+    assert all(
+        getattr(hotgrid, package).__name__ == f"hotgrid.{package}" for package in packages
+    )
+    for name, package in SHORT.items():
+        assert getattr(hotgrid, name) is getattr(getattr(hotgrid, package), name)
 
 
 def test_type_checkers_see_the_same_names():

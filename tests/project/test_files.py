@@ -6,7 +6,7 @@ from .packages import FOLDERS, ROOT, SOURCE, tracked
 
 CODE = {".py", ".pyi", ".c", ".cpp", ".h", ".hpp", ".cu", ".cuh", ".js", ".css", ".html"}
 LONGEST = 500
-# They say that something did not find its room.
+# They say nothing about what is inside.
 NAMELESS = {"util", "helper", "common", "misc", "support", "manager"}
 # Written so that this file does not match itself.
 UNFINISHED = re.compile(r"\b(?:TO[D]O|FIX[M]E)\b")
@@ -33,7 +33,7 @@ def test_names_say_what_is_inside():
     assert not nameless, f"name these for what they hold: {nameless}"
 
 
-def test_the_files_of_a_room_are_private():
+def test_the_files_of_a_package_are_private():
     open_files = [
         str(path.relative_to(SOURCE))
         for folder in FOLDERS
@@ -43,7 +43,7 @@ def test_the_files_of_a_room_are_private():
     assert not open_files, f"begin these names with an underscore: {open_files}"
 
 
-def test_every_folder_with_code_in_a_room_is_a_room_itself():
+def test_every_folder_with_code_in_a_package_is_a_package_itself():
     folders = {path.parent for folder in FOLDERS for path in (SOURCE / folder).rglob("*.py")}
     closed = [str(f.relative_to(SOURCE)) for f in folders if not (f / "__init__.py").is_file()]
     assert not closed, f"these folders have no `__init__.py`: {closed}"

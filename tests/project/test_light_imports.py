@@ -16,8 +16,8 @@ for name in sys.argv[1:]:
 """
 
 
-def test_light_rooms_load_neither_tensors_nor_the_command_line_parser():
-    rooms = ["hotgrid", *(f"hotgrid.{room}" for room in LIGHT if room in FOLDERS)]
-    command = [sys.executable, "-c", PROGRAM, *rooms]
+def test_light_packages_load_neither_tensors_nor_the_command_line_parser():
+    packages = ["hotgrid", *(f"hotgrid.{package}" for package in LIGHT if package in FOLDERS)]
+    command = [sys.executable, "-c", PROGRAM, *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Every room has a page and tests, and every page can be reached."""
+"""Every package has a page and tests, and every page can be reached."""
 
 import re
 
@@ -11,19 +11,19 @@ PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
 IMAGE = re.compile(r"!\[[^]]*\]\((?!https?:)([^)\s]+)")
 
 
-@pytest.mark.parametrize("room", FOLDERS)
-def test_a_room_has_a_page_with_its_reference(room: str):
-    page = DOCS / f"{titled(room)}.md"
+@pytest.mark.parametrize("package", FOLDERS)
+def test_a_package_has_a_page_with_its_reference(package: str):
+    page = DOCS / f"{titled(package)}.md"
     assert page.is_file(), f"write docs/{page.name} and list it in mkdocs.yml"
-    assert f"\n::: hotgrid.{room}\n" in page.read_text("utf-8"), (
-        f"end docs/{page.name} with a heading `## Reference` and `::: hotgrid.{room}`"
+    assert f"\n::: hotgrid.{package}\n" in page.read_text("utf-8"), (
+        f"end docs/{page.name} with a heading `## Reference` and `::: hotgrid.{package}`"
     )
 
 
-@pytest.mark.parametrize("room", FOLDERS)
-def test_a_room_has_tests(room: str):
-    folder = ROOT / "tests" / titled(room)
-    assert list(folder.rglob("test_*.py")), f"tests/{titled(room)} holds no test"
+@pytest.mark.parametrize("package", FOLDERS)
+def test_a_package_has_tests(package: str):
+    folder = ROOT / "tests" / titled(package)
+    assert list(folder.rglob("test_*.py")), f"tests/{titled(package)} holds no test"
 
 
 def test_the_menu_lists_every_page_once():

@@ -1,4 +1,4 @@
-"""The native core may be absent: every room that can do without it still works."""
+"""The native core may be absent: every package that can do without it still works."""
 
 import json
 import os
@@ -53,7 +53,7 @@ SOURCES_ONLY = [
     ],
     ids=["not built", "switched off"],
 )
-def test_the_rooms_work_without_the_native_core(
+def test_the_packages_work_without_the_native_core(
     options: list[str], paths: list[str], variables: dict[str, str], reason: str, tmp_path: Path
 ):
     clean = {name: v for name, v in os.environ.items() if not name.startswith("HOTGRID_")}

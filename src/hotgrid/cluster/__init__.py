@@ -1,6 +1,6 @@
 """cluster: the same program on many devices.
 
-Floor: above `kernels`, below `store`. A `Mesh` lays ranks out over a grid and a `Block` is
+Layer: above `kernels`, below `store`. A `Mesh` lays ranks out over a grid and a `Block` is
 what one of them owns: plain integers. A `Communicator` is one rank's end of a group of
 ranks, always given explicitly. On it stand `HaloExchange`, which fills the margins of
 blocks in place, the differentiable collectives (`all_reduce`, `all_gather`,

@@ -47,7 +47,7 @@ class Communicator(ABC):
     """One rank's end of a group of ranks.
 
     Every rank of the group holds its own, and all call the same methods in the same
-    order. Methods change tensors in place and know no gradients; the functions of the room
+    order. Methods change tensors in place and know no gradients; the functions of the package
     (`all_reduce`, `all_gather`, ...) are the differentiable ones.
 
     Attributes:

@@ -37,7 +37,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class _Leg:
-    """A trip with the room for what leaves and what arrives."""
+    """A trip with the buffers for what leaves and what arrives."""
 
     trip: Trip
     leaving: Parcel

@@ -13,7 +13,7 @@ _ALIGNMENT = 16
 
 
 class Parcel:
-    """Room for one region of several tensors, some of their components left out.
+    """A buffer for one region of several tensors, some of their components left out.
 
     Args:
         tensors: Whose dtypes, device and dims before the space are taken,

@@ -1,4 +1,4 @@
-"""The exception tree drawn in the room's docstring."""
+"""The exception tree drawn in the docstring of the package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

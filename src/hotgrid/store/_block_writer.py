@@ -94,10 +94,10 @@ class BlockWriter:
     def add(self, data: Tensor) -> None:
         """Take the next bytes, a flat tensor of uint8."""
         while data.numel():
-            room = min(BLOCK - self._filled, data.numel())
-            self._buffer.tensor[self._filled : self._filled + room].copy_(data[:room])
-            self._filled += room
-            data = data[room:]
+            fits = min(BLOCK - self._filled, data.numel())
+            self._buffer.tensor[self._filled : self._filled + fits].copy_(data[:fits])
+            self._filled += fits
+            data = data[fits:]
             if self._filled == BLOCK:
                 self._send()
 
@@ -172,7 +172,7 @@ class BlockWriter:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Ask for all the room at once, where the file system can.
+    """Reserve all the space at once, where the file system can.
 
     Then blocks are written side by side, and a full disk is known before the first byte.
     Python's `os.posix_fallocate` would write to every block of a file system that cannot.

@@ -10,7 +10,7 @@ _KINDS = {kind.__name__: kind for kind in (ArgumentError, DamagedError, StoreErr
 
 
 class Group(Protocol):
-    """The processes that share a checkpoint; a `Communicator` of the room `cluster` is one.
+    """The processes that share a checkpoint; a `hotgrid.cluster.Communicator` is one.
 
     An asynchronous save calls `gather_json` from a thread of its own. So the group must be one
     that nobody else calls: with `torch.distributed`, a new gloo group for checkpoints

@@ -20,7 +20,7 @@ class Staging:
     Fresh memory of the host costs several times the copy, since the system hands out each
     page on first touch; memory that is pinned for a GPU costs more still. A GPU copies
     within its own memory a hundred times faster than to the host, so there the copy stays
-    where it is, if there is room, until it is written.
+    where it is, if there is memory, until it is written.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Staging:
         """Copy tensors; when it returns, the caller may change the originals.
 
         Those that are lent, and so will not change, come back as they are; but not from a
-        GPU where they would take the room of what the caller makes next.
+        GPU where they would take the memory of what the caller makes next.
 
         What comes back on a GPU is to be read within `beside`.
         """
