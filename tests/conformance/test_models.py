@@ -78,9 +78,8 @@ class Subject:
 
 def exported() -> dict[str, type[Model]]:
     """Every public model that can be run, by package and name."""
-    packages = [
-        package.name for package in pkgutil.iter_modules(hotgrid.grid.__path__) if package.ispkg
-    ]
+    inside = pkgutil.iter_modules(hotgrid.grid.__path__)
+    packages = [package.name for package in inside if package.ispkg]
     return {
         f"{package}.{name}": value
         for package in packages

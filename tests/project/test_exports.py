@@ -66,14 +66,10 @@ SHORT = dict.fromkeys(
 
 def test_hotgrid_opens_every_package_that_is_not_private():
     # `cli` stands above the package itself: it imports `hotgrid`.
-    packages = [
-        package for package in FOLDERS if not package.startswith("_") and package != "cli"
-    ]
+    packages = [name for name in FOLDERS if not name.startswith("_") and name != "cli"]
     shown = [name for name in dir(hotgrid) if not name.startswith("_")]
     assert shown == sorted([*packages, *SHORT])
-    assert all(
-        getattr(hotgrid, package).__name__ == f"hotgrid.{package}" for package in packages
-    )
+    assert all(getattr(hotgrid, name).__name__ == f"hotgrid.{name}" for name in packages)
     for name, package in SHORT.items():
         assert getattr(hotgrid, name) is getattr(getattr(hotgrid, package), name)
 
