@@ -105,10 +105,10 @@ if sys.argv[1] == "stubborn":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 rank = os.environ["RANK"]
 try:
-    print("up", rank, os.getpid(), flush=True)
+    os.write(1, f"up {rank} {os.getpid()}\\n".encode())
     time.sleep(600)
 except KeyboardInterrupt:
-    print("interrupted", rank, flush=True)
+    os.write(1, f"interrupted {rank}\\n".encode())  # one write: ranks share the pipe
     sys.exit(130)
 """
 
