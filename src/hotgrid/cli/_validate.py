@@ -43,7 +43,7 @@ def validate(
         raise CycloptsError(msg="`--only` needs the names of checks, such as `--only glider`.")
     if html is not None:
         _expect_place(html)
-    # Torch takes a second to load; a path that cannot be written is told before.
+    # Torch takes a second to load; report a path that cannot be written before that.
     from hotgrid.grid import validate as validation
 
     console = Terminal(highlight=False, soft_wrap=True)

@@ -1,15 +1,12 @@
 """`Simulation`: a model, a grid, a device, and the passing of time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, explained
-from hotgrid.grid.model import Model, checked_path
+from hotgrid.grid.model import checked_path
 from hotgrid.grid.output import Picture, draw
 
 from ._pace import CHECK_EVERY, Pace, goal_of
@@ -18,7 +15,7 @@ from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Communicator, Mesh
+    pass
 
 
 class Simulation(GridState):
@@ -58,43 +55,8 @@ class Simulation(GridState):
         ArgumentError: An argument does not fit the model; the text names it.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        size: Sequence[int] | None = None,
-        state: Mapping[str, Tensor] | None = None,
-        seed: int = 0,
-        device: str | torch.device | None = None,
-        mesh: "Mesh | str | Sequence[int] | None" = None,
-        *,
-        dtype: torch.dtype = torch.float32,
-        storage: torch.dtype | None = None,
-        batch: int | None = None,
-        inputs: Mapping[str, Tensor] | None = None,
-        form: str | None = None,
-        compiled: bool | None = None,
-        depth: int | None = None,
-        overlap: bool | None = None,
-        communicator: "Communicator | None" = None,
-    ) -> None:
-        super().__init__(
-            model,
-            size,
-            state,
-            seed,
-            device,
-            mesh,
-            dtype=dtype,
-            storage=storage,
-            batch=batch,
-            inputs=inputs,
-            form=form,
-            compiled=compiled,
-            depth=depth,
-            overlap=overlap,
-            communicator=communicator,
-        )
-        self.speed: Speed | None = None
+    speed: Speed | None = None
+    """How fast the last run was; None before the first."""
 
     def run(
         self,
