@@ -80,6 +80,8 @@ class Form(ABC):
     name: str
     # Whether every step makes new tensors, and leaves those that `own` gave as they are.
     leaves_old: bool = False
+    # Whether steps read the tensors of `setting.params` each time they run.
+    live_params: bool = False
     # What is called for a step, where that is a function which may have been compiled.
     _step: Any = None
 

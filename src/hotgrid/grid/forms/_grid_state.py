@@ -30,7 +30,8 @@ from hotgrid.grid.model import (
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from .check import check_step
+from ._schedule import Schedule, alike
+from .check import check_step, constants_of, parameters_read
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
@@ -61,7 +62,7 @@ class GridState:
         overlap: bool | None = None,
         communicator: "Communicator | None" = None,
     ) -> None:
-        self.model = model = checked_model(model)
+        model = checked_model(model)
         self.size = checked_size(model, size)
         self.seed = whole_number("seed", seed, 0, 2**64 - 1)
         self.step_count = 0
@@ -74,8 +75,6 @@ class GridState:
         if batch is not None:
             batch = whole_number("batch", batch, 1)
         check_memory(model, self.size, self.device, storage or dtype, batch)
-        running = model.fitted(self.size)
-        kept_size = running.stored_size(self.size)
         self._edits = 0
         self._callbacks: list[tuple[int, Callable[[Any], object]]] = []
         for name, flag in (("compiled", compiled), ("overlap", overlap)):
@@ -84,42 +83,62 @@ class GridState:
         for name, value in (("depth", depth), ("overlap", overlap)):
             if mesh is None and value is not None:
                 raise ArgumentError(f'`{name}` {value!r} needs a `mesh`, such as `mesh="2x2"`')
-        known = {
-            **given_tensors(f"{type(model).__name__}.static", model.static(self.size)),
-            **given_tensors("inputs", {} if inputs is None else inputs),
-        }
-        fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
-        enabled = current().compile.enabled != "off" if compiled is None else compiled
+        self._kinds = (dtype, storage or dtype, () if batch is None else (batch,))
+        self._replaced = given_tensors("inputs", {} if inputs is None else inputs)
+        self._enabled = current().compile.enabled != "off" if compiled is None else compiled
+        self._wanted = (form, mesh, depth, overlap, communicator)
+        self._build(model)
+        self._start, self._start_inputs = model, self._setting.inputs
+        self._schedule = Schedule()
+        # The caller may go on to write into what was given.
+        given = given_tensors("state", {} if state is None else state)
+        self._given = {name: x.clone() for name, x in given.items()}
+        self.reset()
+
+    def _build(self, model: Model) -> None:
+        """Make the setting and the form that run a model, without a state."""
+        dtype, storage, batch = self._kinds
+        with parameters_read(model) as read:
+            inputs = self._inputs_of(model)
+        running = model.fitted(self.size)
+        self.model = model
         self._setting = Setting(
             model=running,
-            size=kept_size,
-            batch=() if batch is None else (batch,),
+            size=running.stored_size(self.size),
+            batch=batch,
             device=self.device,
             dtype=dtype,
-            storage=storage or dtype,
-            inputs={
-                known.name: fixed[known.name]
-                .detach()
-                .to(self.device, known.dtype or storage or dtype, copy=True)
-                for known in model.inputs
-            },
+            storage=storage,
+            inputs=inputs,
             params={
                 name: torch.tensor(value, dtype=dtype, device=self.device)
                 for name, value in model.parameters.items()
             },
-            compiled=enabled,
+            compiled=self._enabled,
         )
+        form, mesh, depth, overlap, communicator = self._wanted
         if mesh is None:
             self._form = chosen_form(self._setting, form)
         else:
             from .cut import cut_form
 
             self._form = cut_form(self._setting, mesh, depth, overlap, communicator, form)
-        # Whoever gave the state may go on to write into it.
-        given = given_tensors("state", {} if state is None else state)
-        self._given = {name: x.clone() for name, x in given.items()}
         self._checked = False
-        self.reset()
+        self._read_by_inputs = frozenset(read)
+        self._constants: frozenset[str] = frozenset()
+        self._shared_params = False
+
+    def _inputs_of(self, model: Model) -> State:
+        """The static inputs of a model on the device, as they are kept."""
+        static = given_tensors(f"{type(model).__name__}.static", model.static(self.size))
+        known = {**static, **self._replaced}
+        fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
+        return {
+            each.name: fixed[each.name]
+            .detach()
+            .to(self.device, each.dtype or self._kinds[1], copy=True)
+            for each in model.inputs
+        }
 
     @property
     def form(self) -> str:
@@ -169,10 +188,97 @@ class GridState:
         self._ready().run(1)
         self.step_count += 1
 
+    def set(self, **parameters: float) -> None:
+        """Change parameters from the present step on; `changes` records it.
+
+        Steps that read a parameter from `params` take the new value at once. Where a step, an
+        input or an attribute was made from the old value, the step is built again.
+
+        Example:
+            >>> from hotgrid.grid import pde
+            >>> sim = Simulation(pde.Heat(rate=0.1), size=(8, 8), compiled=False)
+            >>> sim.set(rate=0.2)
+            >>> sim.changes
+            {'rate': '0.2 @ 0'}
+
+        Raises:
+            ArgumentError: A parameter is unknown or its value is out of bounds.
+        """
+        values = self.model.changed(**parameters).parameters
+        plan = self._schedule
+        for name in parameters:
+            plan = plan.with_value(name, values[name], self.step_count)
+        self._follow(plan)
+
+    def schedule(self, **changes: "str | Sequence[tuple[int, float]]") -> None:
+        """Plan changes of parameters: at a step, or as a ramp between two steps.
+
+        Arguments:
+            changes: For each parameter a text such as `"400 @ 2000"`, `"400 @ 2000..3000"`
+                for a ramp, several joined by `->`; or a list of pairs (step, value).
+
+        Example:
+            >>> from hotgrid.grid import pde
+            >>> sim = Simulation(pde.Heat(rate=0.1), size=(8, 8), compiled=False)
+            >>> sim.schedule(rate="0.2 @ 10 -> 0.05 @ 20..30")
+            >>> sim.run(25).steps, sim.model.rate
+            (25, 0.125)
+
+        Raises:
+            ArgumentError: A parameter is unknown, a value is out of bounds, or the changes are
+                not in the order of their steps.
+        """
+        plan = self._schedule
+        for name, told in changes.items():
+            plan = plan.with_changes(name, told)
+            for change in plan.changes[name]:
+                # Said now, not after hours when its step has come.
+                checked_size(self._start.changed(**{name: change.value}), self.size)
+        self._follow(plan)
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """The changes of parameters, planned or made by `set`, as `schedule` reads them."""
+        return self._schedule.texts()
+
+    def _follow(self, plan: Schedule | None = None) -> bool:
+        """Give parameters the values of the present step; whether any value changed."""
+        plan = self._schedule if plan is None else plan
+        values = plan.values(self._start.parameters, self.step_count)
+        now = self.model.parameters
+        changed = {name: value for name, value in values.items() if value != now[name]}
+        if changed:
+            self._retune(changed)
+        self._schedule = plan
+        return bool(changed)
+
+    def _retune(self, changed: Mapping[str, float]) -> None:
+        model = self.model.changed(**changed)
+        checked_size(model, self.size)
+        live = (
+            self._checked
+            and self._form.live_params
+            and not self._shared_params
+            and not self._constants & {*changed}
+            and alike(model.fitted(self.size), self._setting.model)
+        )
+        if live and self._read_by_inputs & {*changed}:
+            live = alike(self._inputs_of(model), dict(self._setting.inputs))
+        if live:
+            self.model = model
+            for name, value in changed.items():
+                self._setting.params[name].fill_(value)
+            return
+        own = {name: x.clone() for name, x in self._form.own().items()}
+        self._build(model)
+        self._form.restore(own)
+
     def _ready(self) -> Form:
         """The form that runs it, chosen and with its step checked."""
+        self._follow()
         if not self._checked:
             check_step(self.model, self._setting, self._form.own())
+            self._constants |= constants_of(self.model)
             self._checked = True
         self._form = self._form.settled()
         return self._form

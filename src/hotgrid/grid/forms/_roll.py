@@ -49,6 +49,7 @@ class RollForm(Form):
 
     name = "roll"
     leaves_old = True
+    live_params = True
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

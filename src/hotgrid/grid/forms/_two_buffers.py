@@ -29,6 +29,8 @@ class TwoBufferForm(Form):
         tail: Cells beyond the end of every plane that nobody owns.
     """
 
+    live_params = True
+
     def __init__(self, setting: Setting, margin: Sequence[int], tail: int = 0) -> None:
         super().__init__(setting)
         self.margin = tuple(margin)

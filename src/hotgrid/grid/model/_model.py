@@ -3,10 +3,10 @@
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -181,6 +181,7 @@ class Model(HasParameters, ABC):
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
 
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -193,7 +194,20 @@ class Model(HasParameters, ABC):
             setattr(cls, name, parameter)
         cls._parameters = {**cls._parameters, **own}
 
+    # Takes any arguments: subclasses have constructors of their own.
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        made._made_with = (args, kwargs)
+        return made
+
     def __init__(self, **parameters: float) -> None:
+        self._expect_known(parameters)
+        self._values = {
+            name: parameter.checked(name, parameters.get(name, parameter.default))
+            for name, parameter in self._parameters.items()
+        }
+
+    def _expect_known(self, parameters: Iterable[str]) -> None:
         for name in parameters:
             if name not in self._parameters:
                 known = ", ".join(self._parameters) or "none"
@@ -201,15 +215,32 @@ class Model(HasParameters, ABC):
                     f"`{name}` is not a parameter of {type(self).__name__}"
                     f"{near(name, self._parameters)} (its parameters are {known})"
                 )
-        self._values = {
-            name: parameter.checked(name, parameters.get(name, parameter.default))
-            for name, parameter in self._parameters.items()
-        }
 
     @property
     def parameters(self) -> dict[str, float]:
         """Every parameter and its value."""
         return {name: getattr(self, name) for name in self._parameters}
+
+    def changed(self, **parameters: float) -> Self:
+        """The same model, made again with other values of some parameters.
+
+        Example:
+            >>> from hotgrid.grid import pde
+            >>> pde.Heat(rate=0.1).changed(rate=0.2).rate
+            0.2
+
+        Raises:
+            ArgumentError: A parameter is unknown, or a value is out of its bounds.
+        """
+        args, kwargs = self._made_with
+        self._expect_known(parameters)
+        try:
+            return type(self)(*args, **{**kwargs, **parameters})
+        except TypeError as problem:
+            raise ArgumentError(
+                f"{type(self).__name__} cannot be made again with other parameters: {problem}; "
+                "its `__init__` must take them by name, as `**parameters`"
+            ) from None
 
     @abstractmethod
     def step(
@@ -305,8 +336,7 @@ class Model(HasParameters, ABC):
         kept = {
             name: value
             for name, value in own
-            if not name.startswith("_")
-            and (isinstance(value, plain) or is_dataclass(value))
+            if not name.startswith("_") and (isinstance(value, plain) or is_dataclass(value))
         }
         # Where an object lies in memory is no part of what it is.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(kept))

@@ -90,7 +90,9 @@ class SimulationCheckpoints:
         if now == self._kept:
             self._store.wait()
             return self.folder / f"step-{simulation.step_count:09d}"
-        extra = {"simulation": self._identity, "notes": self._notes}
+        extra: dict[str, Any] = {"simulation": self._identity, "notes": self._notes}
+        if simulation.changes:
+            extra["changes"] = simulation.changes
         path = self._store.save(
             simulation.step_count,
             {name: self._shard(x) for name, x in simulation._form.own().items()},
@@ -122,8 +124,7 @@ class SimulationCheckpoints:
         loaded = self._store.load(step, shards, early=True)
         expect_identity(self.folder, _table(loaded.extra, "simulation"), self._identity)
         simulation._form.restore(own)
-        simulation._edits += 1
-        simulation.step_count = loaded.step
+        simulation._resumed_at(loaded.step, _table(loaded.extra, "changes"))
         self._kept = (simulation.step_count, simulation._edits)
         return _table(loaded.extra, "notes")
 

@@ -94,6 +94,10 @@ class Pace:
             first = not made and self._fresh
             steps = 1 if first else self._until_next_event(made)
             set_out = time.perf_counter()
+            if simulation._follow():
+                # Not across a change: the walk to the first bad step has one set of values.
+                self._form = simulation._ready()
+                self._remember()
             self._advance(steps)
             made += steps
             if first:
@@ -102,6 +106,7 @@ class Pace:
                 apart = 1
             more = self._events(made, self._told_to_stop(steps, set_out))
             tell(made)
+        simulation._follow()
         wait_for(simulation.device)
         seconds = time.perf_counter() - begin - startup - self._elsewhere
         cells = math.prod(simulation.size) * math.prod(simulation._setting.batch)
@@ -127,6 +132,9 @@ class Pace:
             ahead.append(self._goal - made)
         if self._stop is not None:
             ahead.append(self._stride)
+        change = self._simulation._schedule.next_change(now)
+        if change is not None:
+            ahead.append(change - now)
         return min(ahead)
 
     def _told_to_stop(self, steps: int, set_out: float) -> bool:

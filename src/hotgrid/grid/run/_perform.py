@@ -15,6 +15,7 @@ import torch
 from hotgrid import cluster, kernels, store
 from hotgrid.config import Case, current
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
+from hotgrid.grid.forms import split_start
 from hotgrid.grid.forms.cut import job_of, planned_depth
 from hotgrid.grid.model import Model, build_model
 from hotgrid.grid.output import Observations, Recorder, check_export, export
@@ -178,7 +179,8 @@ def _first_speaks(ranks: cluster.Communicator) -> Iterator[None]:
 
 def _model(case: Case, resume: bool) -> Model:
     """The model of a case, whose other options are in order too."""
-    model = build_model(find_model(case.model), case.set)
+    values = {name: _at_start(value) for name, value in case.set.items()}
+    model = build_model(find_model(case.model), values)
     if resume and case.out is None:
         raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
     if case.trace is not None and (case.steps is None or case.steps > _MOST_TRACED):
@@ -205,8 +207,16 @@ def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulati
         overlap=case.overlap,
         communicator=ranks if case.mesh else None,
     )
+    for name, value in case.set.items():
+        if isinstance(value, str) and "->" in value:
+            simulation.schedule(**{name: split_start(value)[1]})
     check_export(simulation, case.export, case.view)
     return simulation
+
+
+def _at_start(value: object) -> object:
+    """The value that an option begins with, of `100 -> 400 @ 2000` the first."""
+    return split_start(value)[0] if isinstance(value, str) and "->" in value else value
 
 
 def _performed(run: _Run) -> RunOutcome:

@@ -1,10 +1,10 @@
 """`Simulation`: a model, a grid, a device, and the passing of time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.forms import FormExplanation, GridState, explained
+from hotgrid.grid.forms import FormExplanation, GridState, Schedule, explained
 from hotgrid.grid.model import checked_path
 from hotgrid.grid.output import Picture, draw
 
@@ -99,6 +99,8 @@ class Simulation(GridState):
     def fork(self) -> "Simulation":
         """A second simulation that goes on from here on its own."""
         twin = object.__new__(Simulation)
+        # Both read the same tensors of parameters from now on.
+        self._shared_params = True
         twin.__dict__.update(self.__dict__)
         twin._callbacks = []
         twin.speed = None
@@ -119,7 +121,7 @@ class Simulation(GridState):
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
         if not self._form.is_primary:
             return snapshot_path(path)
-        return write_snapshot(path, state, self.identity(), self.step_count)
+        return write_snapshot(path, state, self.identity(), self.step_count, self.changes)
 
     def load(self, path: str | Path) -> None:
         """Go on from a file that `save` wrote, for the same model and grid.
@@ -127,15 +129,24 @@ class Simulation(GridState):
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
         """
-        state, step_count = read_snapshot(checked_path("path", path), self.identity())
+        state, step_count, changes = read_snapshot(checked_path("path", path), self.identity())
         self._form.load({name: x.to(self.device) for name, x in state.items()})
+        self._resumed_at(step_count, changes)
+
+    def _resumed_at(self, step_count: int, changes: Mapping[str, str]) -> None:
+        """Take over step count and changes of parameters of a state that was loaded."""
         self._edits += 1
         self.step_count = step_count
+        plan = Schedule()
+        for name, told in changes.items():
+            plan = plan.with_changes(name, told)
+        self._follow(plan)
 
     def identity(self) -> dict[str, str]:
         """What a saved state must agree with to be loaded, in words, by name.
 
         The seed is not part of it: it decides the start, which a saved state replaces.
+        Parameters are those of the start; changes are saved beside it.
 
         Example:
             >>> from hotgrid.grid import pde
@@ -148,9 +159,9 @@ class Simulation(GridState):
             "batch": str(self._setting.batch[0] if self._setting.batch else "none"),
             "storage": str(self._setting.storage),
             "dtype": str(self._setting.dtype),
-            "inputs": digest(self._setting.inputs),
-            "parameters": repr(sorted(self.model.parameters.items())),
-            "choices": self.model.choices(),
+            "inputs": digest(self._start_inputs),
+            "parameters": repr(sorted(self._start.parameters.items())),
+            "choices": self._start.choices(),
         }
 
 

@@ -1,6 +1,7 @@
 """One file for a state: safetensors, written whole or not at all."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,10 +26,18 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps: int) -> Path:
+def write_snapshot(
+    path: Path,
+    state: State,
+    identity: Mapping[str, str],
+    steps: int,
+    changes: Mapping[str, str],
+) -> Path:
     """Write a state; the name gets a suffix if it has none."""
     path = snapshot_path(path)
     notes = {**identity, "format": _FORMAT, "steps": str(steps), "digest": digest(state)}
+    if changes:
+        notes["changes"] = json.dumps(changes)
     try:
         with whole_file(path) as aside:
             save_file(state, aside, metadata=notes)
@@ -38,8 +47,8 @@ def write_snapshot(path: Path, state: State, identity: Mapping[str, str], steps:
     return path
 
 
-def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
-    """The state and the step count of a file that belongs to this model and grid."""
+def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int, dict[str, str]]:
+    """State, step count and changes of parameters of a file of this model and grid."""
     path = snapshot_path(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -57,7 +66,18 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
             f"`{path}` is damaged: its numbers are not those that were saved; go on from an "
             "earlier file"
         )
-    return state, int(notes["steps"])
+    return state, int(notes["steps"]), changes_in(path, notes.get("changes", "{}"))
+
+
+def changes_in(path: Path, text: str) -> dict[str, str]:
+    """The changes of parameters that were saved with a state."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(x, str) for x in found.values()):
+        raise ArgumentError(f"`{path}` is damaged: its changes of parameters are {text!r}")
+    return found
 
 
 def expect_identity(path: Path, found: Mapping[str, str], identity: Mapping[str, str]) -> None:

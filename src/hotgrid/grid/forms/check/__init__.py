@@ -1,3 +1,7 @@
 """check: whether a step is one that every form runs alike."""
 
-from ._step_check import check_step as check_step
+from ._step_check import (
+    check_step as check_step,
+    constants_of as constants_of,
+    parameters_read as parameters_read,
+)

@@ -6,8 +6,9 @@ handles alone. So a step is made once on a small trial grid, and every operation
 at. Then it is made again on some of those cells in another order, which must change nothing.
 """
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -35,6 +36,7 @@ _SIDES = ((29, 31, 37, 499), (41, 43, 47, 503))
 _MOST_DIFFERENT = 0.02
 
 _CHECKED: Any = WeakIdKeyDictionary()
+_CONSTANTS: Any = WeakIdKeyDictionary()
 
 
 def check_step(owner: Model, setting: Setting, state: State) -> None:
@@ -56,7 +58,7 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
     key = (*kind, _snapshot(chosen))
     if key in _CHECKED.setdefault(owner, set()):
         return
-    with torch.no_grad():
+    with torch.no_grad(), parameters_read(setting.model) as read:
         try:
             _Trial(setting, state, _SIDES[0]).make()
         except ArgumentError as refused:
@@ -65,6 +67,33 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
             except ArgumentError:
                 raise refused from None
     _CHECKED[owner].add(key)
+    _CONSTANTS[owner] = _CONSTANTS.get(owner, frozenset()) | read
+
+
+def constants_of(owner: Model) -> frozenset[str]:
+    """The parameters that a checked step reads from `self`: compiled steps hold them fixed."""
+    return _CONSTANTS.get(owner, frozenset())
+
+
+@contextlib.contextmanager
+def parameters_read(model: Model) -> Iterator[set[str]]:
+    """Collect the names of the parameters that are read from a model meanwhile."""
+    before = model._values
+    model._values = watched = _Watched(before)
+    try:
+        yield watched.read
+    finally:
+        model._values = before
+
+
+class _Watched(dict[str, float]):
+    def __init__(self, values: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> float:
+        self.read.add(name)
+        return super().__getitem__(name)
 
 
 class _Trial:

@@ -117,6 +117,11 @@ class CutForm(Form):
         return not missing.item()
 
     @property
+    def live_params(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the form inside."""
+        return self.inside.live_params
+
+    @property
     def ranks(self) -> Communicator:
         """Those that have the other parts."""
         return self.communicator
