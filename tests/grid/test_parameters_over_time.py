@@ -185,7 +185,7 @@ def test_unknown_parameters_are_named():
         sim.set(rat=0.1)
     with pytest.raises(ArgumentError, match="`rat` is not a parameter of Heat"):
         sim.schedule(rat="0.1 @ 5")
-    with pytest.raises(ArgumentError, match="must be from 0 to 0.5, got 2"):
+    with pytest.raises(ArgumentError, match=r"must be from 0 to 0.5, got 2"):
         sim.set(rate=2)
     assert sim.model.parameters == pde.Heat().parameters
 
