@@ -1,0 +1,126 @@
+// Which part of the plane is seen. Cells are squares; positions on the screen are device pixels
+// of the canvas, positions on the grid are cells as fractions, y before x.
+
+const LARGEST_CELL = 96;
+const MARGIN = 12;
+
+export class Camera {
+    height = 1;
+    width = 1;
+    flip = false;
+    screen = [1, 1];
+    /** Device pixels in a CSS pixel. */
+    density = 1;
+    /** Device pixels in a cell. */
+    scale = 1;
+    centre = [0.5, 0.5];
+    /** Whether the whole grid is shown; it then stays so when the window changes. */
+    fitted = true;
+
+    setGrid(height, width, flip) {
+        const same = height === this.height && width === this.width && flip === this.flip;
+        Object.assign(this, { height, width, flip });
+        if (!same) this.fit();
+    }
+
+    setScreen(height, width, density) {
+        this.screen = [height, width];
+        this.density = density;
+        if (this.fitted) this.fit();
+        else this.#keepInside();
+    }
+
+    #fitScale() {
+        const room = this.screen.map((pixels) => Math.max(16, pixels - 2 * MARGIN * this.density));
+        const scale = Math.min(room[0] / this.height, room[1] / this.width);
+        // Cells of equal size look calmer than a picture that is a little larger.
+        return scale >= 4 ? Math.floor(scale) : scale;
+    }
+
+    fit() {
+        this.scale = Math.min(this.#fitScale(), LARGEST_CELL * this.density);
+        this.centre = [this.height / 2, this.width / 2];
+        this.fitted = true;
+    }
+
+    /** Zooms so that the cell at a place of the screen stays there. */
+    zoomAt(py, px, factor) {
+        const [y, x] = this.toCell(py, px);
+        const least = this.#fitScale() / 2;
+        const most = Math.max(LARGEST_CELL * this.density, least);
+        this.scale = Math.min(most, Math.max(least, this.scale * factor));
+        this.fitted = false;
+        const [nowY, nowX] = this.toCell(py, px);
+        this.centre = [this.centre[0] + y - nowY, this.centre[1] + x - nowX];
+        this.#keepInside();
+    }
+
+    panBy(dy, dx) {
+        const sign = this.flip ? -1 : 1;
+        this.centre = [
+            this.centre[0] - (sign * dy) / this.scale,
+            this.centre[1] - dx / this.scale,
+        ];
+        this.fitted = false;
+        this.#keepInside();
+    }
+
+    /** Shows a region as large as it fits. */
+    show([y0, x0, y1, x1]) {
+        if (!(y1 > y0 && x1 > x0)) return;
+        this.centre = [(y0 + y1) / 2, (x0 + x1) / 2];
+        this.scale = Math.min(
+            LARGEST_CELL * this.density,
+            this.screen[0] / (y1 - y0),
+            this.screen[1] / (x1 - x0),
+        );
+        this.fitted = false;
+        this.#keepInside();
+    }
+
+    #keepInside() {
+        this.centre = [
+            Math.min(this.height, Math.max(0, this.centre[0])),
+            Math.min(this.width, Math.max(0, this.centre[1])),
+        ];
+    }
+
+    toScreen(y, x) {
+        const down = (this.flip ? -1 : 1) * (y - this.centre[0]) * this.scale;
+        return [this.screen[0] / 2 + down, this.screen[1] / 2 + (x - this.centre[1]) * this.scale];
+    }
+
+    toCell(py, px) {
+        const down = (py - this.screen[0] / 2) / this.scale;
+        return [
+            this.centre[0] + (this.flip ? -down : down),
+            this.centre[1] + (px - this.screen[1] / 2) / this.scale,
+        ];
+    }
+
+    /** The cells that are seen, as y0, x0, y1, x1; they may lie outside the grid. */
+    region() {
+        const [top, left] = this.toCell(0, 0);
+        const [bottom, right] = this.toCell(...this.screen);
+        return [Math.min(top, bottom), left, Math.max(top, bottom), right];
+    }
+
+    /** Where a region lies on the screen, on whole pixels. */
+    place([y0, x0, y1, x1]) {
+        const [ya, left] = this.toScreen(y0, x0);
+        const [yb, right] = this.toScreen(y1, x1);
+        const x = Math.round(left);
+        const y = Math.round(Math.min(ya, yb));
+        return {
+            x,
+            y,
+            width: Math.round(right) - x,
+            height: Math.round(Math.max(ya, yb)) - y,
+        };
+    }
+
+    /** CSS pixels in a cell. */
+    get cell() {
+        return this.scale / this.density;
+    }
+}

@@ -1,0 +1,82 @@
+// The value under the cursor: at once from the byte that is drawn, then exactly from the server.
+
+import { paced } from "/web/pace.js";
+import { short } from "/web/text.js";
+import { byteOfCell, numberOfByte } from "./frame.js";
+import { on, planePlace, planeSize, state } from "./state.js";
+
+const ASK_EVERY = 150;
+
+export class Probe {
+    #stage;
+    #output;
+    #exact = null;
+    #ask;
+
+    constructor(live, stage, output) {
+        this.#stage = stage;
+        this.#output = output;
+        this.#ask = paced(() => {
+            const cell = this.#cell();
+            if (!cell || state.volume) return;
+            live.send({ type: "value", at: cell, view: state.view, ...planePlace() });
+        }, ASK_EVERY);
+        on("cursor", () => this.#changed());
+        on("frame", () => this.#changed());
+        on("look", () => this.#changed());
+        this.#show();
+    }
+
+    /** The server's answer. */
+    answer({ at, value }) {
+        this.#exact = { at: at.map(Math.floor), value };
+        this.#show();
+    }
+
+    #cell() {
+        if (!state.cursor) return null;
+        const cell = state.cursor.map(Math.floor);
+        const size = planeSize();
+        return cell.every((part, axis) => part >= 0 && part < size[axis]) ? cell : null;
+    }
+
+    #changed() {
+        const cell = this.#cell();
+        if (cell && !state.volume) this.#ask();
+        this.#show();
+    }
+
+    #show() {
+        const cell = this.#cell();
+        if (!cell || state.volume) {
+            state.value = null;
+            this.#output.replaceChildren(state.volume ? "Drag to turn, wheel to zoom" : "");
+            return;
+        }
+        const place = [...cell];
+        if (state.size.length === 3) place.splice(state.axis, 0, state.slice);
+        const names = ["z", "y", "x"].slice(-place.length);
+        const where = names.map((name, axis) => `${name} ${place[axis]}`).join("  ");
+        this.#output.replaceChildren(where, "  ", value(this.#number(cell)));
+    }
+
+    /** The text of the value. What comes from a byte is marked as near, not exact. */
+    #number(cell) {
+        const { frame } = this.#stage;
+        const byte = frame ? byteOfCell(frame, ...cell) : null;
+        const exact = this.#exact?.at.every((part, axis) => part === cell[axis]);
+        if (exact) {
+            state.value = this.#exact.value;
+            return state.value === null ? "solid" : short(state.value, 6);
+        }
+        state.value = byte === null ? null : numberOfByte(frame, byte);
+        if (byte === null) return "\u2026";
+        return state.value === null ? "solid" : `\u2248 ${short(state.value, 3)}`;
+    }
+}
+
+function value(text) {
+    const strong = document.createElement("strong");
+    strong.textContent = text;
+    return strong;
+}
