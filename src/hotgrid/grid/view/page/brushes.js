@@ -13,7 +13,7 @@ export function setTool(tool, stage) {
     state.tool = tool;
     stage.element.dataset.tool = tool;
     tell("tool");
-    stage.redraw();
+    stage.redrawAbove();
 }
 
 export function brushesGroup(hello, paint, stage) {
@@ -101,7 +101,7 @@ function stampPart(paint, stage) {
             note.classList.add("wrong");
         }
         text.setAttribute("aria-invalid", String(!paint.pattern));
-        stage.redraw();
+        stage.redrawAbove();
     };
     const use = (rle) => {
         text.value = rle;

@@ -2,7 +2,8 @@
 // of the canvas, positions on the grid are cells as fractions, y before x.
 
 const LARGEST_CELL = 96;
-const MARGIN = 12;
+// How much smaller the whole grid may be drawn so that nothing lies above it.
+const WORTH = 0.72;
 
 export class Camera {
     height = 1;
@@ -14,6 +15,11 @@ export class Camera {
     /** Device pixels in a cell. */
     scale = 1;
     centre = [0.5, 0.5];
+    /**
+     * Places for the whole grid, as top, left, bottom, right in device pixels: first those that
+     * nothing covers, last the one that is taken where they are too small.
+     */
+    rooms = [[0, 0, 1, 1]];
     /** Whether the whole grid is shown; it then stays so when the window changes. */
     fitted = true;
 
@@ -23,30 +29,43 @@ export class Camera {
         if (!same) this.fit();
     }
 
-    setScreen(height, width, density) {
+    setScreen(height, width, density, rooms) {
         this.screen = [height, width];
         this.density = density;
+        this.rooms = rooms;
         if (this.fitted) this.fit();
         else this.#keepInside();
     }
 
-    #fitScale() {
-        const room = this.screen.map((pixels) => Math.max(16, pixels - 2 * MARGIN * this.density));
-        const scale = Math.min(room[0] / this.height, room[1] / this.width);
+    /** The best room for the whole grid, and the scale in it. */
+    #bestRoom() {
+        const found = this.rooms.map((room) => {
+            const [top, left, bottom, right] = room;
+            const scale = Math.min((bottom - top) / this.height, (right - left) / this.width);
+            return { room, scale: Math.max(scale, 1e-6) };
+        });
+        const last = found.pop();
+        const free = found.sort((a, b) => b.scale - a.scale)[0];
+        const best = free && free.scale >= WORTH * last.scale ? free : last;
         // Cells of equal size look calmer than a picture that is a little larger.
-        return scale >= 4 ? Math.floor(scale) : scale;
+        if (best.scale >= 4) best.scale = Math.floor(best.scale);
+        best.scale = Math.min(best.scale, LARGEST_CELL * this.density);
+        return best;
     }
 
     fit() {
-        this.scale = Math.min(this.#fitScale(), LARGEST_CELL * this.density);
-        this.centre = [this.height / 2, this.width / 2];
+        const { scale, room } = this.#bestRoom();
+        this.scale = scale;
+        const offY = (room[0] + room[2] - this.screen[0]) / 2 / scale;
+        const offX = (room[1] + room[3] - this.screen[1]) / 2 / scale;
+        this.centre = [this.height / 2 - (this.flip ? -offY : offY), this.width / 2 - offX];
         this.fitted = true;
     }
 
     /** Zooms so that the cell at a place of the screen stays there. */
     zoomAt(py, px, factor) {
         const [y, x] = this.toCell(py, px);
-        const least = this.#fitScale() / 2;
+        const least = this.#bestRoom().scale / 2;
         const most = Math.max(LARGEST_CELL * this.density, least);
         this.scale = Math.min(most, Math.max(least, this.scale * factor));
         this.fitted = false;

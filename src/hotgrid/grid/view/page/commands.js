@@ -51,7 +51,7 @@ function moveCursor(stage, dy, dx) {
         Math.min(size[axis] - 0.5, Math.max(0.5, Math.floor(part) + 0.5 + by[axis])),
     );
     tell("cursor");
-    stage.redraw();
+    stage.redrawAbove();
 }
 
 function apply(paint, erase) {
@@ -72,7 +72,8 @@ export function sections({ stage, paint, transport, files, share, tables }) {
     const arrows = (shift) => [
         ["ArrowUp", -1, 0], ["ArrowDown", 1, 0], ["ArrowLeft", 0, -1], ["ArrowRight", 0, 1],
     ].map(([key, dy, dx]) => [[shift ? `Shift+${key}` : key], null, () => arrow(stage, dy, dx, shift)]);
-    const hidden = [...arrows(false), ...arrows(true)];
+    // On many keyboards `+` is Shift and `=`.
+    const hidden = [[["="], null, () => zoom(stage, ZOOM)], ...arrows(false), ...arrows(true)];
     return {
         shown: [
             ["Run", [
@@ -87,7 +88,6 @@ export function sections({ stage, paint, transport, files, share, tables }) {
             ["Picture", [
                 [["\u2190 \u2191 \u2193 \u2192"], "Move; turn a box; with Shift further"],
                 [["+", "-"], "Zoom", (event) => zoom(stage, event.key === "-" ? 1 / ZOOM : ZOOM)],
-                [["="], "Zoom in", () => zoom(stage, ZOOM)],
                 [["f", "0"], "Fit", () => fit(stage)],
                 [["v", "Shift+v"], "Next, previous field", (event) => nextView(event.shiftKey ? -1 : 1)],
                 [["c", "Shift+c"], "Next, previous colours", (event) => nextColours(tables(), event.shiftKey ? -1 : 1)],
@@ -99,7 +99,7 @@ export function sections({ stage, paint, transport, files, share, tables }) {
                 [["x"], "Next axis", () => nextAxis()],
                 [["o"], "Volume or slice", () => showVolume(stage, !state.volume)],
             ]],
-            ["Touch", [
+            ["Paint", [
                 [["h", "b", "t"], "Hand, brush, stamp", (event) =>
                     setTool({ h: "hand", b: "paint", t: "stamp" }[event.key.toLowerCase()], stage)],
                 [["Enter", "Shift+Enter"], "Paint, erase at the cursor", (event) => apply(paint, event.shiftKey)],

@@ -2,7 +2,9 @@
 
 import { choice, field, make, segments } from "/web/dom.js";
 import { notice } from "/web/notice.js";
+import { paced } from "/web/pace.js";
 import { plain, titled } from "/web/text.js";
+import { shownRange } from "./legend.js";
 import { group, slider } from "./panel.js";
 import { look, on, state } from "./state.js";
 
@@ -35,7 +37,7 @@ export function fieldsGroup(hello, tables, stage) {
         if (arrows) arrows.box.checked = state.arrows > 0;
     };
     on("look", show);
-    on("frame", () => range.show());
+    on("frame", paced(() => range.show(), 250));
     show();
     return group("View", {}, ...parts);
 }
@@ -47,7 +49,7 @@ function rangeRow() {
     const low = input("Lowest value of the colours");
     const high = input("Highest value of the colours");
     const mode = segments("Range", [["auto", "Auto"], ["locked", "Locked"]], "auto", (key) =>
-        look({ range: key === "auto" ? null : [state.low, state.high] }),
+        look({ range: key === "auto" ? null : shownRange() }),
     );
     const write = () => {
         const limits = [Number(low.value), Number(high.value)];

@@ -33,14 +33,15 @@ export function gridlines(context, camera) {
             context.moveTo(px, top);
             context.lineTo(px, bottom);
         }
-        // Mid grey shows on light and on dark cells alike.
-        context.strokeStyle = strong ? "rgb(118 128 140 / 90%)" : "rgb(118 128 140 / 45%)";
+        // Mid grey shows on light and on dark cells alike; larger cells bear stronger lines.
+        const strength = Math.min(45, 15 + camera.cell) * (strong ? 2 : 1);
+        context.strokeStyle = `rgb(118 128 140 / ${strength}%)`;
         context.stroke();
     }
 }
 
 /** Arrows of a flow: the longest is as long as their distance. */
-export function arrows(context, camera, frame) {
+export function arrows(context, camera, frame, table) {
     if (!frame?.arrows || !state.arrows || state.volume) return;
     const { rows, columns, values } = frame.arrows;
     const [y0, x0, y1, x1] = frame.region;
@@ -60,11 +61,14 @@ export function arrows(context, camera, frame) {
     }
     context.lineCap = "round";
     context.lineJoin = "round";
-    // A dark rim below a light line is seen on every colour.
-    context.strokeStyle = "rgb(10 14 20 / 60%)";
+    // Most of a flow is near the middle of the colours: dark lines where that is light, and a
+    // pale rim of the other kind for the rest.
+    const [red, green, blue] = table.bytes.subarray(4 * 127);
+    const light = red + 2 * green + blue > 512;
+    context.strokeStyle = light ? "rgb(255 255 255 / 55%)" : "rgb(8 12 18 / 55%)";
     context.lineWidth = 3;
     context.stroke(path);
-    context.strokeStyle = "#ffffff";
+    context.strokeStyle = light ? "#1d2733" : "#ffffff";
     context.lineWidth = 1.25;
     context.stroke(path);
 }

@@ -59,5 +59,11 @@ export class Legend {
 
 /** Locks the range at what is shown now, or lets it follow the values again. */
 export function toggleLock() {
-    look({ range: state.range ? null : [state.low, state.high] });
+    look({ range: state.range ? null : shownRange() });
+}
+
+/** The range that is shown now. A constant field has none, so it gets one of its own. */
+export function shownRange() {
+    const { low, high } = state;
+    return low < high ? [low, high] : [low, low + (Math.abs(low) || 1)];
 }

@@ -5,7 +5,7 @@ const STEEPEST = 1.45;
 export class Orbit {
     turn = -0.6;
     tilt = 0.45;
-    distance = 2.6;
+    distance = 2;
 
     turnBy(dx, dy) {
         this.turn -= dx * 0.008;

@@ -7,7 +7,7 @@ import { parseRle } from "./rle.js";
 
 const SEND_EVERY = 33;
 const MOST_POINTS = 400;
-const FLASH = 700;
+const FLASH = 900;
 
 export class Paint {
     brush = null;
@@ -125,13 +125,13 @@ export class Paint {
     setRadius(radius) {
         this.radius = Math.min(100, Math.max(0.5, radius));
         tell("brush");
-        this.#stage.redraw();
+        this.#stage.redrawAbove();
     }
 
     /** Shows briefly what another viewer painted. */
     flash({ points, radius, viewer }) {
         this.#flashes.push({ points, radius, viewer, since: performance.now() });
-        this.#stage.redraw();
+        this.#stage.redrawAbove();
     }
 
     #draw(context, camera) {
@@ -191,6 +191,6 @@ export class Paint {
             }
             context.fill();
         }
-        this.#stage.redraw();
+        this.#stage.redrawAbove();
     }
 }

@@ -69,7 +69,7 @@ export class Share {
         if (arrows) parts.set("arrows", arrows);
         const { camera } = this.#stage;
         if (!camera.fitted) parts.set("region", camera.region().map((part) => part.toFixed(1)).join(","));
-        return parts.toString();
+        return parts.toString().replaceAll("%2C", ",");
     }
 }
 

@@ -14,6 +14,7 @@ import { Volume } from "./volume.js";
 
 // Beyond this a canvas costs more than the eye gains.
 const MOST_DENSITY = 2;
+const MARGIN = 12;
 
 export class Stage {
     camera = new Camera();
@@ -22,7 +23,7 @@ export class Stage {
     /** The colours of the last frame. */
     table = null;
     volume = null;
-    /** Functions `(context, camera, frame)` that draw above the picture, in CSS pixels. */
+    /** Functions `(context, camera, frame, table)` that draw above the picture, in CSS pixels. */
     layers = [];
 
     #box;
@@ -34,7 +35,8 @@ export class Stage {
     #acknowledge;
     #waiting = [];
     #scheduled = false;
-    #stale = false;
+    // What has to be drawn: the picture, what lies above it, or the frame in other colours.
+    #paint = { picture: true, above: true, colours: false };
     #rate = new Rate();
 
     constructor({ box, canvas, above, volumeCanvas, acknowledge }) {
@@ -90,10 +92,36 @@ export class Stage {
             canvas.width = width;
             canvas.height = height;
         }
-        this.camera.setScreen(height, width, density);
+        this.camera.setScreen(height, width, density, this.#rooms(height, width, density));
         this.moved();
         // Setting a size empties a canvas: draw before the next paint, or it flashes.
+        this.#paint.picture = true;
+        this.#paint.above = true;
         this.#draw();
+    }
+
+    /** Where the whole grid has room beside the tools and the legend. */
+    #rooms(height, width, density) {
+        const box = this.#box.getBoundingClientRect();
+        const edges = (selector) => {
+            const part = this.#box.querySelector(selector).getBoundingClientRect();
+            return [part.top - box.top, part.right - box.left, part.bottom - box.top];
+        };
+        const [, toolsRight, toolsBottom] = edges(".tools");
+        const [legendTop, legendRight] = edges(".legend");
+        const [bottom, right] = [height / density - MARGIN, width / density - MARGIN];
+        const wide = toolsRight < width / density / 3;
+        const rooms = wide
+            ? [
+                  [MARGIN, legendRight + MARGIN, bottom, right],
+                  [MARGIN, toolsRight + MARGIN, legendTop - MARGIN, right],
+                  [MARGIN, toolsRight + MARGIN, bottom, right],
+              ]
+            : [
+                  [toolsBottom + MARGIN, MARGIN, legendTop - MARGIN, right],
+                  [MARGIN, MARGIN, bottom, right],
+              ];
+        return rooms.map((room) => room.map((edge) => edge * density));
     }
 
     /** The camera moved: what is drawn and what is asked for changes. */
@@ -106,10 +134,20 @@ export class Stage {
     /** Takes a frame; the newest that waits is the one that is drawn. */
     receive(frame) {
         this.#waiting.push(frame);
-        this.redraw();
+        this.#schedule({ picture: true });
+    }
+
+    /** Draws what lies above the picture again, such as the brush. */
+    redrawAbove() {
+        this.#schedule({ above: true });
     }
 
     redraw() {
+        this.#schedule({ picture: true, above: true });
+    }
+
+    #schedule(what) {
+        Object.assign(this.#paint, what);
         if (this.#scheduled) return;
         this.#scheduled = true;
         requestAnimationFrame(() => {
@@ -120,8 +158,7 @@ export class Stage {
 
     /** The same frame in other colours. */
     recolour() {
-        this.#stale = true;
-        this.redraw();
+        this.#schedule({ picture: true, above: true, colours: true });
     }
 
     #switch() {
@@ -138,16 +175,23 @@ export class Stage {
         const arrived = this.#waiting;
         this.#waiting = [];
         const newest = arrived.findLast((frame) => (frame.kind === VOLUME) === state.volume);
-        if (newest) this.frame = newest;
-        if (this.frame && this.#tables && (newest || this.#stale)) {
+        const paint = this.#paint;
+        this.#paint = { picture: false, above: false, colours: false };
+        if (newest) {
+            // Only arrows change with the frame; the rest above it stays as it is.
+            if (newest.arrows || this.frame?.arrows) paint.above = true;
+            this.frame = newest;
+        }
+        if (this.frame && this.#tables && (newest || paint.colours)) {
             this.table = this.#tables.table(state.colours, this.frame.colours, isDark());
             const drawing = state.volume ? this.volume : this.#drawing;
             drawing.setFrame(this.frame, this.table, this.camera.flip);
-            this.#stale = false;
         }
-        this.#drawing.draw(this.camera);
-        if (state.volume) this.volume.draw(this.#box.clientWidth, this.#box.clientHeight);
-        this.#drawAbove();
+        if (paint.picture) this.#drawing.draw(this.camera);
+        if (paint.picture && state.volume) {
+            this.volume.draw(this.#box.clientWidth, this.#box.clientHeight);
+        }
+        if (paint.above) this.#drawAbove();
         for (const { number } of arrived) this.#acknowledge(number);
         if (newest) this.#shown(newest);
     }
@@ -160,7 +204,7 @@ export class Stage {
         context.setTransform(density, 0, 0, density, 0, 0);
         for (const layer of this.layers) {
             context.save();
-            layer(context, this.camera, this.frame);
+            layer(context, this.camera, this.frame, this.table);
             context.restore();
         }
     }

@@ -58,7 +58,10 @@ export function connectionBanner(live) {
         const until = performance.now() + lost.wait;
         const show = () => {
             const rest = Math.max(0, Math.ceil((until - performance.now()) / 1000));
-            text.textContent = rest > 1 ? `Next try in ${rest} s.` : "Trying again\u2026";
+            const next = rest > 1 ? `Next try in ${rest} s.` : "Trying again\u2026";
+            // A server that was started again has a new token, which only its address holds.
+            const hint = "If the server was started again, open the address that it printed.";
+            text.textContent = lost.tries > 4 ? `${next} ${hint}` : next;
         };
         show();
         timer = setInterval(show, 500);

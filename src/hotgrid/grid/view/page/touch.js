@@ -9,7 +9,7 @@ const WHEEL_LINE = 16;
 function point(stage, cell) {
     state.cursor = cell;
     tell("cursor");
-    if (state.tool !== "hand") stage.redraw();
+    if (state.tool !== "hand") stage.redrawAbove();
 }
 
 export function listen(stage, paint) {
@@ -102,12 +102,15 @@ export function listen(stage, paint) {
         // After a pinch the finger that stays does nothing, or it would paint by accident.
         action = pointers.size > 0 ? "rest" : null;
         box.classList.remove("dragging");
-        if (event.pointerType === "touch" && pointers.size === 0) point(stage, null);
+        // A brush is hidden with its finger; the value of a cell that was tapped stays.
+        if (event.pointerType === "touch" && state.tool !== "hand" && pointers.size === 0) {
+            point(stage, null);
+        }
     };
     box.addEventListener("pointerup", (event) => finish(event, true));
     box.addEventListener("pointercancel", (event) => finish(event, false));
-    box.addEventListener("pointerleave", () => {
-        if (pointers.size === 0) point(stage, null);
+    box.addEventListener("pointerleave", (event) => {
+        if (pointers.size === 0 && event.pointerType !== "touch") point(stage, null);
     });
     box.addEventListener("contextmenu", (event) => {
         if (state.tool !== "hand") event.preventDefault();

@@ -158,7 +158,8 @@ function build(message) {
     stage.setTables(tables);
     document.title = `${message.title} \u00b7 hotgrid`;
     element("title").textContent = message.title;
-    element("title").title = message.summary;
+    element("summary").textContent = message.summary;
+    element("summary").title = message.summary;
     state.view = message.view;
     state.slice = Math.floor(message.size[0] / 2);
     element("panel").replaceChildren(
