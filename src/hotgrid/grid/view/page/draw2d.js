@@ -25,11 +25,8 @@ export class Draw2d {
             this.#image = new ImageData(width, height);
         }
         const pixels = new Uint32Array(this.#image.data.buffer);
-        for (let row = 0; row < height; row += 1) {
-            const start = width * (flip ? height - 1 - row : row);
-            if (frame.kind === BITS) fillBits(pixels, start, frame, row, table.words);
-            else fillBytes(pixels, start, frame, row, table.words);
-        }
+        if (frame.kind === BITS) fillBits(pixels, frame, table.words, flip);
+        else fillBytes(pixels, frame, table.words, flip);
         this.#frame = frame;
         this.#staged = false;
     }
@@ -58,21 +55,38 @@ export class Draw2d {
     }
 }
 
-function fillBytes(pixels, start, frame, row, words) {
-    const { values, width } = frame;
-    const from = row * frame.stride;
-    for (let column = 0; column < width; column += 1) {
-        pixels[start + column] = words[values[from + column]];
+function fillBytes(pixels, { values, width, height }, words, flip) {
+    for (let row = 0; row < height; row += 1) {
+        const to = width * (flip ? height - 1 - row : row);
+        const from = width * row;
+        for (let column = 0; column < width; column += 1) {
+            pixels[to + column] = words[values[from + column]];
+        }
     }
 }
 
-function fillBits(pixels, start, frame, row, words) {
-    const { values, width } = frame;
-    const from = row * frame.stride;
+/** Eight cells at a time and without branches: several times as fast as cell by cell. */
+function fillBits(pixels, { values, width, height, stride }, words, flip) {
     const off = words[0];
-    const on = words[SOLID - 1];
-    for (let column = 0; column < width; column += 1) {
-        const bit = (values[from + (column >> 3)] >> (7 - (column & 7))) & 1;
-        pixels[start + column] = bit ? on : off;
+    const change = words[SOLID - 1] ^ off;
+    const whole = width >> 3;
+    for (let row = 0; row < height; row += 1) {
+        const from = row * stride;
+        let to = width * (flip ? height - 1 - row : row);
+        for (let index = from; index < from + whole; index += 1) {
+            const byte = values[index];
+            pixels[to] = off ^ (change & -(byte >> 7));
+            pixels[to + 1] = off ^ (change & -((byte >> 6) & 1));
+            pixels[to + 2] = off ^ (change & -((byte >> 5) & 1));
+            pixels[to + 3] = off ^ (change & -((byte >> 4) & 1));
+            pixels[to + 4] = off ^ (change & -((byte >> 3) & 1));
+            pixels[to + 5] = off ^ (change & -((byte >> 2) & 1));
+            pixels[to + 6] = off ^ (change & -((byte >> 1) & 1));
+            pixels[to + 7] = off ^ (change & -(byte & 1));
+            to += 8;
+        }
+        for (let bit = 0; bit < (width & 7); bit += 1) {
+            pixels[to + bit] = off ^ (change & -((values[from + whole] >> (7 - bit)) & 1));
+        }
     }
 }

@@ -23,7 +23,7 @@ export class Files {
 
     part(hello) {
         this.#name.value ||= hello.model;
-        this.#record = button({ name: "Record a film (M)", text: "Record", symbol: "video", press: () => this.record() });
+        this.#record = button({ name: "Record a film (M)", text: "Film", symbol: "video", press: () => this.record() });
         this.#load = button({ name: "Load this checkpoint", text: "Load", symbol: "folder-open", press: () => this.load() });
         this.list(hello.saved);
         const load = field("Checkpoint", this.#saved, { inline: true });
@@ -81,7 +81,7 @@ export class Files {
         if (!this.#record || this.#record.dataset.on === String(state.recording)) return;
         this.#record.dataset.on = String(state.recording);
         this.#record.setAttribute("aria-pressed", String(state.recording));
-        this.#record.replaceChildren(icon("video"), state.recording ? "Stop recording" : "Record");
+        this.#record.replaceChildren(icon("video"), state.recording ? "Stop" : "Film");
         document.body.classList.toggle("recording", state.recording);
     }
 }

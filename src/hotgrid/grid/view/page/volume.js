@@ -143,7 +143,7 @@ export class Volume {
     draw(width, height) {
         const gl = this.#gl;
         // In software a ray costs so much that a coarse picture is the better one.
-        const most = this.#software ? 320 : 1600;
+        const most = this.#software ? 256 : 1600;
         const shrink = Math.min(1.5, most / Math.max(width, height));
         const size = [Math.max(1, Math.round(width * shrink)), Math.max(1, Math.round(height * shrink))];
         if (this.#canvas.width !== size[0] || this.#canvas.height !== size[1]) {
@@ -165,7 +165,7 @@ export class Volume {
         gl.uniform2f(uniforms.slope, (SLOPE * width) / short, (SLOPE * height) / short);
         gl.uniform1f(uniforms.rest, this.#rest(this.#frame));
         gl.uniform1f(uniforms.density, this.density * (colours === STATES ? 6 : 2));
-        gl.uniform1i(uniforms.steps, this.#software ? 96 : 256);
+        gl.uniform1i(uniforms.steps, this.#software ? 72 : 256);
         gl.uniform1i(uniforms.flip, this.#flip ? 1 : 0);
         gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
