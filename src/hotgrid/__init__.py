@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         life as life,
         observable as observable,
         pde as pde,
-        view as view,
     )
+    from .grid.model import view as view
 
 _PACKAGES = (
     "cluster",
@@ -58,10 +58,9 @@ _SHORT = dict.fromkeys(
         "life",
         "observable",
         "pde",
-        "view",
     ),
     "grid",
-)
+) | {"view": "grid.model"}
 
 
 def __getattr__(name: str) -> Any:

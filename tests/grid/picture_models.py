@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from hotgrid.grid import Field, Input, Model, Simulation, observable, total, view
+from hotgrid.grid import Field, Input, Model, Simulation, observable, total
+from hotgrid.grid.model import view
 
 
 class Ramp(Model):

@@ -15,6 +15,7 @@ _EPILOGUE = """\
 Examples:
   hotgrid models                          every model, with a line each
   hotgrid run heat --steps 5000           run one and see how fast it goes
+  hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                what is known, and what is computed here
   hotgrid tokens count README.md          how many tokens a text has
   hotgrid doctor                          what is here, and what is wrong
@@ -66,6 +67,17 @@ A case file has the options as keys, and those of the model in a table:
   export = ["png", "csv"]
   [set]
   rate = 0.1
+"""
+
+_VIEW_EPILOGUE = """\
+The page is served to this machine only, behind a token in its address. Several
+pages share one simulation. Ctrl-C ends it.
+
+Examples:
+  hotgrid view
+  hotgrid view karman
+  hotgrid view life --size 1024x1024 --set rule=B36/S23
+  hotgrid view gray-scott --device cuda --size 2048x2048 --port 9000 --no-open
 """
 
 _VALIDATE_EPILOGUE = """\
@@ -153,6 +165,12 @@ def build() -> App:
         name="run",
         help="Run a model; write pictures, films, fields and observables.",
         help_epilogue=_RUN_EPILOGUE,
+    )
+    app.command(
+        "hotgrid.cli.view._command:view",
+        name="view",
+        help="Watch and touch a running model in the browser.",
+        help_epilogue=_VIEW_EPILOGUE,
     )
     app.command(
         "hotgrid.cli.plan._command:plan",

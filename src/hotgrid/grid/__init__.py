@@ -23,7 +23,6 @@ from .model import (
     observable as observable,
     options_of as options_of,
     total as total,
-    view as view,
 )
 from .output import (
     Observations as Observations,

@@ -58,7 +58,7 @@ def models(*, json: bool = False) -> None:
 def run(name: str, /, **told: Any) -> None:
     """Run a model and say what came out and how fast."""
     resume, json = told.pop("resume", False), told.pop("json", False)
-    case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
+    case = case_of(name, {**told, "set": pairs(told.get("set", ())) or None})
     # Not before: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 
@@ -120,7 +120,7 @@ _NOT_OF_A_CASE = {
 run.__signature__ = _signature()
 
 
-def _pairs(texts: Iterable[str]) -> dict[str, str]:
+def pairs(texts: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -87,6 +87,7 @@ class GridState:
         self._replaced = given_tensors("inputs", {} if inputs is None else inputs)
         self._enabled = current().compile.enabled != "off" if compiled is None else compiled
         self._wanted = (form, mesh, depth, overlap, communicator)
+        self._solid: Tensor | None = None
         self._build(model)
         self._start, self._start_inputs = model, self._setting.inputs
         self._schedule = Schedule()
@@ -269,6 +270,10 @@ class GridState:
             for name, value in changed.items():
                 self._setting.params[name].fill_(value)
             return
+        self._rebuild(model)
+
+    def _rebuild(self, model: Model) -> None:
+        """Go on with another model from the present state."""
         own = {name: x.clone() for name, x in self._form.own().items()}
         self._build(model)
         self._form.restore(own)
@@ -321,6 +326,51 @@ class GridState:
             )
         runs = [pictured(self.model, name, views[name](state)) for state in self._looks()]
         return torch.stack(runs) if self._setting.batch else runs[0]
+
+    def look(self, name: str) -> Tensor:
+        """A view of the first run on its device, `[*space]`; valid until the next step.
+
+        Unlike `view` nothing is copied first. With a mesh all ranks must call it.
+        """
+        fields = {
+            field.name: self._seen(field, x)
+            for field, x in zip(self.model.fields, self._form.read().values(), strict=True)
+        }
+        shown = self._setting.model.shown(fields)
+        state = {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
+        return self.model.views()[name](SeenState(state))
+
+    def paint(self, brush: str, mask: Tensor, value: float) -> None:
+        """Paint into the state, between two steps.
+
+        Arguments:
+            brush: The name of one of the model's `brushes`.
+            mask: Where, bool `[*space]`.
+            value: What; for solid cells, 0 removes what was painted before.
+
+        Raises:
+            ArgumentError: The model has no such brush, or the mask is not of its grid.
+        """
+        known = {each.name: each for each in self.model.brushes()}
+        if brush not in known:
+            raise ArgumentError(
+                f"{type(self.model).__name__} has no brush `{brush}`{near(brush, known)} "
+                f"(its brushes are {', '.join(known) or 'none'})"
+            )
+        if mask.shape != self.size or mask.dtype != torch.bool:
+            raise ArgumentError(
+                f"`mask` must be bool of the shape {self.size}, got {mask.dtype} of "
+                f"{tuple(mask.shape)}"
+            )
+        mask = mask.to(self.device)
+        if known[brush].kind == "solid":
+            now = torch.zeros_like(mask) if self._solid is None else self._solid
+            self._solid = now & ~mask if value == 0 else now | mask
+            self._rebuild(self.model.with_solid(self._solid))
+        elif self._setting.batch:
+            raise ArgumentError("painting into a batch of runs is not possible")
+        else:
+            self.state = self.model.painted(self.state, brush, mask, value)
 
     def cells(self) -> Tensor:
         """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.

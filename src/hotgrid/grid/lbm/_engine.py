@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -29,6 +29,7 @@ from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
 from ._moments import equilibrium, half_source, is_zero, moments
 from ._start import at_start
+from ._walls import HalfWay
 
 LOWEST_TAU = 0.5001
 _VISCOSITY_MAP = "viscosity_map"
@@ -56,6 +57,8 @@ class LatticeModel(Model):
     y_up = True
     # What follows from the grid; None until the model is fitted to one.
     _of_grid: Mapping[str, float] | None = None
+    # Solid cells that were painted by hand, bool `[*space]`, and their boundary.
+    _painted: tuple[Tensor, Boundary] | None = None
 
     def __init__(
         self,
@@ -102,6 +105,23 @@ class LatticeModel(Model):
         """A twin that knows the numbers of this grid, so that its steps can use them."""
         twin = copy.copy(self)
         twin._of_grid = self.of_grid(size)
+        return twin
+
+    def changed(self, **parameters: float) -> Self:
+        """The same flow with other values of some parameters; painted solids stay."""
+        made = super().changed(**parameters)
+        return made if self._painted is None else made.with_solid(self._painted[0])
+
+    def with_solid(self, cells: Tensor) -> Self:
+        """The flow with solid cells beside its own obstacles; fluid bounces off half-way."""
+        twin = copy.copy(self)
+        before = self._painted
+        kept = [b for b in self.boundaries if before is None or b is not before[1]]
+        painted = HalfWay(cells.cpu())
+        twin.boundaries = (*kept, painted)
+        twin._painted = (cells, painted)
+        twin.inputs = twin._declared_inputs()
+        twin._known = {}
         return twin
 
     def quiet(self) -> Model | None:

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import State, observable, once, total, view
+from hotgrid.grid.model import Brush, State, observable, once, total, view
 
 from ._boundary import Face
 from ._engine import LatticeModel
-from ._moments import is_zero, moments
+from ._moments import equilibrium, is_zero, moments
 
 SOUND = 3**-0.5
 """The speed of sound in cells per step."""
@@ -138,6 +138,21 @@ class LatticeBoltzmann(LatticeModel):
             f"largest Mach number is {fastest / SOUND:.2f} (keep it below 0.3); take a finer "
             "grid, a larger viscosity, a lower velocity, or the collision lbm.Regularized()"
         )
+
+    def brushes(self) -> Sequence[Brush]:
+        """Walls, and places of another density, which send out sound."""
+        return (
+            Brush("solid", "Walls", "solid"),
+            Brush("density", "Density", low=0.9, high=1.1, value=1.05),
+        )
+
+    def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
+        """Give the fluid under a stroke another density, at the velocity it has."""
+        excess, _ = self._moments(state)
+        other = excess.masked_fill(mask, value - 1)
+        momentum = [(1 + other) * u for u in self.velocities(state)]
+        planes = torch.stack(equilibrium(self.lattice, other, momentum))
+        return {"f": torch.where(mask, planes.to(state["f"].dtype), state["f"])}
 
     def views(self) -> dict[str, Callable[[State], Tensor]]:
         """Pictures by name; `velocity_z` in 3-D only."""

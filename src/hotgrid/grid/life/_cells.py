@@ -1,7 +1,7 @@
 """What the automata of this package share: cells that are 0 or 1, and how they start."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
+    Brush,
     Field,
     Model,
     Neighbours,
@@ -97,6 +98,10 @@ class CellModel(Model):
     def cells(self, state: State) -> Tensor:
         """The cells, uint8 `[*space]`: 1 is alive."""
         return state["cells"]
+
+    def brushes(self) -> Sequence[Brush]:
+        """Living cells, and dead ones."""
+        return (Brush("cells", "Cells", "states"),)
 
     @view
     def alive(self, state: State) -> Tensor:

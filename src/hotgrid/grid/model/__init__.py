@@ -4,6 +4,7 @@ A model in a file of its own needs nothing else. The checks of arguments that al
 and forms share are here too.
 """
 
+from ._brush import Brush as Brush
 from ._checks import (
     checked_device as checked_device,
     checked_path as checked_path,

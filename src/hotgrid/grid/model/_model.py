@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 
+from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
 
@@ -345,6 +346,33 @@ class Model(HasParameters, ABC):
         """The pictures of this model, by name: its fields, then its `view` methods."""
         fields = {f.name: _field_view(f.name) for f in self.fields if f.components == 1}
         return {**self._with_role("view"), **fields}
+
+    def brushes(self) -> Sequence[Brush]:
+        """What can be painted: by default every field that has one number in a cell."""
+        plain = [f for f in self.fields if f.components == 1]
+        return [Brush(f.name, f.name.replace("_", " ").capitalize()) for f in plain]
+
+    def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
+        """A state with a stroke in it.
+
+        Arguments:
+            state: The fields, `[*space]` or `[components, *space]`.
+            brush: The name of one of `brushes`.
+            mask: Where the stroke is, bool `[*space]`.
+            value: What is painted.
+
+        Returns:
+            The fields that changed.
+        """
+        return {brush: state[brush].masked_fill(mask, value)}
+
+    def with_solid(self, cells: Tensor) -> "Model":
+        """The model with solid cells, bool `[*space]`; only for a brush of the kind `solid`.
+
+        Raises:
+            ArgumentError: The model has no solids.
+        """
+        raise ArgumentError(f"{type(self).__name__} has no solid cells")
 
     def observables(self) -> dict[str, Callable[[State], Tensor]]:
         """The numbers to watch, by name: its `observable` methods."""

@@ -1,5 +1,9 @@
 """output: pictures, films, tables and files of a simulation."""
 
+from ._colours import (
+    Colours as Colours,
+    colours_of as colours_of,
+)
 from ._export import (
     check_export as check_export,
     export as export,
@@ -8,6 +12,8 @@ from ._export import (
 from ._observations import Observations as Observations
 from ._picture import (
     Picture as Picture,
+    colour_map as colour_map,
     draw as draw,
+    solid_cells as solid_cells,
 )
 from ._recorder import Recorder as Recorder

@@ -81,7 +81,7 @@ class Picture:
         if numbers.ndim > 1 and not self._colours.suits(self._range):
             self._colours = self._range
             self._drawn.set_clim(self._colours.low, self._colours.high)
-            self._drawn.set_cmap(_colour_map(self._colours))
+            self._drawn.set_cmap(colour_map(self._colours))
             self._still = None
         self._when.set_text(self._moment())
 
@@ -107,7 +107,7 @@ class Picture:
 
     def palette(self) -> "NDArray[np.uint8]":
         """The 256 colours that the pixels are near to, `[256, 3]`: the map and greys."""
-        colours = _colour_map(self._colours)(np.linspace(0, 1, 224))[:, :3]
+        colours = colour_map(self._colours)(np.linspace(0, 1, 224))[:, :3]
         greys = np.linspace(0, 1, 32)[:, None].repeat(3, 1)
         return (255 * np.concatenate([colours, greys])).round().astype(np.uint8)
 
@@ -276,7 +276,7 @@ def _even(inches: float) -> float:
 def _image(figure: "Figure", axes: Any, numbers: np.ndarray, colours: Colours) -> Any:
     image = axes.imshow(
         numbers,
-        cmap=_colour_map(colours),
+        cmap=colour_map(colours),
         vmin=colours.low,
         vmax=colours.high,
         aspect="auto",
@@ -291,7 +291,8 @@ def _image(figure: "Figure", axes: Any, numbers: np.ndarray, colours: Colours) -
     return image
 
 
-def _colour_map(colours: Colours) -> Any:
+def colour_map(colours: Colours) -> Any:
+    """The colour map of matplotlib, with a grey for what is solid."""
     from matplotlib import colormaps
 
     return colormaps[colours.map_name].with_extremes(bad=_SOLID)

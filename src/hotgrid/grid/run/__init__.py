@@ -6,7 +6,15 @@ from ._catalogue import (
 )
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
 from ._outcome import RunOutcome as RunOutcome
-from ._perform import perform as perform, start_ranks as start_ranks
+from ._pace import (
+    finite as finite,
+    wait_for as wait_for,
+)
+from ._perform import (
+    perform as perform,
+    prepared as prepared,
+    start_ranks as start_ranks,
+)
 from ._rollout import rollout as rollout
 from ._simulation import (
     Simulation as Simulation,

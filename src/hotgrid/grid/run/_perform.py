@@ -193,6 +193,15 @@ def _model(case: Case, resume: bool) -> Model:
     return model
 
 
+def prepared(case: Case) -> Simulation:
+    """The simulation of a case, ready to run in this process.
+
+    Raises:
+        HotgridError: Something is wrong with the case.
+    """
+    return _prepared(case, cluster.SingleRank(), resume=False)
+
+
 def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulation:
     """The simulation of a case. Nothing here may wait for other ranks."""
     simulation = Simulation(

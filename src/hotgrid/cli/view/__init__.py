@@ -1,0 +1,1 @@
+"""cli.view: `hotgrid view`."""

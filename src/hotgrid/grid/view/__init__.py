@@ -1,0 +1,13 @@
+"""view: watch and touch a running grid in the browser.
+
+A `Session` runs one simulation in its own thread. Viewers join it, are shown frames of the
+region they look at, and send messages, which are done between two steps.
+"""
+
+from ._app import ViewApp as ViewApp
+from ._live import LiveRun as LiveRun
+from ._look import (
+    Eye as Eye,
+    Look as Look,
+)
+from ._session import Session as Session

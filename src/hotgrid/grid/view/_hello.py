@@ -1,0 +1,87 @@
+"""The first message to a page: everything that it needs to draw its controls."""
+
+import base64
+import inspect
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ._live import LiveRun
+
+_MAPS = ("inferno", "viridis", "magma", "cividis", "RdBu_r", "coolwarm", "binary", "gray")
+
+
+def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
+    """The first message to a viewer."""
+    simulation = live.simulation
+    model = simulation.model
+    views = list(model.views())
+    brushes = model.brushes() if simulation._setting.batch == () else ()
+    return {
+        "type": "hello",
+        "viewer": viewer,
+        "model": live.name,
+        "title": type(model).__name__,
+        "summary": (inspect.getdoc(type(model)) or "").partition("\n")[0],
+        "size": list(simulation.size),
+        "rank": len(simulation.size),
+        "y_up": model.y_up,
+        "views": views,
+        "view": model.picture or views[0],
+        "flow": {"velocity_x", "velocity_y"} <= {*views},
+        "parameters": [
+            {
+                "name": name,
+                "meaning": each.meaning,
+                "unit": each.unit,
+                "low": _finite(max(each.low, each.above)),
+                "high": _finite(each.high),
+                "default": each.default,
+                "value": model.parameters[name],
+            }
+            for name, each in type(model)._parameters.items()
+        ],
+        "brushes": [
+            {
+                "name": each.name,
+                "label": each.label,
+                "kind": each.kind,
+                "low": each.low,
+                "high": each.high,
+                "value": each.value,
+            }
+            for each in brushes
+        ],
+        "rle": any(each.name == "cells" for each in brushes) and len(simulation.size) == 2,
+        "observables": list(model.observables()),
+        "conserved": list(model.conserved),
+        "seed": live.seed,
+        "device": str(simulation.device),
+        "dtype": str(simulation._setting.dtype).removeprefix("torch."),
+        "form": simulation.form_name,
+        "maps": _maps(),
+        "saved": sorted(live.files),
+        "time_step": model.time_step,
+        "command": live.command(),
+        "link": live.link(),
+    }
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+@cache
+def _maps() -> dict[str, str]:
+    """Colour maps as 256 colours of three bytes each, in base64."""
+    from matplotlib import colormaps
+
+    found: dict[str, str] = {}
+    for name in _MAPS:
+        colours = colormaps[name](np.linspace(0, 1, 256))[:, :3]
+        found[name] = base64.b64encode(
+            (255 * colours).round().astype(np.uint8).tobytes()
+        ).decode()
+    return found

@@ -1,0 +1,379 @@
+"""`Session`: one simulation in its own thread, and the viewers that share it."""
+
+import logging
+import math
+import queue
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from hotgrid import kernels
+from hotgrid.errors import HotgridError
+from hotgrid.web import Message, MessageError, Viewer, parse_message
+
+from ._hello import hello
+from ._live import LiveRun
+from ._look import Look
+from ._orders import ACK, KINDS, LOOK
+
+_LOG = logging.getLogger("hotgrid.view")
+# Seconds that a run of steps should take: so long a page may wait for what it asks.
+_SLICE = 0.012
+_FRAME = 1 / 60
+_STATUS = 0.25
+# Observables may take this share of the time.
+_OBSERVING = 0.03
+_HISTORY = 2000
+
+
+@dataclass
+class _Seat:
+    """What the session knows of one viewer."""
+
+    viewer: Viewer
+    look: Look
+    looks: int = 0
+    shown: tuple[Any, ...] = ()
+    due: float = 0.0
+
+
+@dataclass
+class _Transport:
+    """Whether and how fast it runs."""
+
+    playing: bool = True
+    rate: float = 0.0
+    goal: int | None = None
+    owed: float = 0.0
+    stride: int = 1
+    paced: float = field(default_factory=time.monotonic)
+
+
+class Session:
+    """Runs one simulation and shows it to any number of viewers.
+
+    The simulation has a thread of its own, which makes steps, frames and changes in turn, so
+    that a change falls between two steps. A viewer that is slow gets fewer frames.
+
+    Arguments:
+        live: The simulation.
+        playing: Whether it runs from the start.
+    """
+
+    def __init__(self, live: LiveRun, *, playing: bool = True) -> None:
+        self.live = live
+        self._transport = _Transport(playing=playing)
+        self._seats: dict[int, _Seat] = {}
+        self._lock = threading.Lock()
+        self._inbox: queue.SimpleQueue[tuple[Viewer, Message]] = queue.SimpleQueue()
+        self._wake = threading.Event()
+        self._ended = False
+        self._history: deque[tuple[int, dict[str, float]]] = deque(maxlen=_HISTORY)
+        self._first: dict[str, float] = {}
+        self._speed = 0.0
+        self._counted = (time.monotonic(), 0)
+        self._status_due = 0.0
+        self._edits = 0
+        self._thread = threading.Thread(target=self._run, name="hotgrid-view", daemon=True)
+
+    def start(self) -> "Session":
+        """Begin to run."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """End the thread and wait for it."""
+        self._ended = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(10)
+
+    @property
+    def viewers(self) -> int:
+        """How many pages look at it."""
+        return len(self._seats)
+
+    def join(self, viewer: Viewer) -> None:
+        """Show it to one more viewer."""
+        live = self.live
+        size = live.simulation.size
+        plane = (1, *size) if len(size) == 1 else size[-2:]
+        view = live.simulation.model.picture or next(iter(live.simulation.model.views()))
+        look = Look(view, (0.0, 0.0, float(plane[0]), float(plane[1])))
+        viewer.tell(hello(live, viewer.number))
+        steps = [step for step, _ in self._history]
+        names = list(self._first)
+        values = {name: [row.get(name) for _, row in self._history] for name in names}
+        viewer.tell({"type": "history", "steps": steps, "values": values})
+        with self._lock:
+            self._seats[viewer.number] = _Seat(viewer, look)
+        self._status_due = 0.0
+        self._wake.set()
+
+    def leave(self, viewer: Viewer) -> None:
+        """Show it to a viewer no longer."""
+        with self._lock:
+            self._seats.pop(viewer.number, None)
+
+    async def hear(self, viewer: Viewer, text: str | bytes) -> None:
+        """Take a message of a viewer.
+
+        Raises:
+            MessageError: It is not one that the page may send.
+        """
+        message = parse_message(text, KINDS)
+        seat = self._seats.get(viewer.number)
+        if seat is None:
+            return
+        if message.type == ACK:
+            viewer.acknowledge(message.fields["frame"])
+        elif message.type == LOOK:
+            seat.looks += 1
+            seat.look = self._look(message, seat.looks)
+        else:
+            self._inbox.put((viewer, message))
+        self._wake.set()
+
+    def _look(self, message: Message, number: int) -> Look:
+        told = dict(message.fields)
+        if told["view"] not in self.live.simulation.model.views():
+            raise MessageError(f"there is no view {told['view']!r}")
+        bounds = told.pop("range")
+        if bounds is not None and not bounds[0] < bounds[1]:
+            raise MessageError("`range` of `look` must be two numbers, the smaller first")
+        return Look(
+            view=told["view"],
+            region=tuple(told["region"]),
+            pixels=tuple(told["pixels"]),
+            axis=told["axis"],
+            slice=told["slice"],
+            range=None if bounds is None else (bounds[0], bounds[1]),
+            arrows=told["arrows"],
+            volume=told["volume"],
+            number=number,
+        )
+
+    def _run(self) -> None:
+        with torch.no_grad():
+            while not self._ended:
+                try:
+                    changed = self._answer()
+                    moved = self._advance()
+                    shown = self._show()
+                    self._tell_status(changed)
+                    self.live.film()
+                except HotgridError as problem:
+                    self._transport.playing, self._transport.goal = False, None
+                    self._tell_all({"type": "error", "text": str(problem)})
+                    continue
+                except Exception as problem:  # noqa: BLE001  the page must hear of it
+                    _LOG.exception("the simulation failed")
+                    self._transport.playing, self._transport.goal = False, None
+                    self._tell_all(
+                        {"type": "error", "text": f"the simulation failed: {problem}"}
+                    )
+                    continue
+                if not (moved or changed or shown):
+                    self._wake.wait(self._idle())
+                    self._wake.clear()
+        self.live.close()
+
+    def _idle(self) -> float:
+        """How long nothing needs to be done."""
+        if self._transport.playing and self._transport.rate:
+            return min(0.05, 1 / self._transport.rate)
+        return 0.1 if self._transport.playing or self._seats else 0.5
+
+    def _answer(self) -> bool:
+        """Do what viewers have asked for since the last time."""
+        any_done = False
+        while not self._inbox.empty():
+            viewer, message = self._inbox.get()
+            any_done = True
+            try:
+                answer = self._perform(viewer, message)
+            except HotgridError as problem:
+                told = {"type": "error", "text": str(problem)}
+                viewer.tell(told if message.id is None else {**told, "id": message.id})
+                continue
+            if answer is not None:
+                viewer.tell(answer if message.id is None else {**answer, "id": message.id})
+            elif message.id is not None:
+                viewer.tell({"type": "done", "id": message.id})
+        return any_done
+
+    def _perform(self, viewer: Viewer, message: Message) -> dict[str, Any] | None:
+        transport, fields = self._transport, message.fields
+        now = self.live.simulation.step_count
+        match message.type:
+            case "play":
+                transport.playing, transport.goal, transport.owed = True, None, 0.0
+                transport.paced = time.monotonic()
+            case "pause":
+                transport.playing, transport.goal = False, None
+            case "step":
+                transport.playing, transport.goal = False, now + fields["count"]
+            case "goto":
+                if fields["step"] < now:
+                    self.live.apply(viewer.number, "reset", {"seed": None})
+                transport.playing, transport.goal = False, fields["step"]
+            case "speed":
+                transport.rate, transport.owed = fields["rate"], 0.0
+            case "value":
+                return self._value(viewer, fields)
+            case kind:
+                answer = self.live.apply(viewer.number, kind, fields)
+                self._edits += 1
+                if kind in ("reset", "load"):
+                    self._history.clear()
+                    self._first = {}
+                if kind == "stroke":
+                    self._tell_others(viewer, fields)
+                return answer
+        return None
+
+    def _value(self, viewer: Viewer, fields: Any) -> dict[str, Any]:
+        seat = self._seats.get(viewer.number)
+        view = fields["view"] or (seat.look.view if seat else "")
+        if view not in self.live.simulation.model.views():
+            raise MessageError(f"there is no view {view!r}")
+        look = Look(view, (0, 0, 1, 1), axis=fields["axis"], slice=fields["slice"])
+        at = (math.floor(fields["at"][0]), math.floor(fields["at"][1]))
+        return {"type": "value", "at": list(at), "value": self.live.value(look, at)}
+
+    def _advance(self) -> bool:
+        """Make some steps, if it runs; whether any were made."""
+        transport, simulation = self._transport, self.live.simulation
+        steps = transport.stride
+        if transport.goal is not None:
+            steps = min(steps, transport.goal - simulation.step_count)
+        elif not transport.playing:
+            return False
+        elif transport.rate:
+            now = time.monotonic()
+            owed = transport.owed + (now - transport.paced) * transport.rate
+            transport.paced = now
+            # What cannot be kept up with is not made up for later.
+            steps = min(int(owed), steps)
+            transport.owed = min(owed - steps, max(1.0, transport.rate * _STATUS))
+        if steps > 0:
+            began = time.perf_counter()
+            problem = self.live.advance(steps)
+            took = time.perf_counter() - began
+            self._adapt(steps, took)
+            if problem:
+                transport.playing, transport.goal = False, None
+                self._tell_all({"type": "error", "text": problem})
+        if transport.goal is not None and simulation.step_count >= transport.goal:
+            transport.goal = None
+        return steps > 0
+
+    def _adapt(self, steps: int, took: float) -> None:
+        """Make as many steps at a time as fill a slice."""
+        transport = self._transport
+        if steps == transport.stride and took < _SLICE / 2:
+            transport.stride = min(2 * transport.stride, 1 << 20)
+        elif took > 2 * _SLICE and transport.stride > 1:
+            transport.stride = max(1, int(steps * _SLICE / took))
+
+    def _show(self) -> bool:
+        """Make the frames that viewers can take now."""
+        simulation, now = self.live.simulation, time.monotonic()
+        present = (simulation.step_count, simulation._edits, self._edits, id(simulation.model))
+        with self._lock:
+            seats = list(self._seats.values())
+        wanting = [
+            seat
+            for seat in seats
+            if seat.viewer.ready and now >= seat.due and seat.shown != (*present, seat.look)
+        ]
+        made: dict[Look, Any] = {}
+        for seat in wanting:
+            look = seat.look
+            if look.group() not in made:
+                made[look.group()] = self.live.frame(look)
+            seat.shown, seat.due = (*present, look), now + _FRAME
+            packed = made[look.group()].packed(
+                seat.viewer.next_frame, look.number, self._share()
+            )
+            seat.viewer.show(packed)
+        return bool(wanting)
+
+    def _share(self) -> int:
+        """Percent of the speed of a copy that steps reach, or 255."""
+        found = kernels.kept_bandwidth(self.live.simulation.device)
+        if found is None or not self._speed:
+            return 255
+        moved = self.live.simulation.bytes_per_step() * self._speed
+        return min(200, round(100 * moved / found.bytes_per_second))
+
+    def _tell_status(self, changed: bool) -> None:
+        now = time.monotonic()
+        if not self._seats or (now < self._status_due and not changed):
+            return
+        simulation, transport = self.live.simulation, self._transport
+        since, steps = self._counted
+        if now - since > _STATUS / 2:
+            made = max(0, simulation.step_count - steps)
+            self._speed = made / (now - since)
+            self._counted = (now, simulation.step_count)
+        began = time.perf_counter()
+        values = self._observed(now)
+        cost = time.perf_counter() - began
+        if values is not None:
+            self._status_due = now + max(_STATUS, cost / _OBSERVING)
+        share = self._share()
+        status = {
+            "type": "status",
+            "step": simulation.step_count,
+            "time": simulation.time,
+            "playing": transport.playing or transport.goal is not None,
+            "rate": transport.rate,
+            "steps_per_second": self._speed,
+            "mlups": self._speed * math.prod(simulation.size) / 1e6,
+            "share": None if share == 255 else share / 100,
+            "parameters": simulation.model.parameters,
+            "seed": self.live.seed,
+            "viewers": len(self._seats),
+            "observables": values or {},
+            "drift": self._drift(values or {}),
+            "recording": self.live.recording,
+            "form": simulation.form_name,
+            "command": self.live.command(),
+            "link": self.live.link(),
+            "goal": transport.goal,
+        }
+        self._tell_all(status)
+
+    def _observed(self, now: float) -> dict[str, float] | None:
+        """The observables, unless they are not due."""
+        if now < self._status_due:
+            return None
+        found = self.live.simulation.observe()
+        single = {k: v[0] if isinstance(v, list) else v for k, v in found.items()}
+        values = {k: float(v) for k, v in single.items() if math.isfinite(v)}
+        self._first = self._first or values
+        self._history.append((self.live.simulation.step_count, values))
+        return values
+
+    def _drift(self, values: dict[str, float]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name in self.live.simulation.model.conserved:
+            if name in values and name in self._first:
+                first = self._first[name]
+                found[name] = (values[name] - first) / (abs(first) or 1.0)
+        return found
+
+    def _tell_others(self, viewer: Viewer, fields: Any) -> None:
+        told = {k: fields[k] for k in ("points", "radius", "brush")}
+        for seat in list(self._seats.values()):
+            if seat.viewer is not viewer:
+                seat.viewer.tell({"type": "stroke", "viewer": viewer.number, **told})
+
+    def _tell_all(self, message: dict[str, Any]) -> None:
+        for seat in list(self._seats.values()):
+            seat.viewer.tell(message)

@@ -1,0 +1,162 @@
+"""Strokes of a brush: masks on the grid, and a memory of what they covered."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms import GridState
+from hotgrid.grid.life import read_rle
+
+# Bytes of states that undo may hold on to.
+_MEMORY = 256 << 20
+_MOST = 100
+
+
+@dataclass
+class _Done:
+    """One stroke: the state before it, by field, and the solids."""
+
+    number: int
+    viewer: int
+    before: dict[str, Tensor]
+    solid: Tensor | None
+
+    @property
+    def bytes(self) -> int:
+        return sum(x.numel() * x.element_size() for x in self.before.values())
+
+
+@dataclass
+class Strokes:
+    """Paints into a simulation, and takes strokes back.
+
+    Arguments:
+        simulation: What is painted into.
+    """
+
+    simulation: GridState
+    _done: deque[_Done] = field(default_factory=deque)
+    _undone: list[_Done] = field(default_factory=list)
+
+    def stroke(
+        self,
+        viewer: int,
+        number: int,
+        brush: str,
+        value: float,
+        radius: float,
+        points: Sequence[Sequence[float]],
+        plane: tuple[int, int] | None = None,
+    ) -> None:
+        """Paint discs along a line of points, in cells; `plane` is axis and slice in 3-D."""
+        size = self.simulation.size
+        flat = size if plane is None else tuple(n for i, n in enumerate(size) if i != plane[0])
+        flat = flat if len(flat) == 2 else (1, *flat)
+        mask = disc_mask(flat, points, radius)
+        if plane is not None:
+            whole = torch.zeros(size, dtype=torch.bool)
+            whole.select(plane[0], min(max(plane[1], 0), size[plane[0]] - 1)).copy_(mask)
+            mask = whole
+        self._paint(viewer, number, brush, mask.view(size), value)
+
+    def stamp(self, viewer: int, number: int, rle: str, at: tuple[int, int]) -> None:
+        """Put a pattern of living cells onto the grid, its top left corner at a cell.
+
+        Raises:
+            ArgumentError: It is no RLE, or the model has no such cells.
+        """
+        names = [each.name for each in self.simulation.model.brushes()]
+        if "cells" not in names or len(self.simulation.size) != 2:
+            raise ArgumentError(
+                f"{type(self.simulation.model).__name__} has no cells to put a pattern onto"
+            )
+        # The line end keeps a text that looks like a path from being read as one.
+        cells = read_rle(rle + "\n").cells.bool()
+        height, width = self.simulation.size
+        if cells.shape[0] > height or cells.shape[1] > width:
+            raise ArgumentError(
+                f"the pattern is {cells.shape[0]} x {cells.shape[1]} and does not fit into "
+                f"{height} x {width}"
+            )
+        mask = torch.zeros(height, width, dtype=torch.bool)
+        mask[: cells.shape[0], : cells.shape[1]] = cells
+        self._paint(viewer, number, "cells", mask.roll(at, (0, 1)), 1.0)
+
+    def undo(self) -> bool:
+        """Take the last stroke back; false where there is none."""
+        return self._swap(self._done, self._undone)
+
+    def redo(self) -> bool:
+        """Make the last stroke again that was taken back; false where there is none."""
+        return self._swap(self._undone, self._done)
+
+    def forget(self) -> None:
+        """Forget all strokes, as after a reset."""
+        self._done.clear()
+        self._undone.clear()
+
+    def _paint(self, viewer: int, number: int, brush: str, mask: Tensor, value: float) -> None:
+        last = self._done[-1] if self._done else None
+        if last is None or (last.viewer, last.number) != (viewer, number):
+            before = self._present(viewer, number)
+            self.simulation.paint(brush, mask, value)
+            self._done.append(before)
+            self._undone.clear()
+        else:
+            self.simulation.paint(brush, mask, value)
+        while len(self._done) > 1 and (
+            len(self._done) > _MOST or sum(each.bytes for each in self._done) > _MEMORY
+        ):
+            self._done.popleft()
+
+    def _present(self, viewer: int, number: int) -> _Done:
+        simulation = self.simulation
+        return _Done(number, viewer, simulation.state, simulation._solid)
+
+    def _swap(self, source: Any, target: Any) -> bool:
+        if not source:
+            return False
+        found: _Done = source.pop()
+        target.append(self._present(found.viewer, found.number))
+        simulation = self.simulation
+        if found.solid is not simulation._solid:
+            blank = torch.zeros(simulation.size, dtype=torch.bool, device=simulation.device)
+            solid = blank if found.solid is None else found.solid
+            simulation._solid = found.solid
+            simulation._rebuild(simulation.model.with_solid(solid))
+        simulation.state = found.before
+        return True
+
+
+def disc_mask(size: Sequence[int], points: Sequence[Sequence[float]], radius: float) -> Tensor:
+    """Cells whose centres are within a radius of a line through points, bool `[*size]`.
+
+    At least the cells that hold the points themselves.
+    """
+    height, width = size
+    mask = torch.zeros(height, width, dtype=torch.bool)
+    pairs = zip(points, [*points[1:], points[-1]], strict=True)
+    for (y, x), (v, u) in pairs:
+        for a, b in ((y, x), (v, u)):
+            if 0 <= a < height and 0 <= b < width:
+                mask[int(a), int(b)] = True
+        rows = slice(max(0, int(min(y, v) - radius - 1)), max(0, int(max(y, v) + radius + 2)))
+        columns = slice(
+            max(0, int(min(x, u) - radius - 1)), max(0, int(max(x, u) + radius + 2))
+        )
+        part = mask[rows, columns]
+        if not part.numel():
+            continue
+        cy = torch.arange(part.shape[0]).view(-1, 1) + rows.start + 0.5
+        cx = torch.arange(part.shape[1]).view(1, -1) + columns.start + 0.5
+        dy, dx = v - y, u - x
+        along = ((cy - y) * dy + (cx - x) * dx) / (dy * dy + dx * dx or 1.0)
+        along = along.clamp(0, 1)
+        near = (cy - y - along * dy) ** 2 + (cx - x - along * dx) ** 2 <= radius * radius
+        part |= near
+    return mask

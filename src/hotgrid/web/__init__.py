@@ -1,0 +1,24 @@
+"""web: one small server for live pages.
+
+It knows neither grids nor chats. It serves files and sockets on loopback behind a token,
+checks Host and Origin, limits messages, and sends each viewer the latest frame only.
+"""
+
+from ._guard import Guard as Guard
+from ._messages import (
+    Check as Check,
+    Limits as Limits,
+    Message as Message,
+    MessageError as MessageError,
+    list_of as list_of,
+    number_in as number_in,
+    one_of as one_of,
+    optional as optional,
+    parse_message as parse_message,
+    text_of as text_of,
+    truth as truth,
+    whole_in as whole_in,
+)
+from ._pages import page_files as page_files
+from ._server import PageServer as PageServer
+from ._viewer import Viewer as Viewer
