@@ -5,10 +5,14 @@ const FIRST_WAIT = 250;
 const LONGEST_WAIT = 5000;
 // A request without an answer is given up, so that a button cannot stay busy for ever.
 const PATIENCE = 30000;
+// A connection that lasted so long was a good one: the next loss starts with a short wait again.
+const GOOD = 2000;
+// Close codes with which a server says that trying again is of no use.
+const REFUSED = [4400, 4499];
 
 /**
- * Events: `open`, `lost` (detail: `{wait, tries}` until the next attempt), `text` (detail: the
- * object) and `bytes` (detail: an ArrayBuffer).
+ * Events: `open`, `lost` (detail: `{wait, tries}` until the next attempt; `wait` is null where
+ * the server refused), `text` (detail: the object) and `bytes` (detail: an ArrayBuffer).
  */
 export class Live extends EventTarget {
     #address;
@@ -18,14 +22,15 @@ export class Live extends EventTarget {
     #next = 1;
     #asked = new Map();
     #closed = false;
+    #refused = false;
 
     constructor(address) {
         super();
         this.#address = address;
         // A laptop that wakes up or finds its network again should not wait out the delay.
-        addEventListener("online", () => this.retry());
+        addEventListener("online", () => this.#again());
         document.addEventListener("visibilitychange", () => {
-            if (!document.hidden) this.retry();
+            if (!document.hidden) this.#again();
         });
     }
 
@@ -35,6 +40,7 @@ export class Live extends EventTarget {
 
     open() {
         this.#closed = false;
+        this.#refused = false;
         clearTimeout(this.#timer);
         this.#timer = null;
         const socket = new WebSocket(this.#address);
@@ -44,16 +50,27 @@ export class Live extends EventTarget {
         const newest = (action) => (event) => {
             if (socket === this.#socket) action(event);
         };
+        let good = null;
         socket.onopen = newest(() => {
-            this.#tries = 0;
+            good = setTimeout(() => {
+                this.#tries = 0;
+            }, GOOD);
             this.#tell("open");
         });
         socket.onmessage = newest((event) => this.#receive(event.data));
-        socket.onclose = newest(() => this.#lost());
+        socket.onclose = newest((event) => {
+            clearTimeout(good);
+            this.#lost(event.code);
+        });
     }
 
     /** Tries again now if the connection is lost. */
     retry() {
+        if (this.#refused) this.open();
+        else this.#again();
+    }
+
+    #again() {
         if (this.#timer !== null) this.open();
     }
 
@@ -103,15 +120,21 @@ export class Live extends EventTarget {
         this.#tell("text", message);
     }
 
-    #lost() {
+    #lost(code) {
         for (const { reject, timer } of this.#asked.values()) {
             clearTimeout(timer);
             reject(new Error("The connection was lost."));
         }
         this.#asked.clear();
         if (this.#closed) return;
+        if (code >= REFUSED[0] && code <= REFUSED[1]) {
+            this.#refused = true;
+            this.#tell("lost", { wait: null, tries: this.#tries });
+            return;
+        }
         // The random part keeps many pages from knocking at the same moment.
-        const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#tries) * (0.8 + 0.4 * Math.random());
+        const usual = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#tries);
+        const wait = usual * (0.8 + 0.4 * Math.random());
         this.#tries += 1;
         this.#timer = setTimeout(() => this.open(), wait);
         this.#tell("lost", { wait, tries: this.#tries });

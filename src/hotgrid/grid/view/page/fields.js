@@ -19,7 +19,7 @@ export function fieldsGroup(hello, tables, stage) {
     const range = rangeRow();
     parts.push(range);
     let arrows = null;
-    if (hello.flow) {
+    if (hasArrows()) {
         const box = make("input", { type: "checkbox", id: "arrows" });
         box.addEventListener("change", () => look({ arrows: box.checked ? ARROWS : 0 }));
         arrows = make("div", { class: "check" }, box, make("label", { for: "arrows" }, "Arrows of the flow"));
@@ -146,8 +146,13 @@ export function showVolume(stage, volume) {
     }
 }
 
+/** Arrows are drawn for flows in a plane. */
+export function hasArrows() {
+    return Boolean(state.hello?.flow) && state.size.length === 2;
+}
+
 export function toggleArrows() {
-    if (state.hello?.flow) look({ arrows: state.arrows ? 0 : ARROWS });
+    if (hasArrows()) look({ arrows: state.arrows ? 0 : ARROWS });
 }
 
 /** The next (1) or previous (-1) of a list, in a circle. */

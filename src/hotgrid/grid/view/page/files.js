@@ -46,7 +46,7 @@ export class Files {
     /** Which checkpoints can be loaded. */
     list(names) {
         const now = this.#saved.value;
-        const unique = [...new Set(names)];
+        const unique = [...new Set(names.map(checkpointOf).filter(Boolean))];
         this.#saved.replaceChildren(...unique.map((name) => new Option(name, name)));
         if (unique.length === 0) this.#saved.append(new Option("None saved yet", ""));
         if (unique.includes(now)) this.#saved.value = now;
@@ -74,7 +74,7 @@ export class Files {
 
     #tellSaved({ what, name, url }) {
         notice(`${WHAT[what] ?? "File"} saved as ${name}.`, { link: { href: url, text: "Open" } });
-        if (what === "checkpoint") this.list([...(state.saved ?? []), name.replace(/\.[^.]*$/, "")]);
+        if (what === "checkpoint") this.list([...(state.saved ?? []), name]);
     }
 
     #showRecording() {
@@ -84,4 +84,10 @@ export class Files {
         this.#record.replaceChildren(icon("video"), state.recording ? "Stop" : "Film");
         document.body.classList.toggle("recording", state.recording);
     }
+}
+
+/** The name of a checkpoint without the end of its file; null for pictures and films. */
+function checkpointOf(name) {
+    const [, stem, end] = /^(.*?)(\.[^.]*)?$/.exec(name);
+    return end === undefined || end === ".safetensors" ? stem : null;
 }

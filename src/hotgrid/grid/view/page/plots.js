@@ -27,8 +27,10 @@ export function plotsGroup(hello) {
         draw();
     });
     on("status", ({ step, observables, drift }) => {
-        history.add(step, observables ?? {});
-        rows.forEach((row) => row.note(observables ?? {}, drift ?? {}));
+        // They can cost more than a step, so not every status has them.
+        if (Object.keys(observables ?? {}).length === 0) return;
+        history.add(step, observables);
+        rows.forEach((row) => row.note(observables, drift ?? {}));
         draw();
     });
     on("group", draw);

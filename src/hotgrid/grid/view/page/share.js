@@ -93,7 +93,7 @@ export function choicesOf(mark, hello) {
         found.volume = parts.get("volume") === "1";
     }
     const [arrows] = numbers("arrows", 1) ?? [0];
-    if (hello.flow && arrows > 0) found.arrows = Math.min(64, Math.round(arrows));
+    if (hello.flow && hello.size.length === 2 && arrows > 0) found.arrows = Math.min(64, Math.round(arrows));
     return { found, region: numbers("region", 4) };
 }
 

@@ -55,6 +55,11 @@ export function connectionBanner(live) {
             banner.hidden = true;
             return;
         }
+        if (lost.wait === null) {
+            text.textContent = lost.text ?? "The server refused it.";
+            banner.hidden = false;
+            return;
+        }
         const until = performance.now() + lost.wait;
         const show = () => {
             const rest = Math.max(0, Math.ceil((until - performance.now()) / 1000));

@@ -8,7 +8,7 @@ import { toggleTheme } from "/web/theme.js";
 import { boxEdges } from "./box.js";
 import { brushesGroup, setTool } from "./brushes.js";
 import { fit, sections, zoom } from "./commands.js";
-import { fieldsGroup, showVolume, toggleArrows } from "./fields.js";
+import { fieldsGroup, hasArrows, showVolume, toggleArrows } from "./fields.js";
 import { Files } from "./files.js";
 import { parseFrame } from "./frame.js";
 import { Keys } from "./keys.js";
@@ -56,6 +56,7 @@ const share = new Share(stage);
 const probe = new Probe(live, stage, element("readout"));
 let tables = null;
 let declared = null;
+let refusal = null;
 
 new Legend(stage, element("legend"));
 const keys = new Keys(sections({ stage, paint, transport, files, share, tables: () => tables }));
@@ -100,7 +101,7 @@ const showTools = () => {
     }
     element("tool-paint").hidden = !hello?.brushes.length;
     element("tool-stamp").hidden = !hello?.rle;
-    element("toggle-arrows").hidden = !hello?.flow;
+    element("toggle-arrows").hidden = !hasArrows();
     element("toggle-arrows").setAttribute("aria-pressed", String(state.arrows > 0));
     element("toggle-volume").hidden = hello?.size.length !== 3;
     element("toggle-volume").setAttribute("aria-pressed", String(state.volume));
@@ -195,7 +196,11 @@ const HEARD = {
     value: (message) => probe.answer(message),
     saved: (message) => tell("saved", message),
     notice: ({ text }) => notice(text),
-    error: ({ text }) => notice(text, { error: true }),
+    error: ({ text }) => {
+        // Before the first hello an error says why there will be none.
+        if (!state.connected) refusal = text;
+        else notice(text, { error: true });
+    },
 };
 
 live.addEventListener("text", ({ detail }) => HEARD[detail.type]?.(detail));
@@ -208,6 +213,6 @@ live.addEventListener("bytes", ({ detail }) => {
 });
 live.addEventListener("lost", ({ detail }) => {
     state.connected = false;
-    tell("connection", detail);
+    tell("connection", { ...detail, text: refusal });
 });
 live.open();
