@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from hotgrid.web import Limits, MessageError, Viewer
+from hotgrid.web import MessageError, Viewer
 
 
 class Page:
@@ -91,13 +91,16 @@ def test_messages_queue_up_to_a_limit():
     asyncio.run(scene())
 
 
-def test_wrong_messages_are_answered_and_too_many_are_slowed():
+def test_wrong_messages_are_answered_and_too_many_are_slowed(monkeypatch):
+    allowed = iter([True, False, True, False])
+    monkeypatch.setattr("hotgrid.web._messages.Meter.take", lambda meter: next(allowed))
+
     async def hear(text: str | bytes) -> None:
         raise MessageError(f"not {text!r}")
 
     async def scene() -> None:
         page = Page()
-        viewer = Viewer(page, Limits(rate=1000, burst=2))
+        viewer = Viewer(page)
         serving = asyncio.create_task(viewer.serve(hear))
         for n in range(4):
             page.sends.put_nowait({"type": "websocket.receive", "text": str(n)})
