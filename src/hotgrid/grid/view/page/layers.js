@@ -5,8 +5,8 @@ import { state } from "./state.js";
 const LINES_FROM = 8;
 
 /** Lines between cells once a cell is large enough; every tenth is stronger. */
-export function gridlines(context, camera) {
-    if (state.volume || camera.cell < LINES_FROM) return;
+export function gridlines(context, camera, frame) {
+    if (!frame || state.volume || camera.cell < LINES_FROM) return;
     const [y0, x0, y1, x1] = camera.region();
     const first = [Math.max(0, Math.floor(y0)), Math.max(0, Math.floor(x0))];
     const last = [Math.min(camera.height, Math.ceil(y1)), Math.min(camera.width, Math.ceil(x1))];
@@ -87,8 +87,8 @@ function addArrow(path, x, y, dx, dy) {
 }
 
 /** A thin frame around the grid, so that its end is seen where colours meet the ground. */
-export function border(context, camera) {
-    if (state.volume) return;
+export function border(context, camera, frame) {
+    if (!frame || state.volume) return;
     const { x, y, width, height } = camera.place([0, 0, camera.height, camera.width]);
     const { density } = camera;
     context.strokeStyle = "rgb(118 128 140 / 60%)";

@@ -9,11 +9,13 @@ import { look, on, state } from "./state.js";
 
 export class Legend {
     #stage;
+    #element;
     #parts;
     #drawn = null;
 
     constructor(stage, element) {
         this.#stage = stage;
+        this.#element = element;
         const part = (name) => element.querySelector(`[data-part="${name}"]`);
         this.#parts = {
             name: part("name"), unit: part("unit"), bar: part("bar"), low: part("low"),
@@ -39,6 +41,7 @@ export class Legend {
             lock.replaceChildren(icon(locked ? "lock" : "lock-open"));
         }
         if (!frame || !table) return;
+        delete this.#element.dataset.empty;
         const states = frame.colours === STATES && !locked;
         low.textContent = short(frame.low, 3);
         middle.textContent = states ? "" : short((frame.low + frame.high) / 2, 3);

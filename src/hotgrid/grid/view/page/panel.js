@@ -3,7 +3,7 @@
 import { make } from "/web/dom.js";
 import { icon } from "/web/icons.js";
 import { remember, remembered } from "/web/theme.js";
-import { state, tell } from "./state.js";
+import { state } from "./state.js";
 
 const KEY = "hotgrid.groups";
 const SLIDER_STEPS = 1000;
@@ -27,7 +27,6 @@ export function group(name, { open = true } = {}, ...children) {
     );
     details.addEventListener("toggle", () => {
         remember(KEY, JSON.stringify({ ...openGroups(), [name]: details.open }));
-        tell("group", { name, open: details.open });
     });
     details.body = body;
     return details;

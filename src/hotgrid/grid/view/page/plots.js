@@ -10,7 +10,7 @@ import { History } from "./history.js";
 import { group } from "./panel.js";
 import { on } from "./state.js";
 
-const HEIGHT = 96;
+const HEIGHT = 88;
 const DRAW_EVERY = 250;
 const SERIES = 4;
 
@@ -19,9 +19,15 @@ export function plotsGroup(hello) {
     const rows = hello.observables.map((name, index) => new Plot(name, index, history, hello));
     const none = make("p", { class: "hint" }, "This model declares no observables.");
     const part = group("Plots", {}, ...(rows.length > 0 ? rows.map((row) => row.element) : [none]));
-    const draw = paced(() => {
-        if (part.open && part.offsetParent !== null) rows.forEach((row) => row.draw());
-    }, DRAW_EVERY);
+    const draw = paced(() => rows.filter(({ seen }) => seen).forEach((row) => row.draw()), DRAW_EVERY);
+    // A model may have many: only those in sight are drawn.
+    const sight = new IntersectionObserver((changes) => {
+        for (const { target, isIntersecting } of changes) {
+            rows.find((row) => row.element === target).seen = isIntersecting;
+        }
+        draw();
+    });
+    rows.forEach((row) => sight.observe(row.element));
     on("history", (message) => {
         history.load(message);
         draw();
@@ -33,7 +39,6 @@ export function plotsGroup(hello) {
         rows.forEach((row) => row.note(observables, drift ?? {}));
         draw();
     });
-    on("group", draw);
     onTheme(() => {
         rows.forEach((row) => row.forget());
         draw();
@@ -43,6 +48,7 @@ export function plotsGroup(hello) {
 }
 
 class Plot {
+    seen = false;
     #name;
     #index;
     #history;

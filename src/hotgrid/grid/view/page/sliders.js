@@ -63,7 +63,7 @@ function row(live, parameter) {
             back,
         ),
         control,
-        meaning ? make("p", { class: "hint" }, meaning) : null,
+        meaning ? make("p", { class: "hint" }, titled(meaning)) : null,
     );
     part.follow = () => {
         if (performance.now() - touched < HOLD) return;

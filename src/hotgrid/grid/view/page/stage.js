@@ -179,7 +179,7 @@ export class Stage {
         this.#paint = { picture: false, above: false, colours: false };
         if (newest) {
             // Only arrows change with the frame; the rest above it stays as it is.
-            if (newest.arrows || this.frame?.arrows) paint.above = true;
+            if (newest.arrows || !this.frame || this.frame.arrows) paint.above = true;
             this.frame = newest;
         }
         if (this.frame && this.#tables && (newest || paint.colours)) {

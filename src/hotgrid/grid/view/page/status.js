@@ -12,7 +12,7 @@ export function statusBar(stage) {
     const bar = element("measures");
     const parts = {};
     const add = (name, title) => {
-        const value = make("b", {}, "\u2013");
+        const value = make("b", {});
         parts[name] = { value, note: make("span", {}) };
         bar.append(make("span", { class: `measure measure-${name}`, title }, value, parts[name].note));
     };
@@ -55,6 +55,8 @@ export function connectionBanner(live) {
             banner.hidden = true;
             return;
         }
+        element("banner-title").textContent =
+            lost.wait === null ? "This run cannot start." : "The connection is lost.";
         if (lost.wait === null) {
             text.textContent = lost.text ?? "The server refused it.";
             banner.hidden = false;
@@ -72,6 +74,20 @@ export function connectionBanner(live) {
         timer = setInterval(show, 500);
         // A short gap, such as a restart, is not worth an alarm.
         if (lost.tries > 1) banner.hidden = false;
+    });
+}
+
+/** Says what the page waits for until there is a picture. */
+export function waitingNote() {
+    const note = element("waiting");
+    on("hello", ({ title }) => {
+        note.textContent = `${title} is starting\u2026`;
+    });
+    on("connection", (lost) => {
+        if (lost?.wait === null) note.hidden = true;
+    });
+    on("frame", () => {
+        note.hidden = true;
     });
 }
 

@@ -23,7 +23,7 @@ import { Share, choicesOf } from "./share.js";
 import { parametersGroup } from "./sliders.js";
 import { Stage } from "./stage.js";
 import { look, on, planePlace, state, tell } from "./state.js";
-import { connectionBanner, describe, statusBar } from "./status.js";
+import { connectionBanner, describe, statusBar, waitingNote } from "./status.js";
 import { Tables } from "./tables.js";
 import { listen } from "./touch.js";
 import { Transport } from "./transport.js";
@@ -64,6 +64,7 @@ listen(stage, paint);
 statusBar(stage);
 connectionBanner(live);
 describe(stage);
+waitingNote();
 placeIcons();
 
 // Tests and scripts find cells on the screen with these.
