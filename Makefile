@@ -18,7 +18,7 @@ PACKAGES := $(shell find src -name __init__.py | LC_ALL=C sort | cksum | cut -d'
 NATIVE   := CMakeLists.txt $(shell find native -name '*.?pp')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check docs bench corpora peers tokenpeers wheel sanitize setup clean
+.PHONY: help demo test test-slow browser check docs bench corpora peers tokenpeers wheel sanitize setup clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,11 +27,19 @@ demo: setup  ## Show what this machine has, then run the flow around a cylinder 
 	$(BIN)/hotgrid doctor
 	$(BIN)/python examples/30_karman.py --out out
 
-test: setup  ## Run every test that does not take minutes
+test: setup browser  ## Run every test that does not take minutes
 	$(PYTEST) -m "not long"
 
-test-slow: setup  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
+test-slow: setup browser  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
 	$(PYTEST) -m long --timeout 2400
+
+# The live page is tested in a real browser; Playwright drives the one that is installed.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing Chromium for the tests of the live page"; \
+	    { apt-get install -y --no-install-recommends chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }; } >/dev/null; \
+	  else echo "the tests of the live page need Chromium: install it (Debian, Ubuntu: apt-get install chromium)"; fi; }
 
 check: setup docs  ## Lint, types, import layers, docs
 	$(BIN)/ruff check

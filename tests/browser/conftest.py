@@ -1,0 +1,88 @@
+"""A real Chromium, and pages of simulations that run in this process."""
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from hotgrid.config import case_of, override
+from hotgrid.grid.view import Session, ViewApp
+from hotgrid.web import PageServer
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+SHOTS = Path(__file__).parents[2] / ".hotgrid" / "screenshots"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    assert found, "these tests need Chromium; `make browser` installs it where it can"
+    with sync_playwright() as playwright:
+        arguments = ["--enable-unsafe-swiftshader", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()
+
+
+class Shown:
+    """A running model, its server and its pages."""
+
+    def __init__(self, browser: Browser, app: ViewApp, server: PageServer) -> None:
+        self._browser = browser
+        self.app, self.server = app, server
+        self.problems: list[str] = []
+        self._contexts: list[Any] = []
+
+    @property
+    def session(self) -> Session:
+        return next(iter(self.app._sessions.values()))
+
+    def page(self, path: str = "/", **context: Any) -> Page:
+        """Open a page, and wait until it has drawn a frame."""
+        opened = self._browser.new_context(
+            **{"viewport": {"width": 1280, "height": 800}, **context}
+        )
+        self._contexts.append(opened)
+        page = opened.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda m: m.type == "error" and self.problems.append(m.text))
+        page.on("pageerror", lambda e: self.problems.append(str(e)))
+        page.goto(f"http://127.0.0.1:{self.server.port}{path}?token={self.server.token}")
+        if path != "/" or self.app._case is not None:
+            page.wait_for_function(
+                "window.hotgrid && window.hotgrid.connected && window.hotgrid.frame > 0"
+            )
+        return page
+
+    def close(self) -> None:
+        for each in self._contexts:
+            each.close()
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Shown]]:
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(override({"compile.enabled": "off"}))
+
+        def make(model: str | None, *, playing: bool = False, **told: Any) -> Shown:
+            case = None if model is None else case_of(model, {"device": "cpu", **told})
+            app = ViewApp(case, tmp_path / "saved", playing=playing)
+            server = app.serve(0)
+            app.begin()
+            opened.enter_context(server)
+            shown = Shown(browser, app, server)
+            opened.callback(lambda: shown.problems and pytest.fail(str(shown.problems)))
+            opened.callback(shown.close)
+            return shown
+
+        yield make
+
+
+def shoot(page: Page, name: str) -> None:
+    """Keep a picture of a page for people to look at."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")

@@ -1,0 +1,203 @@
+"""The live page in a real browser."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Page
+
+from hotgrid.grid import life
+from hotgrid.grid.view import ViewApp
+
+from .conftest import shoot
+
+AXE = Path(__file__).with_name("axe-4.14.0") / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+
+
+def state(page: Page, name: str) -> Any:
+    return page.evaluate(f"window.hotgrid.{name}")
+
+
+def picture(page: Page) -> bytes:
+    return page.locator("#canvas").screenshot()
+
+
+def reaches(page: Page, condition: str) -> None:
+    page.wait_for_function(condition)
+
+
+def test_the_picture_changes_while_it_runs_and_stands_still_when_paused(show):
+    here = show("gray-scott", size="64x64", playing=True)
+    page = here.page()
+    first, step = picture(page), state(page, "step")
+    reaches(page, f"window.hotgrid.step > {step} + 50")
+    assert picture(page) != first
+    page.click("#play")
+    reaches(page, "!window.hotgrid.playing")
+    page.wait_for_timeout(300)
+    first, step = picture(page), state(page, "step")
+    page.wait_for_timeout(500)
+    assert picture(page) == first and state(page, "step") == step
+
+
+def test_step_and_reset(show):
+    here = show("heat", size="32x32")
+    page = here.page()
+    for wanted in (1, 2):
+        page.click("#step")
+        reaches(page, f"window.hotgrid.step === {wanted}")
+    page.wait_for_timeout(200)
+    assert here.session.live.simulation.step_count == 2
+    page.keyboard.press(".")
+    reaches(page, "window.hotgrid.step === 3")
+    page.click("#reset")
+    reaches(page, "window.hotgrid.step === 0")
+    page.keyboard.press("Space")
+    reaches(page, "window.hotgrid.playing && window.hotgrid.step > 5")
+    page.keyboard.press("Space")
+    reaches(page, "!window.hotgrid.playing")
+
+
+def test_a_slider_changes_the_parameter(show):
+    here = show("karman", size="48x144")
+    page = here.page()
+    slider = page.get_by_role("slider", name="Reynolds")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    reaches(page, "window.hotgrid.parameters.reynolds !== 150")
+    value = state(page, "parameters.reynolds")
+    assert here.session.live.simulation.model.parameters["reynolds"] == pytest.approx(value)
+
+
+def stroke(page: Page, row: float, column: float, size: tuple[int, int]) -> None:
+    """Press the canvas at a cell, by the region that the page says it shows."""
+    box = page.locator("#canvas").bounding_box()
+    assert box is not None
+    y0, x0, y1, x1 = state(page, "region")
+    x = box["x"] + (column - x0) / (x1 - x0) * box["width"]
+    y = box["y"] + (row - y0) / (y1 - y0) * box["height"]
+    page.mouse.click(x, y)
+
+
+def test_a_stroke_changes_those_cells_on_both_pages(show):
+    here = show("life", size="64x64", set={"density": "0"})
+    one, two = here.page(), here.page()
+    sim = here.session.live.simulation
+    reaches(two, "window.hotgrid.viewers === 2")
+    one.keyboard.press("b")
+    before = picture(two)
+    stroke(one, 20.5, 30.5, (64, 64))
+    for _ in range(300):
+        if sim.cells().any():
+            break
+        time.sleep(0.02)
+    painted = sim.cells().nonzero()
+    assert (
+        len(painted)
+        and (painted.double().mean(0) - torch.tensor([20.0, 30.0])).abs().max() < 1.5
+    )
+    for _ in range(100):
+        if picture(two) != before:
+            break
+        two.wait_for_timeout(50)
+    assert picture(two) != before
+    one.keyboard.press("Control+z")
+    for _ in range(300):
+        if not sim.cells().any():
+            break
+        time.sleep(0.02)
+    assert not sim.cells().any()
+
+
+def test_a_stamped_glider_moves(show):
+    here = show("life", size="32x64", set={"density": "0"})
+    page = here.page()
+    page.evaluate("window.hotgrid.send({type: 'stamp', rle: 'bob$2bo$3o!', at: [4, 5]})")
+    sim = here.session.live.simulation
+    for _ in range(300):
+        if sim.cells().any():
+            break
+        time.sleep(0.02)
+    for wanted in range(1, 5):
+        page.click("#step")
+        reaches(page, f"window.hotgrid.step === {wanted}")
+    glider = life.read_rle("bob$2bo$3o!").placed((32, 64), (5, 6))
+    assert torch.equal(sim.cells(), glider)
+
+
+def test_a_locked_range_holds(show):
+    here = show("heat", size="32x32")
+    page = here.page()
+    page.get_by_role("radio", name="Locked").or_(
+        page.get_by_text("Locked", exact=True)
+    ).first.click()
+    page.wait_for_timeout(300)
+    locked = state(page, "range")
+    page.evaluate("window.hotgrid.send({type: 'step', count: 200})")
+    reaches(page, "window.hotgrid.step === 200")
+    page.wait_for_timeout(300)
+    assert state(page, "range") == locked
+
+
+def test_it_reconnects_after_the_server_was_started_again(show, tmp_path: Path):
+    here = show("heat", size="32x32")
+    page = here.page()
+    port, token = here.server.port, here.server.token
+    here.server.stop()
+    page.wait_for_function("!window.hotgrid.connected")
+    shoot(page, "view-lost")
+    with ViewApp(here.app._case, tmp_path, playing=False).serve(port, token=token):
+        reaches(page, "window.hotgrid.connected && window.hotgrid.frame > 0")
+        page.click("#step")
+        reaches(page, "window.hotgrid.step === 1")
+    here.problems[:] = [p for p in here.problems if "WebSocket" not in p and "ERR_" not in p]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("model", ["karman", None])
+def test_axe_finds_nothing(show, scheme: str, width: int, model: str | None):
+    here = show(model, **({} if model is None else {"size": "48x144"}))
+    page = here.page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.wait_for_timeout(500)
+    shoot(page, f"{model or 'gallery'}-{scheme}-{width}")
+    # The policy of the page forbids scripts from elsewhere; the protocol of the debugger may.
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(f"axe.run(document, {{runOnly: {RULES}}})")
+    told = [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]]
+    assert not told
+    if model:
+        name = page.locator("#canvas").get_attribute("aria-label") or ""
+        assert "Karman" in name
+    across = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert across <= 0
+
+
+def test_the_sheet_of_keys_and_the_help(show):
+    page = show("heat", size="32x32").page()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog")
+    dialog.wait_for()
+    assert "Space" in dialog.inner_text()
+    shoot(page, "view-keys")
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+
+
+def test_three_dims_are_shown_as_slices_and_as_a_volume(show):
+    here = show(
+        "life3d" if "life3d" in __import__("hotgrid").grid.models() else "life-3d",
+        size="24x24x24",
+    )
+    page = here.page()
+    first = picture(page)
+    page.keyboard.press("]")
+    page.wait_for_timeout(400)
+    assert picture(page) != first
+    shoot(page, "view-slices")
+    page.evaluate("window.hotgrid.look({volume: true})")
+    page.wait_for_timeout(800)
+    shoot(page, "view-volume")
