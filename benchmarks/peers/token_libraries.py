@@ -1,8 +1,8 @@
-"""Contestants of `hotgrid tokens bench`, each in a process of its own.
+"""The tokenizers that bench_tokens.py compares, each in a process of its own.
 
-`measured` starts `python -m hotgrid.cli.tokens._rivals`, which loads one library, encodes
-texts and answers with times and a digest of the tokens. The process needs nothing of
-hotgrid but this file, so rivals can live in an environment of their own.
+`measured` runs this file, which loads one library, encodes texts and answers with times and a
+digest of the tokens. It imports nothing of hotgrid, so the other libraries can live in an
+environment of their own.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Subject:
         pattern: Its regular expression.
         lexer: The name of the pattern, if it has one.
         ranks: A `.tiktoken` file; None where ranks do not say it all.
-        tokenizer: A `tokenizer.json`; None where nobody asks for it.
+        tokenizer: A `tokenizer.json`; None if there is none.
         published: Whether hotgrid knows it by its name.
     """
 
@@ -92,7 +92,7 @@ def measured(
         "TOKENIZERS_PARALLELISM": "true" if job.threads > 1 else "false",
     }
     done = subprocess.run(
-        [python, "-m", __name__],
+        [python, __file__],
         input=json.dumps(asdict(job)),
         env={**os.environ, **told, **(environ or {})},
         capture_output=True,
