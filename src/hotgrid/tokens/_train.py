@@ -1,16 +1,16 @@
 """`train`: a vocabulary of one's own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hotgrid import _native
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.progress import Progress
 
 from ._encoding import Encoding
 from ._pattern_names import PATTERNS, pattern_named
 from ._patterns import CL100K, LEXERS, splitter
-from ._train_progress import TrainingProgress
 from ._train_sources import LexerSources, RegexSources, Source
 
 _BYTES = 256
@@ -95,13 +95,16 @@ def train(
     trainer = core.TokenTrainer(
         LEXERS.get(pattern), finder, min(cores, _NO_LIMIT), min(max_words, _NO_LIMIT)
     )
-    with TrainingProgress(progress) as bar:
-        _count(trainer, texts_or_files, pattern, finder, bar)
-        longest = min(max_token_length or _LONGEST_TOKEN, _LONGEST_TOKEN)
-        trainer.start(tokens, min(min_frequency, _NO_LIMIT), longest)
+    with Progress(
+        "counting words", unit="bytes", note=lambda _: f"{trainer.words:,} words", show=progress
+    ) as bar:
+        _count(trainer, texts_or_files, pattern, finder, bar.update)
+    longest = min(max_token_length or _LONGEST_TOKEN, _LONGEST_TOKEN)
+    trainer.start(tokens, min(min_frequency, _NO_LIMIT), longest)
+    with Progress("making tokens", tokens, show=progress) as bar:
         while trainer.run(_SECONDS):
-            bar.made(trainer.size, tokens)
-        bar.made(trainer.size, tokens)
+            bar.update(trainer.size)
+        bar.update(trainer.size)
     made = trainer.tokens()
     return Encoding(
         name,
@@ -116,11 +119,8 @@ def _count(
     texts_or_files: Source | Iterable[Source],
     pattern: str,
     finder: Any,
-    bar: TrainingProgress,
+    report: Callable[[int], None],
 ) -> None:
-    def report(size: int) -> None:
-        bar.counted(size, trainer.words)
-
     if pattern in LEXERS:
         counter = LexerSources(trainer, report)
     else:
