@@ -280,15 +280,15 @@ def rank_file(name: str) -> bytes:
         files = importlib.metadata.distribution("bpe-openai").files or []
         packed = next(file for file in files if str(file).endswith(f"{name}.tiktoken.gz"))
         return gzip.decompress(packed.read_binary())
-    from hotgrid.tokens._vocabularies import read_vocabulary
+    from hotgrid.tokens._files import read_vocabulary
 
     return read_vocabulary(name)
 
 
 def arena_in(folder: Path, python: str, rounds: int, clock: str) -> Arena:
     from hotgrid.tokens import get_encoding, save_huggingface
+    from hotgrid.tokens._files._vocabularies import _FILES
     from hotgrid.tokens._patterns import LEXERS
-    from hotgrid.tokens._vocabularies import _FILES
 
     subjects = {}
     for name in ENCODINGS:

@@ -16,7 +16,8 @@ from hotgrid.tokens import (
     save_huggingface,
     save_tiktoken,
 )
-from hotgrid.tokens._byte_letters import letters, to_bytes, to_letters
+from hotgrid.tokens._files import letters, to_bytes
+from hotgrid.tokens._files._byte_letters import to_letters
 from hotgrid.tokens._patterns import GPT2, LLAMA3
 from hotgrid.tokens._twin import merge_pairs
 

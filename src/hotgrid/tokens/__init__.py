@@ -10,16 +10,17 @@ is asked for.
 
 from ._batches import FlatBatch as FlatBatch, PaddedBatch as PaddedBatch
 from ._encoding import Encoding as Encoding
-from ._huggingface import (
+from ._files import (
     load_huggingface as load_huggingface,
+    load_tiktoken as load_tiktoken,
     save_huggingface as save_huggingface,
+    save_tiktoken as save_tiktoken,
 )
 from ._models import encoding_name_for_model as encoding_name_for_model
-from ._rank_files import load_tiktoken as load_tiktoken, save_tiktoken as save_tiktoken
 from ._registry import (
     DEFAULT_ENCODING as DEFAULT_ENCODING,
     encoding_for_model as encoding_for_model,
     get_encoding as get_encoding,
     list_encoding_names as list_encoding_names,
 )
-from ._train import train as train
+from ._training import train as train

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from hotgrid.errors import ArgumentError, near
 
 from ._encoding import Encoding
+from ._files import read_vocabulary
 from ._models import encoding_name_for_model
 from ._patterns import CL100K, GPT2, O200K
-from ._vocabularies import read_vocabulary
 
 _END = "<|endoftext|>"
 _FILLING = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")

@@ -10,10 +10,8 @@ from hotgrid.errors import ArgumentError
 
 from . import _streams
 from ._normal_form import NormalForm
-from ._pattern_names import pattern_named
-from ._patterns import LEXERS
+from ._patterns import LEXERS, RegexPieces, pattern_named
 from ._plain_core import BytePairs, token_core
-from ._regex_pieces import RegexPieces
 from ._specials import SpecialTokens
 
 # Ranks of the left, the right and the joined token, best first; whether whole pieces win.

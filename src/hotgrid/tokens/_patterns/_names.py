@@ -9,6 +9,7 @@ from ._patterns import CL100K, GPT2, LLAMA3, O200K, QWEN2
 PATTERNS = MappingProxyType(
     {"gpt2": GPT2, "cl100k": CL100K, "llama3": LLAMA3, "qwen2": QWEN2, "o200k": O200K}
 )
+"""The patterns that have a name."""
 
 # Encodings are at hand where a pattern is asked for, so theirs are taken for the pattern.
 _OF_ENCODINGS = MappingProxyType(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
-
-from ._encoding import Encoding
-from ._patterns import CL100K
+from hotgrid.tokens._encoding import Encoding
+from hotgrid.tokens._patterns import CL100K
 
 
 def load_tiktoken(

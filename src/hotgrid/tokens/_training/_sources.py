@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hotgrid.errors import ArgumentError
-
-from ._specials import repaired
+from hotgrid.tokens._specials import repaired
 
 Source: TypeAlias = str | bytes | Path
 

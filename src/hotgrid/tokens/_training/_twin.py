@@ -19,7 +19,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 
-from ._byte_letters import letters, to_bytes
+from hotgrid.tokens._files import letters, to_bytes
 
 
 def alphabet() -> bytes:

@@ -7,11 +7,10 @@ from typing import Any
 from hotgrid import _native
 from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.progress import Progress
+from hotgrid.tokens._encoding import Encoding
+from hotgrid.tokens._patterns import CL100K, LEXERS, PATTERNS, pattern_named, splitter
 
-from ._encoding import Encoding
-from ._pattern_names import PATTERNS, pattern_named
-from ._patterns import CL100K, LEXERS, splitter
-from ._train_sources import LexerSources, RegexSources, Source
+from ._sources import LexerSources, RegexSources, Source
 
 _BYTES = 256
 # What the native core can hold: see native/tokens/vocabulary.hpp.

@@ -8,12 +8,20 @@ from typing import Any, NoReturn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
+from hotgrid.tokens._encoding import Encoding
+from hotgrid.tokens._patterns import (
+    CL100K,
+    GPT2,
+    HUGGINGFACE,
+    LEXERS,
+    PORTABLE,
+    compiled,
+    portable,
+    shown,
+    translated,
+)
 
 from ._byte_letters import letters, to_bytes, to_letters
-from ._encoding import Encoding
-from ._patterns import CL100K, GPT2, LEXERS, PORTABLE, compiled, shown
-from ._regex_classes import HUGGINGFACE
-from ._regex_dialect import portable, translated
 
 # Back from the spelling that `save_huggingface` writes.
 _USUAL = MappingProxyType({portable: usual for usual, portable in PORTABLE.items()})

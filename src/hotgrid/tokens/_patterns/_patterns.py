@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
 
-from ._regex_dialect import translated
+from ._dialect import translated
 
 if TYPE_CHECKING:
     import regex
@@ -24,18 +24,21 @@ _CASED_WORDS = "|".join(
 )
 
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+"""GPT-2's pattern, as tiktoken writes it."""
 CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
 )
+"""The pattern of `cl100k_base`."""
 LLAMA3 = (
     _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+"""Llama 3's pattern."""
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+"""Qwen 2's pattern."""
 O200K = _CASED_WORDS + r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-
-# The same where possessive repeats mean something else, or `$` the end of a line.
+"""The pattern of `o200k_base`."""
 PORTABLE = MappingProxyType(
     {
         GPT2: r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -43,8 +46,7 @@ PORTABLE = MappingProxyType(
         r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s",
     }
 )
-
-# Every spelling of a pattern that a lexer is proven to follow, and the lexer's name.
+"""The same where possessive repeats mean something else, or `$` the end of a line."""
 LEXERS = MappingProxyType(
     {
         GPT2: "gpt2",
@@ -60,7 +62,7 @@ LEXERS = MappingProxyType(
         O200K: "o200k",
     }
 )
-
+"""Every spelling of a pattern that a lexer is proven to follow, and the lexer's name."""
 
 # Seconds of this thread's own time that a text may take, and for each of its characters.
 # Patterns such as `(?:a|a)*b` take twice as long for every character.

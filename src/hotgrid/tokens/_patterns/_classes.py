@@ -107,6 +107,7 @@ TIKTOKEN = Dialect(
     line_start=r"(?<![^\n])",
     end=r"(?![\s\S])",
 )
+"""Rust's fancy-regex, as tiktoken uses it."""
 HUGGINGFACE = Dialect(
     words=r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}²³¹¼½¾]",
     words_in_brackets=r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}",
@@ -117,6 +118,7 @@ HUGGINGFACE = Dialect(
     line_start="",
     end=r"(?![^\n])",
 )
+"""Oniguruma, as HuggingFace's tokenizers use it."""
 
 
 class Signs:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from hotgrid.errors import ArgumentError
 
 from ._character_sets import CharacterSet, any_case, cases, folds_to_many
-from ._regex_classes import HUGGINGFACE, TIKTOKEN, Dialect, RefusedError, Signs, escape_set
+from ._classes import HUGGINGFACE, TIKTOKEN, Dialect, RefusedError, Signs, escape_set
 
 _SPECIAL = frozenset("\\.[]{}()*+?^$|")
 _SHORT = MappingProxyType({"\n": r"\n", "\r": r"\r", "\t": r"\t"})
