@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ._block import Block
-from ._communicator import Communicator, Message, plain
+from hotgrid.cluster._block import Block
+from hotgrid.cluster._communicator import Communicator, Message, plain
+
 from ._operator import Operator
 
 _FEW = 256

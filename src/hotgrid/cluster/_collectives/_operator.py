@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from ._handles import found
+from hotgrid.cluster._handles import found
 
 Forward = Callable[..., Tensor]
 Backward = Callable[..., Tensor]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hotgrid.cluster._block import Block, per_axis
+from hotgrid.cluster._communicator import Communicator, Message, Pending
+from hotgrid.cluster._handles import named
+from hotgrid.cluster._mesh import Mesh
 from hotgrid.errors import ArgumentError
 
-from ._block import Block, per_axis
-from ._communicator import Communicator, Message, Pending
-from ._handles import named
-from ._mesh import Mesh
 from ._parcel import Parcel
 from ._trips import Trip, trips_at_once, trips_by_axis
 

@@ -14,11 +14,11 @@ from torch.distributed import (
 from torch.distributed.rendezvous import rendezvous
 
 from hotgrid import _version
+from hotgrid.cluster._communicator import Communicator, SingleRank
+from hotgrid.cluster._group import GroupCommunicator
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 
-from ._communicator import Communicator, SingleRank
-from ._group import GroupCommunicator
 from ._launch import follow_launcher, launched, restarts
 
 # Seconds that ranks have to come together.

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ._block import Block, per_axis
-from ._mesh import Mesh
+from hotgrid.cluster._block import Block, per_axis
+from hotgrid.cluster._mesh import Mesh
 
 Region = tuple[slice, ...]
 

@@ -15,10 +15,9 @@ from torch.distributed import (
     Store,  # pyright: ignore[reportPrivateImportUsage]
 )
 
+from hotgrid.cluster._communicator import Communicator
+from hotgrid.cluster._group import GroupCommunicator
 from hotgrid.errors import ArgumentError, HotgridError
-
-from ._communicator import Communicator
-from ._group import GroupCommunicator
 
 Result = TypeVar("Result")
 

@@ -12,17 +12,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from hotgrid.cluster._communicator import Communicator
+from hotgrid.cluster._halo import HaloExchange
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors import expect_dim
 
-from ._collective_arguments import (
-    expect_op,
-    expect_operands,
-    expect_rank,
-    expect_sizes,
-    expected_cut,
-)
-from ._collective_operators import (
+from ._arguments import expect_op, expect_operands, expect_rank, expect_sizes, expected_cut
+from ._operators import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -31,8 +27,6 @@ from ._collective_operators import (
     PERMUTE,
     REDUCE_SCATTER,
 )
-from ._communicator import Communicator
-from ._halo import HaloExchange
 
 
 def all_reduce(

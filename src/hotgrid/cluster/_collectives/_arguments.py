@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from hotgrid.cluster._block import shares
+from hotgrid.cluster._communicator import Communicator
 from hotgrid.errors import ArgumentError, near
-
-from ._block import shares
-from ._communicator import Communicator
 
 _COMPLEX = frozenset({torch.complex64, torch.complex128})
 _FLOATS = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
