@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.lbm._lattice import Lattice
+from hotgrid.grid.lbm._moments import is_zero
 from hotgrid.grid.model import Input
 
 from ._boundary import (
@@ -22,8 +24,6 @@ from ._boundary import (
     spread,
 )
 from ._forces import exchanged_momentum
-from ._lattice import Lattice
-from ._moments import is_zero
 
 
 def bounced(site: Site, index: int, velocity: Sequence[Number]) -> Tensor:

@@ -5,12 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from hotgrid.grid.lbm._boundary import ExtrapolationOutlet, FreeSlip, HalfWay, ZouHeVelocity
+from hotgrid.grid.lbm._collision import Collision
 from hotgrid.grid.model import Parameter
 
-from ._collision import Collision
 from ._cylinder import CylinderFlow
-from ._openings import ExtrapolationOutlet, ZouHeVelocity
-from ._walls import FreeSlip, HalfWay
 
 
 class Karman(CylinderFlow):

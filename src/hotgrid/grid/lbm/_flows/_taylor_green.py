@@ -5,8 +5,9 @@ import math
 import torch
 from torch import Tensor
 
-from ._collision import Collision
-from ._lattice import D2Q9, Lattice
+from hotgrid.grid.lbm._collision import Collision
+from hotgrid.grid.lbm._lattice import D2Q9, Lattice
+
 from ._reynolds import ReynoldsFlow
 
 

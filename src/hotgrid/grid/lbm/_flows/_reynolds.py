@@ -4,9 +4,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from hotgrid.grid.lbm._observed import LatticeBoltzmann
 from hotgrid.grid.model import Parameter
-
-from ._observed import LatticeBoltzmann
 
 
 class ReynoldsFlow(LatticeBoltzmann):

@@ -1,10 +1,10 @@
 """Cavity: a box of fluid whose lid slides."""
 
-from ._boundary import FACES
-from ._collision import Collision
-from ._lattice import D2Q9, Lattice, find_lattice
+from hotgrid.grid.lbm._boundary import FACES, Wall
+from hotgrid.grid.lbm._collision import Collision
+from hotgrid.grid.lbm._lattice import D2Q9, Lattice, find_lattice
+
 from ._reynolds import ReynoldsFlow
-from ._walls import Wall
 
 
 class Cavity(ReynoldsFlow):

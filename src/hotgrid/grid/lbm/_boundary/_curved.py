@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.lbm._lattice import Lattice
 from hotgrid.grid.model import Input, expect_callable
 
 from ._boundary import Boundary, Site, own_name
-from ._lattice import Lattice
 from ._solids import from_distance
 
 _HALVINGS = 50

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from hotgrid.grid.lbm._lattice import Lattice
+from hotgrid.grid.lbm._moments import combined, is_zero
 from hotgrid.grid.model import Input
 
 from ._boundary import Face, Number, Shape, Site, check_number, check_vector, spread
-from ._lattice import Lattice
-from ._moments import combined, is_zero
 
 
 class _ZouHe(Face):

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from hotgrid.grid.lbm._collision import Collision
 from hotgrid.grid.model import Parameter
 
-from ._collision import Collision
 from ._reynolds import ReynoldsFlow
 
 

@@ -12,11 +12,11 @@ from typing import Any, Self
 from hotgrid.config import logger
 from hotgrid.errors import StoreError
 from hotgrid.files import sync_folder
+from hotgrid.store._group import Group, OneProcess, all_or_raise
+from hotgrid.store._places import remove_leftovers, steps_in
 
-from ._group import Group, OneProcess, all_or_raise
-from ._places import remove_leftovers, steps_in
-from ._run_lock import LOCK, RunLock, holds, inherited_lock
-from ._run_record import RECORD, RunRecord, read_record
+from ._lock import LOCK, RunLock, holds, inherited_lock
+from ._record import RECORD, RunRecord, read_record
 
 _CHECKPOINTS = "checkpoints"
 _EARLIER = re.compile(r"earlier-([0-9]+)")

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._collision import Collision
+from hotgrid.grid.lbm._boundary import Wall
+from hotgrid.grid.lbm._collision import Collision
+
 from ._reynolds import ReynoldsFlow
-from ._walls import Wall
 
 
 class Poiseuille(ReynoldsFlow):

@@ -7,13 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.grid.lbm._boundary import Curved, ExtrapolationOutlet, Wall, ZouHeVelocity
+from hotgrid.grid.lbm._collision import Collision
 from hotgrid.grid.model import Parameter, State, observable, whole_number
 
-from ._collision import Collision
-from ._curved import Curved
 from ._cylinder import CylinderFlow
-from ._openings import ExtrapolationOutlet, ZouHeVelocity
-from ._walls import Wall
 
 HEIGHT, WIDTH, DIAMETER, MIDDLE = 0.41, 2.2, 0.1, 0.2
 _PHYSICAL_VISCOSITY = 1e-3

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.lbm._lattice import Lattice
+from hotgrid.grid.lbm._moments import is_zero
 from hotgrid.grid.model import Input, Neighbours
 
 from ._forces import cut_links, exchanged_momentum
-from ._lattice import Lattice
-from ._moments import is_zero
 
 Number = float | str
 """A number, or the name of a parameter of the model."""

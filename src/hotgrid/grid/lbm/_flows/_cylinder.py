@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.lbm._boundary import ball
 from hotgrid.grid.model import State, observable, whole_number
 
 from ._reynolds import ReynoldsFlow
-from ._solids import ball
 
 
 class CylinderFlow(ReynoldsFlow):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ._lattice import Lattice
+from hotgrid.grid.lbm._lattice import Lattice
 
 
 def cut_links(lattice: Lattice, solid: Tensor) -> list[Tensor]:
