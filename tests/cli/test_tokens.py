@@ -321,7 +321,10 @@ def test_a_name_is_shown_in_one_way_everywhere(
         (["encode", name, "--out", name], f"`{shown}` is already there"),
         (["encode", name, "--out", f"no{name}/x"], f"there is no folder `no{shown}` for `x`"),
         (["decode", f"{name}.u32"], f"`{shown}.u32` has 3 bytes"),
-        ([*vocabulary, f"{name}.json"], f"`{shown}.json` is no tokenizer that can be loaded"),
+        (
+            [*vocabulary, f"{name}.json"],
+            f"`{shown}.json` is not a tokenizer that can be loaded",
+        ),
         ([*vocabulary, name], f"`{shown}` must be a .tiktoken file"),
         ([*vocabulary, f"no{name}.json"], f"cannot read `no{shown}.json`"),
     ):

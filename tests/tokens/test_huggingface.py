@@ -166,7 +166,7 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
         (tokenizer(added_tokens=[{"content": "\ud800", "id": 1}]), "has a lone surrogate"),
         (
             cut_by("("),
-            "tokenizer.json` is no tokenizer that can be loaded: `pat_str` '(' is not",
+            "tokenizer.json` is not a tokenizer that can be loaded: `pat_str` '(' is not",
         ),
         (cut_by("(" * 9000 + ")" * 9000), "groups within groups"),
         (

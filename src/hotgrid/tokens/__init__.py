@@ -1,11 +1,10 @@
-"""tokens: byte pair encoding, fast and exact. Stands on `config`, `errors` and `_native`.
+"""tokens: byte pair encoding, fast and exact. Depends on `config`, `errors` and `_native`.
 
-`get_encoding("o200k_base")` gives what tiktoken gives, token for token, and more of it:
-arrays instead of lists, counts, offsets, streams, other people's file formats. `Encoding`
-is one vocabulary with its pattern and its special tokens. `_twin.py` is the same algorithm
-in plain Python; the tests hold the native core to it and to tiktoken. Where the native core is
-not built, `_plain_core.py` stands in for it. Never imports torch, and numpy only once an array
-is asked for.
+`get_encoding("o200k_base")` yields exactly tiktoken's tokens, faster, as lists or arrays, with
+counts, offsets, streams and HuggingFace's file format. `Encoding` is one vocabulary with its
+pattern and its special tokens. `_twin.py` is the same algorithm in plain Python; tests compare
+the native core with it and with tiktoken. Where the native core is not built, `_plain_core.py`
+replaces it. Never imports torch, and numpy only when an array is needed.
 """
 
 from ._batches import FlatBatch as FlatBatch, PaddedBatch as PaddedBatch

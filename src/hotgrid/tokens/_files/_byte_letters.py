@@ -1,7 +1,7 @@
 """GPT-2's letters for bytes: a printable character for each of the 256.
 
 Files that hold tokens as text (`vocab.bpe`, `tokenizer.json`) write every byte as one
-character. Bytes that Latin-1 prints stand for themselves; the others, in order, are the
+character. Bytes that Latin-1 prints are themselves; the others, in order, are the
 characters from U+0100 on.
 """
 
@@ -31,7 +31,7 @@ def to_bytes(text: str) -> bytes:
     """A token back from text.
 
     Raises:
-        KeyError: A character stands for no byte.
+        KeyError: A character encodes no byte.
     """
     table = _bytes()
     return bytes([table[letter] for letter in text])

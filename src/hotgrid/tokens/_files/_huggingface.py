@@ -48,7 +48,7 @@ def load_huggingface(path: str | Path, *, name: str | None = None) -> Encoding:
         name: What to call the encoding; by default as the folder that holds the file.
 
     Raises:
-        ArgumentError: The file cannot be read or is no such tokenizer; the text says where.
+        ArgumentError: The file cannot be read or is not such a tokenizer; the error says where.
 
     Example:
         >>> enc = Encoding(
@@ -226,7 +226,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _refuse(path: Path, why: str) -> NoReturn:
-    raise ArgumentError(f"`{path}` is no tokenizer that can be loaded: {why}")
+    raise ArgumentError(f"`{path}` is not a tokenizer that can be loaded: {why}")
 
 
 def _normalises(normalizer: Any, path: Path) -> bool:
@@ -265,7 +265,9 @@ def _added_tokens(file: Mapping[str, Any], path: Path) -> Iterator[tuple[str, in
         if not _is_token(token["id"]):
             _refuse(path, f"the added token {content!r} has the number {token['id']!r}")
         if any("\ud800" <= letter <= "\udfff" for letter in content):
-            _refuse(path, f"the added token {content!r} has a lone surrogate, which is no text")
+            _refuse(
+                path, f"the added token {content!r} has a lone surrogate, which is not text"
+            )
         if not content:  # HuggingFace's library leaves such a one out, too
             continue
         for option in ("single_word", "lstrip", "rstrip"):
@@ -288,7 +290,7 @@ def _ranks(
         try:
             ranks[to_bytes(text)] = rank
         except KeyError as problem:
-            _refuse(path, f"the token {text!r} has {problem}, which stands for no byte")
+            _refuse(path, f"the token {text!r} has {problem}, which encodes no byte")
     return ranks
 
 
@@ -307,13 +309,13 @@ def _pairs(
             left, right = (bytes([known[letter] for letter in part]) for part in _parts(merge))
             yield ranks[left], ranks[right], ranks[left + right]
         except (KeyError, TypeError, ValueError):
-            _refuse(path, f"merge {place} is {merge!r}, which is no pair of tokens")
+            _refuse(path, f"merge {place} is {merge!r}, which is not a pair of tokens")
 
 
 def _pattern(pre_tokenizer: Any, path: Path) -> tuple[str, bool]:
-    """The pattern of a byte-level pre-tokenizer, alone or behind a split by a pattern.
+    """The pattern of a byte-level pre-tokenizer, alone or after a split by a pattern.
 
-    It comes as tiktoken would write it, and with it whether text between matches is kept.
+    Returns it as tiktoken would write it, and whether text between matches is kept.
     """
     found: tuple[str, bool] | None = None
     steps = pre_tokenizer if isinstance(pre_tokenizer, dict) else {}
@@ -338,7 +340,7 @@ def _pattern(pre_tokenizer: Any, path: Path) -> tuple[str, bool]:
                 break
     _refuse(
         path,
-        "its pre-tokenizer must be 'ByteLevel' without a space ahead, alone or behind one "
+        "its pre-tokenizer must be 'ByteLevel' without a leading space, alone or after one "
         f"'Split' by a pattern; got {json.dumps(pre_tokenizer)[:200]}",
     )
 

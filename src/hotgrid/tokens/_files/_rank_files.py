@@ -53,14 +53,14 @@ def load_tiktoken(
 def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
     """Write the ranks of an encoding as a `.tiktoken` file, in order.
 
-    The pattern and the special tokens have no place in such a file.
+    Such a file holds neither the pattern nor the special tokens.
 
     Args:
         encoding: What to write.
         path: Where to; a file that is there is replaced.
 
     Raises:
-        ArgumentError: The file cannot be written, or the encoding joins by a list of pairs,
+        ArgumentError: The file cannot be written, or the encoding merges by a list of pairs,
             which ranks cannot say.
 
     Example:
@@ -72,7 +72,7 @@ def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
     """
     if encoding._merges is not None:
         raise ArgumentError(
-            f"{encoding!r} joins by a list of pairs, which a `.tiktoken` file cannot hold; "
+            f"{encoding!r} merges by a list of pairs, which a `.tiktoken` file cannot hold; "
             "use `save_huggingface`"
         )
     if encoding._normalises:

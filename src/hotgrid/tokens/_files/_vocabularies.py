@@ -72,7 +72,7 @@ def read_vocabulary(name: str, place: Path | None = None) -> bytes:
 
     Raises:
         DamagedError: A file that was found is not this one.
-        MissingPartError: It is nowhere and cannot be fetched.
+        MissingPartError: It was not found and cannot be downloaded.
     """
     file = _FILES[name]
     if (data := _found(file, place)) is not None:
@@ -85,7 +85,7 @@ def read_vocabulary(name: str, place: Path | None = None) -> bytes:
 
 
 def _found(file: RankFile, place: Path | None) -> bytes | None:
-    # One place after another: the last one takes the settings to find.
+    # One place after another: the last one needs the settings.
     for path in _in_folder(place, file) if place is not None else _places(file):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return _checked(path.read_bytes(), file, path)
@@ -165,7 +165,7 @@ def _fetched(file: RankFile) -> bytes:
             "HOTGRID_VOCAB_DIR names."
         ) from None
     _checked(data, file, file.url)
-    # Without a place to keep it, it is fetched again the next time.
+    # Without a cache folder it is downloaded again the next time.
     kept = whole_file(_cache() / file.name)
     with contextlib.suppress(ArgumentError, StoreError), kept as aside:
         aside.write_bytes(data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 COUNT = 0x110000
 # Cased letters are below this; looking at all of Unicode would take ten times as long.
 _CASED = 0x1F000
-# Simple folds of letters whose full fold is longer and whose lower case is no help.
+# Simple folds of letters whose full fold is longer and whose lower case does not help.
 _ODD_FOLDS = {0x1FD3: 0x390, 0x1FE3: 0x3B0, 0xFB05: 0xFB06}
 _SIGNS = frozenset("\\[]^-&|~")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -17,10 +17,10 @@ _RUN = re.compile(b"\x01+")
 
 @dataclass(frozen=True)
 class CharacterSet:
-    r"""What stands between brackets.
+    r"""The content of brackets.
 
     `members` are ranges of code points, escapes of whole classes (`\p{L}`) and other sets.
-    If there is a set in `both`, only what it holds as well is meant.
+    A set in `both` is intersected with the rest.
     """
 
     members: tuple["tuple[int, int] | str | CharacterSet", ...]
@@ -57,7 +57,7 @@ def union(members: Iterable["tuple[int, int] | str | CharacterSet"]) -> Characte
 
 
 def common(left: CharacterSet, right: CharacterSet) -> CharacterSet:
-    """What both sets hold."""
+    """The intersection."""
     plain = not left.negated and left.both is None
     return CharacterSet(left.members if plain else (left,), both=right)
 
@@ -95,7 +95,7 @@ def folds_to_many(chars: CharacterSet) -> bool:
 def mask(chars: CharacterSet, *, folded: bool) -> bytes:
     """A byte for each code point: 1 where it is in the set.
 
-    Letters get their other cases before a set is turned around or cut with another.
+    Case folding comes before negation and intersection.
     """
     found = bytearray(COUNT)
     for member in chars.members:
@@ -154,7 +154,7 @@ def _everything() -> str:
 
 @functools.cache
 def _orbits() -> dict[int, tuple[int, ...]]:
-    """Letters that fold to the same one, by each of them; letters that fold to many, too."""
+    """For each letter, those that fold to the same one; also letters that fold to many."""
     found: dict[int, list[int]] = {}
     for code in range(_CASED):
         letter = chr(code)

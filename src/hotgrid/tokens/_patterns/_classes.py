@@ -78,7 +78,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine takes signs for."""
+    """What symbols mean to an engine."""
 
     words: str
     r"""`\w`, written out."""
@@ -87,7 +87,7 @@ class Dialect:
     flags: Mapping[str, str]
     """Its flags by ours: i any case, m lines, s the dot takes all, x blanks do not count."""
     posix: Mapping[str, str]
-    """What `[:alpha:]` and its like hold."""
+    """What `[:alpha:]` and similar classes hold."""
     start: str
     """`^`"""
     line_start: str
@@ -113,7 +113,7 @@ HUGGINGFACE = Dialect(
     words_in_brackets=r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}",
     flags={"i": "i", "m": "s", "x": "x"},
     posix=_ONIGURUMA_POSIX,
-    # Behind the last newline of a text no line begins.
+    # No line begins after the last newline of a text.
     start=r"(?:\A|(?<=\n)(?=[\s\S]))",
     line_start="",
     end=r"(?![^\n])",
@@ -122,7 +122,7 @@ HUGGINGFACE = Dialect(
 
 
 class Signs:
-    """Reads the signs of a pattern: escapes and brackets."""
+    """Reads the escapes and brackets of a pattern."""
 
     def __init__(self, pattern: str, dialect: Dialect) -> None:
         self.pattern = pattern
@@ -134,7 +134,7 @@ class Signs:
         return self.pattern.startswith(text, self.at)
 
     def takes(self, text: str) -> bool:
-        """Whether this comes next, and go on behind it."""
+        """Whether this comes next; skip it if so."""
         found = self.sees(text)
         self.at += len(text) * found
         return found
@@ -144,11 +144,11 @@ class Signs:
         return what.match(self.pattern, self.at)
 
     def knows_name(self, begin: str) -> bool:
-        """Whether a named group may begin so."""
+        """Whether a named group may begin like this."""
         return self.dialect is TIKTOKEN or not begin.startswith("(?P")
 
     def refuse_folds(self, run: str) -> None:
-        """Refuse letters in any case of which several are one in Oniguruma."""
+        """Refuse case-insensitive letters that Oniguruma folds together."""
         folded = run.casefold()
         for odd in _ODD:
             if odd.casefold() in folded:
@@ -159,10 +159,10 @@ class Signs:
         rust = self.dialect is TIKTOKEN
         if found := self.match(_NUMBERS):
             code = int(next(filter(None, found.groups())), 16)
-            # Others are not numbers there, or bytes.
+            # Others are bytes there, or not numbers.
             known = rust or found[3] or (self.sees(r"\x") and (found[1] or code < 0x80))
             if not known or not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
-                raise RefusedError(found[0], "is no character")
+                raise RefusedError(found[0], "is not a character")
             self.at = found.end()
             return code
         letter = self.pattern[self.at + 1 : self.at + 2]
@@ -194,12 +194,12 @@ class Signs:
         elif found[4] and self.dialect is HUGGINGFACE:
             raise RefusedError(found[0], "needs braces")
         if not _known_property(name):
-            raise RefusedError(found[0], "is no property that is known")
+            raise RefusedError(found[0], "is not a known property")
         upside = (found[1] == "P") != (found[2] == "^")
         return f"\\{'P' if upside else 'p'}{{{name}}}"
 
     def brackets(self) -> CharacterSet:
-        """What stands in brackets, which begin here; blanks in them count, also in `(?x)`."""
+        """The content of the brackets that begin here; blanks count, also in `(?x)`."""
         begin = self.at
         self.at += 1
         upside = self.takes("^")
@@ -226,7 +226,7 @@ class Signs:
         if not self.sees(sign) or (sign == "~~" and self.dialect is HUGGINGFACE):
             return False
         if sign == "--" and self.dialect is HUGGINGFACE:
-            raise RefusedError("--", "is no range")
+            raise RefusedError("--", "is not a range")
         return True
 
     def _member(self) -> tuple[int, int] | str | CharacterSet:
@@ -245,7 +245,7 @@ class Signs:
         if not self.sees("-") or self.pattern.startswith(("]", "-"), self.at + 1):
             return first, first
         if first == ord("-") and self.pattern[self.at - 2] not in "[^":
-            raise RefusedError("-", "stands where a range may be meant; write `\\-`")
+            raise RefusedError("-", "may mean a range; write `\\-`")
         self.at += 1
         last = self._character() if not self.sees("[") else "["
         if not isinstance(last, int) or last < first:
@@ -271,7 +271,7 @@ class Signs:
 
 
 def escape_set(escape: str) -> CharacterSet:
-    """A class that an escape stands for, as a set."""
+    """The class of an escape, as a set."""
     if escape.startswith("["):
         return Signs(escape, TIKTOKEN).brackets()
     return CharacterSet((escape,))
@@ -290,7 +290,7 @@ def _joined(left: CharacterSet | None, sign: str, right: CharacterSet) -> Charac
 
 @functools.lru_cache(maxsize=256)
 def _known_property(name: str) -> bool:
-    """Whether it is a general category, a script or one of a few others."""
+    """Whether it is a general category, a script or another known property."""
     import regex
 
     plain = re.sub(r"[\s_-]", "", name).lower()

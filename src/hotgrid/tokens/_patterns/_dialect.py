@@ -38,7 +38,7 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
         portable: Write it so that tiktoken and HuggingFace read it alike, too.
 
     Raises:
-        ArgumentError: It is no pattern, or holds something that is not known here.
+        ArgumentError: It is not a pattern, or uses a construct that is not supported.
 
     Example:
         >>> print(translated(r"\h+$"), translated("(?i:d)"), translated("[[:digit:]|]"))
@@ -62,7 +62,7 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
 
 
 def portable(pattern: str) -> str | None:
-    """A pattern of tiktoken's for HuggingFace, or None where theirs cannot say it."""
+    """A tiktoken pattern for HuggingFace, or None if its engine cannot express it."""
     try:
         text = translated(pattern, portable=True)
         return text if translated(text, HUGGINGFACE) == text else None
@@ -77,7 +77,7 @@ class _Reader(Signs):
         super().__init__(pattern, dialect)
         self.word = dialect.words if portable or dialect is HUGGINGFACE else r"\w"
         self.groups: list[str | None] = []
-        # Letters in any case that stand side by side, for folds to several letters.
+        # Adjacent case-insensitive letters, for folds to several letters.
         self.run = ""
 
     def alternatives(self, flags: frozenset[str]) -> str:
@@ -101,7 +101,7 @@ class _Reader(Signs):
                 parts.append(self._repeated(flags))
 
     def _skip(self, flags: frozenset[str]) -> None:
-        """Over comments, and over blanks where they do not count."""
+        """Skip comments, and blanks where they do not count."""
         while found := self.match(_COMMENT) or ("x" in flags and self.match(_BLANKS)):
             self.at = found.end()
 
@@ -114,31 +114,33 @@ class _Reader(Signs):
         return (flags | added) - {known[letter] for letter in found[2] or ""} - {""}
 
     def _repeated(self, flags: frozenset[str]) -> str:
-        """One thing, and how often it may come."""
+        """One item and its repeats."""
         begin = self.at
         part = self._one(flags)
         self._skip(flags)
         found = self.match(_REPEAT)
         if found is None:
             if self.match(re.compile(r"\{[\s\d,]*\}")):
-                raise RefusedError(self.pattern[begin : self.at + 1], "is no number of repeats")
+                raise RefusedError(
+                    self.pattern[begin : self.at + 1], "is not a number of repeats"
+                )
             return part
         self.run = ""
         self.at = found.end()
         sign, least, comma, most, only_most = found.groups()
         if least and most and int(least) > int(most):
-            raise RefusedError(found[0], "is no number of repeats")
+            raise RefusedError(found[0], "is not a number of repeats")
         count = sign or (f"{{0,{only_most}}}" if only_most else found[0])
         if self.dialect is HUGGINGFACE and part.startswith(_PLACES):
             raise RefusedError(self.pattern[begin : self.at], "repeats a place")
         if self.dialect is HUGGINGFACE and not sign:
-            # `{2}?` is twice or not at all there, and `{2,3}+` is as often as it likes.
+            # There `{2}?` is twice or not at all, and `{2,3}+` is any number of times.
             if self.takes("+"):
                 part, count = f"(?:{part}{count})", "+"
             elif not (comma or only_most) and self.takes("?"):
                 part, count = f"(?:{part}{count})", "?"
         if self.takes("?"):
-            # Exactly as often is neither greedy nor lazy.
+            # A fixed count is neither greedy nor lazy.
             part += count if least and not comma else f"{count}?"
         elif self.takes("+"):
             part = f"{part}{count}+" if sign else f"(?>{part}{count})"
@@ -162,7 +164,7 @@ class _Reader(Signs):
             begin = self.at
             chars = self.brackets()
             written = self.pattern[begin : self.at]
-            # Oniguruma turns sets around and cuts them before their letters get all cases.
+            # Oniguruma negates and intersects sets before case folding.
             if self.dialect is HUGGINGFACE and "i" in flags and _WITHIN.search(written, 1):
                 raise RefusedError(written, "turns or cuts a set within brackets in `(?i)`")
             return str(self._cased(chars, flags))
@@ -222,7 +224,7 @@ class _Reader(Signs):
         name = back[2] or back[3]
         known = name in self.groups if name else int(back[1]) <= len(self.groups)
         if "i" in flags or not known or (name and back[3] and self.dialect is HUGGINGFACE):
-            raise RefusedError(back[0], "refers to no group ahead of it, or in any case")
+            raise RefusedError(back[0], "refers to no group before it, or ignores case")
         self.at = back.end()
         return f"(?P={name})" if name else f"\\{back[1]}"
 

@@ -1,4 +1,4 @@
-"""The names that patterns go by."""
+"""The names of patterns."""
 
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ PATTERNS = MappingProxyType(
 )
 """The patterns that have a name."""
 
-# Encodings are at hand where a pattern is asked for, so theirs are taken for the pattern.
+# Names of encodings are accepted for their patterns.
 _OF_ENCODINGS = MappingProxyType(
     {
         "r50k_base": GPT2,
@@ -29,9 +29,9 @@ def pattern_named(pattern: str) -> str:
     """The regular expression of a name, or the one that was given.
 
     Raises:
-        ArgumentError: It is almost a name. As a regular expression it would match that word
-            alone, and all other text would be lost.
-        TypeError: It is no str.
+        ArgumentError: It is almost a name. As a regular expression it would match only that
+            word, and all other text would be lost.
+        TypeError: It is not a str.
     """
     if not isinstance(pattern, str):
         raise TypeError(

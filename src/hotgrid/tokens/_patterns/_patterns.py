@@ -76,7 +76,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
     """A pattern for the `regex` library, with the meaning that tiktoken gives it.
 
     Raises:
-        ArgumentError: The pattern is no regular expression.
+        ArgumentError: The pattern is not a regular expression.
     """
     import regex
 
@@ -91,7 +91,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
 
 
 def shown(pattern: str) -> str:
-    """A pattern for an error message, the long ones cut."""
+    """A pattern for an error message; long ones are cut."""
     return repr(pattern) if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]!r}..."
 
 
@@ -100,12 +100,12 @@ class Pieces:
 
     Args:
         pattern: The pattern, as tiktoken reads it.
-        keeps_rest: What lies between two matches is a piece, too, and a match of nothing cuts
+        keeps_rest: Text between two matches is a piece, too, and a match of nothing cuts
             there, as HuggingFace's `Split` has it. By default such text is left out, as
             tiktoken leaves it out, and a match of nothing is refused, where tiktoken crashes.
 
     Raises:
-        ArgumentError: The pattern is no regular expression.
+        ArgumentError: The pattern is not a regular expression.
     """
 
     def __init__(self, pattern: str, *, keeps_rest: bool = False) -> None:
@@ -142,7 +142,7 @@ class Pieces:
     def _matches(self, text: str) -> Iterator[tuple[int, int]]:
         """All matches, from the left.
 
-        A match of nothing right behind another match does not count, and behind one of
+        An empty match right after another match does not count, and after one of
         nothing the search goes on a character later.
         """
         at, last = 0, -1
@@ -170,7 +170,7 @@ class Pieces:
 class _Watch:
     """Bounds the time that a pattern may take for a text.
 
-    The `regex` library counts the time of all threads of the process, so this asks again.
+    The `regex` library counts the time of all threads, so this checks this thread's own.
     """
 
     def __init__(self, pattern: str, size: int) -> None:
@@ -179,7 +179,7 @@ class _Watch:
         self.begin = time.thread_time()
 
     def check(self, at: int) -> None:
-        """Refuse to go on if the time is up, else grant more."""
+        """Raise an error if the time is up, else grant more."""
         if time.thread_time() - self.begin >= self.most:
             raise ArgumentError(
                 f"the pattern {shown(self.pattern)} takes too long on this text: more than "
@@ -192,9 +192,9 @@ class _Watch:
 def splitter(pattern: str) -> Callable[[str], list[str]]:
     """What cuts a text by any pattern, with the `regex` library.
 
-    Text that the pattern does not match is left out, as tiktoken leaves it out.
+    Text that the pattern does not match is left out, as in tiktoken.
 
     Raises:
-        ArgumentError: The pattern is no regular expression.
+        ArgumentError: The pattern is not a regular expression.
     """
     return Pieces(pattern).split

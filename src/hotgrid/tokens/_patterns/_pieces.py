@@ -1,4 +1,4 @@
-"""Texts by any regular expression: slower, through the `regex` library, same answers."""
+"""Texts cut by any regular expression, with the `regex` library: slower, same tokens."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class RegexPieces:
     def starts(self, text: str, allowed: Any, joined: list[int], in_bytes: bool) -> list[int]:
         """Where tokens start in a text, from where they start in all its pieces put together.
 
-        What the pattern leaves out lies between the pieces and has no tokens.
+        Text that the pattern leaves out has no tokens.
         """
         places, reached, ends = [], 0, []
         for begin, size in self._places(text, allowed, in_bytes):
@@ -44,7 +44,7 @@ class RegexPieces:
         return [start + places[bisect_right(ends, start) - 1] for start in joined]
 
     def _places(self, text: str, allowed: Any, in_bytes: bool) -> Iterator[tuple[int, int]]:
-        """Where each piece or special token stands, and its size."""
+        """Where each piece or special token starts, and its size."""
 
         def size(part: str) -> int:
             return len(part.encode()) if in_bytes else len(part)
@@ -72,7 +72,7 @@ class RegexPieces:
         return tokens
 
     def encode_batch(self, texts: list[str], allowed: Any, threads: int) -> list[list[int]]:
-        """The tokens of each text; on one thread, as the `regex` library keeps the lock."""
+        """The tokens of each text; on one thread, as the `regex` library holds the GIL."""
         del threads
         return [self.encode(text, allowed) for text in texts]
 
@@ -91,7 +91,7 @@ class RegexPieces:
         return len(self.encode(text, allowed))
 
     def encode_prefix(self, text: bytes, allowed: Any, keep: int) -> tuple[Any, int]:
-        """Refused: nothing is known about where such a pattern may be cut."""
+        """Refused: it is not known where text may be cut for such a pattern."""
         del text, allowed, keep
         raise ArgumentError(
             f"texts cannot be encoded in parts by the pattern {self.pattern!r}: only patterns "

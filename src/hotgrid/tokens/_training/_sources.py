@@ -65,7 +65,7 @@ class LexerSources:
         held, gone = b"", 0
         try:
             with path.open("rb") as file:
-                # What cannot be cut grows by as much as it is, so nothing is read too often.
+                # Text that cannot be cut yet doubles, so nothing is read too often.
                 while block := file.read(max(_BLOCK_BYTES, len(held))):
                     held += block
                     covered = self.trainer.add_beginning(held)
@@ -125,7 +125,7 @@ class RegexSources:
 
 
 def _valid(data: bytes) -> int:
-    """How many bytes are UTF-8, as far as the first that is not."""
+    """How many bytes are UTF-8, up to the first that is not."""
     try:
         data.decode()
     except UnicodeDecodeError as problem:

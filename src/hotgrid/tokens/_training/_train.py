@@ -1,4 +1,4 @@
-"""`train`: a vocabulary of one's own."""
+"""`train`: learn a vocabulary from texts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ _BYTES = 256
 # What the native core can hold: see native/tokens/vocabulary.hpp.
 _MOST_TOKENS = 2**24 - 512
 _LONGEST_TOKEN = 65535
-# The user can stop training, and sees how it goes on, as often as this.
+# Seconds between two updates of the progress bar and two checks for Ctrl-C.
 _SECONDS = 0.1
-# More than there can be of anything, and fits into the native core.
+# More than any count can be; fits into the native core.
 _NO_LIMIT = 2**62
 
 
@@ -47,12 +47,12 @@ def train(
             (`pathlib.Path`), or one of them. Files are read in blocks. No token crosses the
             end of a text or a special token in it.
         vocab_size: How many tokens are wanted, with the 256 bytes and the special tokens.
-            Fewer come if the texts have no more pairs that are frequent enough.
+            There are fewer if the texts have no more pairs that are frequent enough.
         pattern: The regular expression that cuts texts into words; no token crosses one.
             Also `"gpt2"`, `"cl100k"`, `"llama3"`, `"qwen2"` or `"o200k"` for theirs, or the
             name of an encoding. Others go through the `regex` library, whole files at once
             and on one thread.
-        special_tokens: Strings that are tokens of their own, numbered behind all others.
+        special_tokens: Strings that are tokens of their own, numbered after all others.
         min_frequency: How often a pair must occur to become a token.
         max_token_length: Bytes that a token may have at most.
         name: What to call the encoding.
@@ -65,8 +65,8 @@ def train(
     Raises:
         ArgumentError: An argument is out of range, a file cannot be read, a text is not UTF-8,
             or there is no text.
-        MissingPartError: The native core is not here; learning needs it.
-        TypeError: Something is neither a text nor a file, or `pattern` no str.
+        MissingPartError: The native core is not built; training needs it.
+        TypeError: Something is neither a text nor a file, or `pattern` is not a str.
 
     Example:
         >>> enc = train(["low lower lowest", "new newer newest"], 270, pattern="gpt2")

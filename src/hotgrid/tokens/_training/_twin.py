@@ -5,14 +5,14 @@ Byte pair encoding learns its tokens from words and how often each occurs:
 1. Every word starts as single bytes, numbered as `alphabet` says.
 2. All neighbours in all words are counted, each as often as its word occurs; of three equal
    neighbours in a row both pairs count.
-3. The most frequent pair becomes a token and is joined wherever it stands, from left to
+3. The most frequent pair becomes a token and is merged wherever it occurs, from left to
    right. Among equally frequent pairs the one with the smaller left token wins, then the one
    with the smaller right token.
 4. Again from 2, until the vocabulary is full or no pair is frequent enough.
 
 The bytes of a pair may be those of a token that is there already, made of other parts: then
 the pair is joined to that token and the vocabulary does not grow. Here everything is counted
-anew for every token; the trainer of the native core must come to the same tokens.
+anew for every token; the trainer of the native core must find the same tokens.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def train_twin(
 
     Args:
         words: Words and how often each occurs.
-        tokens: How many tokens are wanted; fewer come if there are no more pairs.
+        tokens: How many tokens are wanted; fewer if there are no more pairs.
         min_frequency: How often a pair must occur to become a token.
         max_token_length: Bytes a token may have at most.
 
