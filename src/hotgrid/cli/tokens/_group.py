@@ -92,11 +92,9 @@ Examples:
         ),
         "bench": (
             "_bench:bench",
-            "Measure how fast your text is encoded, here and by others.",
+            "Measure how fast your text is encoded.",
             """\
-Others are tiktoken and whatever else is installed of tokenizers, wordchipper,
-gigatoken, fastokens, quicktok and bpe-openai. Who gives other tokens than
-tiktoken gets no figure.
+benchmarks/bench_tokens.py compares with tiktoken and other libraries.
 
 Examples:
   hotgrid tokens bench book.txt

@@ -6,6 +6,7 @@ and forms share are here too.
 
 from ._brush import Brush as Brush
 from ._checks import (
+    brief as brief,
     checked_device as checked_device,
     checked_path as checked_path,
     checked_size as checked_size,
