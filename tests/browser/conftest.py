@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,8 @@ class Shown:
         page.on("pageerror", lambda e: self.problems.append(str(e)))
         page.goto(f"http://127.0.0.1:{self.server.port}{path}?token={self.server.token}")
         if path != "/" or self.app._case is not None:
-            page.wait_for_function(
-                "window.hotgrid && window.hotgrid.connected && window.hotgrid.frame > 0"
+            reaches(
+                page, "window.hotgrid?.connected && window.hotgrid.frame > 0"
             )
         return page
 
@@ -80,6 +81,17 @@ def show(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Shown]]:
             return shown
 
         yield make
+
+
+def reaches(page: Page, condition: str, seconds: float = 60.0) -> None:
+    """Wait until something holds in a page.
+
+    Playwright's own way evaluates text inside of the page, which its policy forbids.
+    """
+    until = time.monotonic() + seconds
+    while not page.evaluate(f"Boolean({condition})"):
+        assert time.monotonic() < until, condition
+        page.wait_for_timeout(30)
 
 
 def shoot(page: Page, name: str) -> None:

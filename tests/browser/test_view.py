@@ -8,10 +8,9 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
-from hotgrid.grid import life
 from hotgrid.grid.view import ViewApp
 
-from .conftest import shoot
+from .conftest import reaches, shoot
 
 AXE = Path(__file__).with_name("axe-4.14.0") / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
@@ -23,10 +22,6 @@ def state(page: Page, name: str) -> Any:
 
 def picture(page: Page) -> bytes:
     return page.locator("#canvas").screenshot()
-
-
-def reaches(page: Page, condition: str) -> None:
-    page.wait_for_function(condition)
 
 
 def test_the_picture_changes_while_it_runs_and_stands_still_when_paused(show):
@@ -55,6 +50,8 @@ def test_step_and_reset(show):
     reaches(page, "window.hotgrid.step === 3")
     page.click("#reset")
     reaches(page, "window.hotgrid.step === 0")
+    # On a button that has the focus, Space presses that button.
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Space")
     reaches(page, "window.hotgrid.playing && window.hotgrid.step > 5")
     page.keyboard.press("Space")
@@ -72,7 +69,7 @@ def test_a_slider_changes_the_parameter(show):
     assert here.session.live.simulation.model.parameters["reynolds"] == pytest.approx(value)
 
 
-def stroke(page: Page, row: float, column: float, size: tuple[int, int]) -> None:
+def stroke(page: Page, row: float, column: float) -> None:
     """Press the canvas at a cell, by the region that the page says it shows."""
     box = page.locator("#canvas").bounding_box()
     assert box is not None
@@ -89,7 +86,7 @@ def test_a_stroke_changes_those_cells_on_both_pages(show):
     reaches(two, "window.hotgrid.viewers === 2")
     one.keyboard.press("b")
     before = picture(two)
-    stroke(one, 20.5, 30.5, (64, 64))
+    stroke(one, 20.5, 30.5)
     for _ in range(300):
         if sim.cells().any():
             break
@@ -115,17 +112,20 @@ def test_a_stroke_changes_those_cells_on_both_pages(show):
 def test_a_stamped_glider_moves(show):
     here = show("life", size="32x64", set={"density": "0"})
     page = here.page()
-    page.evaluate("window.hotgrid.send({type: 'stamp', rle: 'bob$2bo$3o!', at: [4, 5]})")
     sim = here.session.live.simulation
+    page.keyboard.press("t")
+    stroke(page, 12.5, 20.5)
     for _ in range(300):
         if sim.cells().any():
             break
         time.sleep(0.02)
+    first = sim.cells()
+    assert first.sum() == 5
     for wanted in range(1, 5):
         page.click("#step")
         reaches(page, f"window.hotgrid.step === {wanted}")
-    glider = life.read_rle("bob$2bo$3o!").placed((32, 64), (5, 6))
-    assert torch.equal(sim.cells(), glider)
+    shifts = [first.roll((y, x), (0, 1)) for y in (-1, 1) for x in (-1, 1)]
+    assert any(torch.equal(sim.cells(), each) for each in shifts)
 
 
 def test_a_locked_range_holds(show):
@@ -136,8 +136,9 @@ def test_a_locked_range_holds(show):
     ).first.click()
     page.wait_for_timeout(300)
     locked = state(page, "range")
-    page.evaluate("window.hotgrid.send({type: 'step', count: 200})")
-    reaches(page, "window.hotgrid.step === 200")
+    page.click("#play")
+    reaches(page, "window.hotgrid.step > 200")
+    page.click("#play")
     page.wait_for_timeout(300)
     assert state(page, "range") == locked
 
@@ -147,7 +148,7 @@ def test_it_reconnects_after_the_server_was_started_again(show, tmp_path: Path):
     page = here.page()
     port, token = here.server.port, here.server.token
     here.server.stop()
-    page.wait_for_function("!window.hotgrid.connected")
+    reaches(page, "!window.hotgrid.connected")
     shoot(page, "view-lost")
     with ViewApp(here.app._case, tmp_path, playing=False).serve(port, token=token):
         reaches(page, "window.hotgrid.connected && window.hotgrid.frame > 0")
@@ -189,7 +190,7 @@ def test_the_sheet_of_keys_and_the_help(show):
 
 def test_three_dims_are_shown_as_slices_and_as_a_volume(show):
     here = show(
-        "life3d" if "life3d" in __import__("hotgrid").grid.models() else "life-3d",
+        "life-3d",
         size="24x24x24",
     )
     page = here.page()
@@ -198,6 +199,7 @@ def test_three_dims_are_shown_as_slices_and_as_a_volume(show):
     page.wait_for_timeout(400)
     assert picture(page) != first
     shoot(page, "view-slices")
-    page.evaluate("window.hotgrid.look({volume: true})")
+    page.keyboard.press("o")
+    reaches(page, "window.hotgrid.volume")
     page.wait_for_timeout(800)
     shoot(page, "view-volume")

@@ -18,6 +18,7 @@ from ._boundary import (
     MARKS,
     Boundary,
     Face,
+    HalfWay,
     Number,
     Shape,
     Site,
@@ -29,7 +30,6 @@ from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
 from ._moments import equilibrium, half_source, is_zero, moments
 from ._start import at_start
-from ._walls import HalfWay
 
 LOWEST_TAU = 0.5001
 _VISCOSITY_MAP = "viscosity_map"

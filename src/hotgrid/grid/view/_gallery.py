@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from hotgrid.errors import HotgridError
+from hotgrid.grid.model import Model, options_of
 from hotgrid.grid.output import colour_map, colours_of, solid_cells
 from hotgrid.grid.run import Simulation, models
 
@@ -28,8 +29,17 @@ def listed() -> dict[str, Any]:
                 "size": list(model().size),
                 "thumb": f"/thumb/{name}.png",
             }
-            for name, model in models().items()
+            for name, model in _shown().items()
         ]
+    }
+
+
+def _shown() -> dict[str, type[Model]]:
+    """The models that can be made without being told anything."""
+    return {
+        name: model
+        for name, model in models().items()
+        if not any(option.needed for option in options_of(model).values())
     }
 
 
@@ -56,7 +66,7 @@ class Thumbnails:
         return self._made.get(name)
 
     def _run(self) -> None:
-        for name in models():
+        for name in _shown():
             if self._ended.is_set():
                 return
             try:

@@ -22,7 +22,9 @@ export function notice(text, { error = false, link = null } = {}) {
         "div",
         { class: error ? "notice notice-error" : "notice", data: { text } },
         make("span", {}, text),
-        link ? make("a", { href: link.href, target: "_blank", rel: "noopener" }, link.text) : null,
+        link
+            ? make("a", { href: link.href, target: "_blank", rel: "noopener" }, link.text)
+            : null,
         button({
             name: "Close this message",
             symbol: "x",

@@ -11,14 +11,24 @@ export function boxEdges(stage) {
         const [height, width] = screen.map((pixels) => pixels / density);
         const half = halfEdges(state.size);
         const place = (signs) =>
-            project(stage.volume.orbit, signs.map((sign, axis) => sign * half[axis]), width, height);
+            project(
+                stage.volume.orbit,
+                signs.map((sign, axis) => sign * half[axis]),
+                width,
+                height,
+            );
         const ink = getComputedStyle(stage.element).color;
         context.strokeStyle = ink;
         context.fillStyle = ink;
         context.lineWidth = 1;
         context.globalAlpha = 0.55;
         for (let axis = 0; axis < 3; axis += 1) {
-            for (const [p, q] of [[-1, -1], [-1, 1], [1, -1], [1, 1]]) {
+            for (const [p, q] of [
+                [-1, -1],
+                [-1, 1],
+                [1, -1],
+                [1, 1],
+            ]) {
                 const ends = [-1, 1].map((sign) => {
                     const signs = [p, q];
                     signs.splice(axis, 0, sign);

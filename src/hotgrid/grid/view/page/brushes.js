@@ -29,8 +29,18 @@ export function brushesGroup(hello, paint, stage) {
             make(
                 "div",
                 { class: "buttons" },
-                button({ name: "Undo (Ctrl+Z)", text: "Undo", symbol: "undo-2", press: () => paint.undo() }),
-                button({ name: "Redo (Ctrl+Shift+Z)", text: "Redo", symbol: "redo-2", press: () => paint.redo() }),
+                button({
+                    name: "Undo (Ctrl+Z)",
+                    text: "Undo",
+                    symbol: "undo-2",
+                    press: () => paint.undo(),
+                }),
+                button({
+                    name: "Redo (Ctrl+Shift+Z)",
+                    text: "Redo",
+                    symbol: "redo-2",
+                    press: () => paint.redo(),
+                }),
             ),
         );
     }
@@ -48,21 +58,36 @@ function brushPart(hello, paint, stage) {
     const first = known ? paint.brush.name : hello.brushes[0].name;
     choose(first);
     const brushes = choice(
-        hello.brushes.map(({ name, label }) => [name, label ?? name]), first,
+        hello.brushes.map(({ name, label }) => [name, label ?? name]),
+        first,
         (name) => {
             choose(name);
             setTool("paint", stage);
         },
     );
     const radius = slider({
-        name: "Radius of the brush", low: 0.5, high: 100, value: paint.radius, limits: [0.5, 100],
+        name: "Radius of the brush",
+        low: 0.5,
+        high: 100,
+        value: paint.radius,
+        limits: [0.5, 100],
         change: (now) => paint.setRadius(now),
     });
     on("brush", () => radius.show(paint.radius));
     return [
         field("Brush", brushes, { inline: true }),
-        make("div", { class: "field field-inline" }, make("span", { class: "label" }, "Value"), values),
-        make("div", { class: "field" }, make("span", { class: "label" }, "Radius in cells"), radius),
+        make(
+            "div",
+            { class: "field field-inline" },
+            make("span", { class: "label" }, "Value"),
+            values,
+        ),
+        make(
+            "div",
+            { class: "field" },
+            make("span", { class: "label" }, "Radius in cells"),
+            radius,
+        ),
         make("p", { class: "hint" }, "The right button, or Shift, paints the lowest value."),
     ];
 }
@@ -74,21 +99,43 @@ function valueControl(paint) {
         paint.value = value;
     };
     if (kind === "solid") {
-        return segments("Value of the brush", [[high ?? 1, "Add"], [low ?? 0, "Remove"]], paint.value, set);
+        return segments(
+            "Value of the brush",
+            [
+                [high ?? 1, "Add"],
+                [low ?? 0, "Remove"],
+            ],
+            paint.value,
+            set,
+        );
     }
     if (kind === "states" && high - low <= 5) {
         const states = Array.from({ length: high - low + 1 }, (_, index) => low + index);
         const names = high - low === 1 ? ["Off", "On"] : states.map(String);
-        return segments("Value of the brush", states.map((each, i) => [each, names[i]]), paint.value, set);
+        return segments(
+            "Value of the brush",
+            states.map((each, i) => [each, names[i]]),
+            paint.value,
+            set,
+        );
     }
     return slider({
-        name: "Value of the brush", low: low ?? 0, high: high ?? 1, value: paint.value,
-        whole: kind === "states", change: set,
+        name: "Value of the brush",
+        low: low ?? 0,
+        high: high ?? 1,
+        value: paint.value,
+        whole: kind === "states",
+        change: set,
     });
 }
 
 function stampPart(paint, stage) {
-    const text = make("textarea", { rows: 3, spellcheck: "false", id: "stamp-rle", "aria-describedby": "stamp-note" });
+    const text = make("textarea", {
+        rows: 3,
+        spellcheck: "false",
+        id: "stamp-rle",
+        "aria-describedby": "stamp-note",
+    });
     const note = make("p", { class: "hint", id: "stamp-note" });
     const read = () => {
         try {
@@ -108,7 +155,11 @@ function stampPart(paint, stage) {
         read();
         setTool("stamp", stage);
     };
-    const presets = choice(PRESETS.map(([name, rle]) => [rle, name]), PRESETS[0][1], use);
+    const presets = choice(
+        PRESETS.map(([name, rle]) => [rle, name]),
+        PRESETS[0][1],
+        use,
+    );
     const change = (turn) => {
         if (paint.pattern) use(writeRle(turn(parseRle(text.value))));
     };
@@ -124,8 +175,18 @@ function stampPart(paint, stage) {
         make(
             "div",
             { class: "buttons" },
-            button({ name: "Place this stamp (T)", text: "Place", symbol: "stamp", press: () => setTool("stamp", stage) }),
-            button({ name: "Turn by a quarter", text: "Turn", symbol: "rotate-cw", press: () => change(turned) }),
+            button({
+                name: "Place this stamp (T)",
+                text: "Place",
+                symbol: "stamp",
+                press: () => setTool("stamp", stage),
+            }),
+            button({
+                name: "Turn by a quarter",
+                text: "Turn",
+                symbol: "rotate-cw",
+                press: () => change(turned),
+            }),
             button({ name: "Mirror", text: "Mirror", press: () => change(mirrored) }),
         ),
     );

@@ -106,7 +106,10 @@ export class Camera {
 
     toScreen(y, x) {
         const down = (this.flip ? -1 : 1) * (y - this.centre[0]) * this.scale;
-        return [this.screen[0] / 2 + down, this.screen[1] / 2 + (x - this.centre[1]) * this.scale];
+        return [
+            this.screen[0] / 2 + down,
+            this.screen[1] / 2 + (x - this.centre[1]) * this.scale,
+        ];
     }
 
     toCell(py, px) {

@@ -2,7 +2,14 @@
 
 import { toggleTheme } from "/web/theme.js";
 import { setTool } from "./brushes.js";
-import { moveSlice, nextAxis, nextColours, nextView, showVolume, toggleArrows } from "./fields.js";
+import {
+    moveSlice,
+    nextAxis,
+    nextColours,
+    nextView,
+    showVolume,
+    toggleArrows,
+} from "./fields.js";
 import { toggleLock } from "./legend.js";
 import { togglePanel } from "./panel.js";
 import { planeSize, state, tell } from "./state.js";
@@ -69,62 +76,131 @@ export function sections({ stage, paint, transport, files, share, tables }) {
         if (document.body.classList.contains("panel-closed")) togglePanel();
         input?.focus();
     };
-    const arrows = (shift) => [
-        ["ArrowUp", -1, 0], ["ArrowDown", 1, 0], ["ArrowLeft", 0, -1], ["ArrowRight", 0, 1],
-    ].map(([key, dy, dx]) => [[shift ? `Shift+${key}` : key], null, () => arrow(stage, dy, dx, shift)]);
+    const arrows = (shift) =>
+        [
+            ["ArrowUp", -1, 0],
+            ["ArrowDown", 1, 0],
+            ["ArrowLeft", 0, -1],
+            ["ArrowRight", 0, 1],
+        ].map(([key, dy, dx]) => [
+            [shift ? `Shift+${key}` : key],
+            null,
+            () => arrow(stage, dy, dx, shift),
+        ]);
     // On many keyboards `+` is Shift and `=`.
     const hidden = [[["="], null, () => zoom(stage, ZOOM)], ...arrows(false), ...arrows(true)];
     return {
         shown: [
-            ["Run", [
-                [[" "], "Play or pause", () => transport.toggle()],
-                [["."], "One step", () => transport.step()],
-                [[">"], "Ten steps", () => transport.step(10)],
-                [["r"], "Reset", () => transport.reset()],
-                [["n"], "Reset with a random seed", () => transport.reseed()],
-                [["g"], "Go to a step", () => focus("goto")],
-                [["d", "e"], "Slower, faster", (event) => transport.changeSpeed(event.key === "d" ? -1 : 1)],
-            ]],
-            ["Picture", [
-                [["\u2190 \u2191 \u2193 \u2192"], "Move; turn a box; with Shift further"],
-                [["+", "-"], "Zoom", (event) => zoom(stage, event.key === "-" ? 1 / ZOOM : ZOOM)],
-                [["f", "0"], "Fit", () => fit(stage)],
-                [["v", "Shift+v"], "Next, previous field", (event) => nextView(event.shiftKey ? -1 : 1)],
-                [["c", "Shift+c"], "Next, previous colours", (event) => nextColours(tables(), event.shiftKey ? -1 : 1)],
-                [["l"], "Lock the range", () => toggleLock()],
-                [["a"], "Arrows of the flow", () => toggleArrows()],
-            ]],
-            ["Box", [
-                [["[", "]"], "Previous, next slice", (event) => moveSlice(event.key === "[" ? -1 : 1)],
-                [["x"], "Next axis", () => nextAxis()],
-                [["o"], "Volume or slice", () => showVolume(stage, !state.volume)],
-            ]],
-            ["Paint", [
-                [["h", "b", "t"], "Hand, brush, stamp", (event) =>
-                    setTool({ h: "hand", b: "paint", t: "stamp" }[event.key.toLowerCase()], stage)],
-                [["Enter", "Shift+Enter"], "Paint, erase at the cursor", (event) => apply(paint, event.shiftKey)],
-                [["q", "w"], "Smaller, larger brush", (event) =>
-                    paint.setRadius(paint.radius * (event.key.toLowerCase() === "q" ? 0.8 : 1.25))],
-                [["Ctrl+z"], "Undo", () => paint.undo()],
-                [["Ctrl+Shift+z", "Ctrl+y"], "Redo", () => paint.redo()],
-                [["Escape"], "Back to the hand", () => setTool("hand", stage)],
-            ]],
-            ["Keep", [
-                [["s"], "Save a picture", () => files.save("picture")],
-                [["m"], "Record a film, or stop", () => files.record()],
-                [["k"], "Save a checkpoint", () => files.save("checkpoint")],
-                [["y", "u"], "Copy link, copy command", (event) =>
-                    void (event.key.toLowerCase() === "y" ? share.copyLink() : share.copyCommand())],
-                [["p"], "Show or hide the panel", () => togglePanel()],
-                [["i"], "Light or dark", () => toggleTheme()],
-                [["?"], "This sheet"],
-            ]],
-            ["Mouse and fingers", [
-                [["Drag"], "Move; paint with the brush"],
-                [["Wheel", "Pinch"], "Zoom at the cursor"],
-                [["Right button"], "Paint the lowest value"],
-                [["Double click"], "Fit"],
-            ]],
+            [
+                "Run",
+                [
+                    [[" "], "Play or pause", () => transport.toggle()],
+                    [["."], "One step", () => transport.step()],
+                    [[">"], "Ten steps", () => transport.step(10)],
+                    [["r"], "Reset", () => transport.reset()],
+                    [["n"], "Reset with a random seed", () => transport.reseed()],
+                    [["g"], "Go to a step", () => focus("goto")],
+                    [
+                        ["d", "e"],
+                        "Slower, faster",
+                        (event) => transport.changeSpeed(event.key === "d" ? -1 : 1),
+                    ],
+                ],
+            ],
+            [
+                "Picture",
+                [
+                    [["\u2190 \u2191 \u2193 \u2192"], "Move; turn a box; with Shift further"],
+                    [
+                        ["+", "-"],
+                        "Zoom",
+                        (event) => zoom(stage, event.key === "-" ? 1 / ZOOM : ZOOM),
+                    ],
+                    [["f", "0"], "Fit", () => fit(stage)],
+                    [
+                        ["v", "Shift+v"],
+                        "Next, previous field",
+                        (event) => nextView(event.shiftKey ? -1 : 1),
+                    ],
+                    [
+                        ["c", "Shift+c"],
+                        "Next, previous colours",
+                        (event) => nextColours(tables(), event.shiftKey ? -1 : 1),
+                    ],
+                    [["l"], "Lock the range", () => toggleLock()],
+                    [["a"], "Arrows of the flow", () => toggleArrows()],
+                ],
+            ],
+            [
+                "Box",
+                [
+                    [
+                        ["[", "]"],
+                        "Previous, next slice",
+                        (event) => moveSlice(event.key === "[" ? -1 : 1),
+                    ],
+                    [["x"], "Next axis", () => nextAxis()],
+                    [["o"], "Volume or slice", () => showVolume(stage, !state.volume)],
+                ],
+            ],
+            [
+                "Paint",
+                [
+                    [
+                        ["h", "b", "t"],
+                        "Hand, brush, stamp",
+                        (event) =>
+                            setTool(
+                                { h: "hand", b: "paint", t: "stamp" }[event.key.toLowerCase()],
+                                stage,
+                            ),
+                    ],
+                    [
+                        ["Enter", "Shift+Enter"],
+                        "Paint, erase at the cursor",
+                        (event) => apply(paint, event.shiftKey),
+                    ],
+                    [
+                        ["q", "w"],
+                        "Smaller, larger brush",
+                        (event) =>
+                            paint.setRadius(
+                                paint.radius * (event.key.toLowerCase() === "q" ? 0.8 : 1.25),
+                            ),
+                    ],
+                    [["Ctrl+z"], "Undo", () => paint.undo()],
+                    [["Ctrl+Shift+z", "Ctrl+y"], "Redo", () => paint.redo()],
+                    [["Escape"], "Back to the hand", () => setTool("hand", stage)],
+                ],
+            ],
+            [
+                "Keep",
+                [
+                    [["s"], "Save a picture", () => files.save("picture")],
+                    [["m"], "Record a film, or stop", () => files.record()],
+                    [["k"], "Save a checkpoint", () => files.save("checkpoint")],
+                    [
+                        ["y", "u"],
+                        "Copy link, copy command",
+                        (event) =>
+                            void (event.key.toLowerCase() === "y"
+                                ? share.copyLink()
+                                : share.copyCommand()),
+                    ],
+                    [["p"], "Show or hide the panel", () => togglePanel()],
+                    [["i"], "Light or dark", () => toggleTheme()],
+                    [["?"], "This sheet"],
+                ],
+            ],
+            [
+                "Mouse and fingers",
+                [
+                    [["Drag"], "Move; paint with the brush"],
+                    [["Wheel", "Pinch"], "Zoom at the cursor"],
+                    [["Right button"], "Paint the lowest value"],
+                    [["Double click"], "Fit"],
+                ],
+            ],
         ],
         hidden,
     };

@@ -88,11 +88,27 @@ export class DrawGl {
         const { stride, height, values } = frame;
         if (parts.size[0] === stride && parts.size[1] === height) {
             gl.texSubImage2D(
-                gl.TEXTURE_2D, 0, 0, 0, stride, height, gl.RED, gl.UNSIGNED_BYTE, values,
+                gl.TEXTURE_2D,
+                0,
+                0,
+                0,
+                stride,
+                height,
+                gl.RED,
+                gl.UNSIGNED_BYTE,
+                values,
             );
         } else {
             gl.texImage2D(
-                gl.TEXTURE_2D, 0, gl.R8, stride, height, 0, gl.RED, gl.UNSIGNED_BYTE, values,
+                gl.TEXTURE_2D,
+                0,
+                gl.R8,
+                stride,
+                height,
+                0,
+                gl.RED,
+                gl.UNSIGNED_BYTE,
+                values,
             );
             parts.size = [stride, height];
         }
@@ -100,7 +116,14 @@ export class DrawGl {
         gl.activeTexture(gl.TEXTURE1);
         gl.bindTexture(gl.TEXTURE_2D, parts.colours);
         gl.texImage2D(
-            gl.TEXTURE_2D, 0, gl.RGBA8, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE,
+            gl.TEXTURE_2D,
+            0,
+            gl.RGBA8,
+            256,
+            1,
+            0,
+            gl.RGBA,
+            gl.UNSIGNED_BYTE,
             new Uint8Array(table.bytes.buffer),
         );
         gl.activeTexture(gl.TEXTURE0);

@@ -12,17 +12,27 @@ const ARROWS = 24;
 
 export function fieldsGroup(hello, tables, stage) {
     const views = choice(
-        hello.views.map((name) => [name, titled(name)]), state.view, (view) => look({ view, range: null }),
+        hello.views.map((name) => [name, titled(name)]),
+        state.view,
+        (view) => look({ view, range: null }),
     );
     const colours = choice(tables.choices(), state.colours, (name) => look({ colours: name }));
-    const parts = [field("Field", views, { inline: true }), field("Colours", colours, { inline: true })];
+    const parts = [
+        field("Field", views, { inline: true }),
+        field("Colours", colours, { inline: true }),
+    ];
     const range = rangeRow();
     parts.push(range);
     let arrows = null;
     if (hasArrows()) {
         const box = make("input", { type: "checkbox", id: "arrows" });
         box.addEventListener("change", () => look({ arrows: box.checked ? ARROWS : 0 }));
-        arrows = make("div", { class: "check" }, box, make("label", { for: "arrows" }, "Arrows of the flow"));
+        arrows = make(
+            "div",
+            { class: "check" },
+            box,
+            make("label", { for: "arrows" }, "Arrows of the flow"),
+        );
         arrows.box = box;
         parts.push(arrows);
     }
@@ -37,7 +47,10 @@ export function fieldsGroup(hello, tables, stage) {
         if (arrows) arrows.box.checked = state.arrows > 0;
     };
     on("look", show);
-    on("frame", paced(() => range.show(), 250));
+    on(
+        "frame",
+        paced(() => range.show(), 250),
+    );
     show();
     return group("View", {}, ...parts);
 }
@@ -48,8 +61,14 @@ function rangeRow() {
         make("input", { type: "number", step: "any", "aria-label": name, class: "number" });
     const low = input("Lowest value of the colours");
     const high = input("Highest value of the colours");
-    const mode = segments("Range", [["auto", "Auto"], ["locked", "Locked"]], "auto", (key) =>
-        look({ range: key === "auto" ? null : shownRange() }),
+    const mode = segments(
+        "Range",
+        [
+            ["auto", "Auto"],
+            ["locked", "Locked"],
+        ],
+        "auto",
+        (key) => look({ range: key === "auto" ? null : shownRange() }),
     );
     const write = () => {
         const limits = [Number(low.value), Number(high.value)];
@@ -62,9 +81,12 @@ function rangeRow() {
     low.addEventListener("change", write);
     high.addEventListener("change", write);
     const row = make(
-        "div", { class: "field field-inline", id: "range" },
-        make("span", { class: "label" }, "Range"), mode,
-        make("span", {}), make("div", { class: "pair" }, low, make("span", { "aria-hidden": true }, "to"), high),
+        "div",
+        { class: "field field-inline", id: "range" },
+        make("span", { class: "label" }, "Range"),
+        mode,
+        make("span", {}),
+        make("div", { class: "pair" }, low, make("span", { "aria-hidden": true }, "to"), high),
     );
     row.show = () => {
         mode.press(state.range ? "locked" : "auto");
@@ -82,23 +104,54 @@ function rounded(value) {
 /** Axis, slice and volume of a 3-D grid. */
 function boxPart(hello, stage) {
     const part = make("div", { class: "stack" });
-    const kind = segments("Slice or volume", [[false, "Slice"], [true, "Volume"]], state.volume, (key) =>
-        showVolume(stage, key),
+    const kind = segments(
+        "Slice or volume",
+        [
+            [false, "Slice"],
+            [true, "Volume"],
+        ],
+        state.volume,
+        (key) => showVolume(stage, key),
     );
-    const axes = segments("Axis of the slice", [[0, "z"], [1, "y"], [2, "x"]], state.axis, (axis) =>
-        look({ axis, slice: Math.floor(hello.size[axis] / 2) }),
+    const axes = segments(
+        "Axis of the slice",
+        [
+            [0, "z"],
+            [1, "y"],
+            [2, "x"],
+        ],
+        state.axis,
+        (axis) => look({ axis, slice: Math.floor(hello.size[axis] / 2) }),
     );
     const slices = make("div", {});
     const density = slider({
-        name: "Opacity", low: 0.1, high: 10, value: 1,
+        name: "Opacity",
+        low: 0.1,
+        high: 10,
+        value: 1,
         change: (value) => {
             stage.volume.density = value;
             stage.redraw();
         },
     });
-    const axisRow = make("div", { class: "field field-inline" }, make("span", { class: "label" }, "Axis"), axes);
-    const sliceRow = make("div", { class: "field" }, make("span", { class: "label" }, "Slice"), slices);
-    const densityRow = make("div", { class: "field" }, make("span", { class: "label" }, "Opacity"), density);
+    const axisRow = make(
+        "div",
+        { class: "field field-inline" },
+        make("span", { class: "label" }, "Axis"),
+        axes,
+    );
+    const sliceRow = make(
+        "div",
+        { class: "field" },
+        make("span", { class: "label" }, "Slice"),
+        slices,
+    );
+    const densityRow = make(
+        "div",
+        { class: "field" },
+        make("span", { class: "label" }, "Opacity"),
+        density,
+    );
     part.append(kind, axisRow, sliceRow, densityRow);
     let axisShown = null;
     let inner = null;
@@ -111,8 +164,12 @@ function boxPart(hello, stage) {
         if (axisShown !== state.axis) {
             axisShown = state.axis;
             inner = slider({
-                name: "Slice", low: 0, high: hello.size[state.axis] - 1, value: state.slice,
-                whole: true, limits: [0, hello.size[state.axis] - 1],
+                name: "Slice",
+                low: 0,
+                high: hello.size[state.axis] - 1,
+                value: state.slice,
+                whole: true,
+                limits: [0, hello.size[state.axis] - 1],
                 change: (slice) => moveSlice(slice - state.slice),
             });
             slices.replaceChildren(inner);

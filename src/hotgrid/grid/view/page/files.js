@@ -10,7 +10,13 @@ const WHAT = { picture: "Picture", checkpoint: "Checkpoint", film: "Film" };
 
 export class Files {
     #live;
-    #name = make("input", { type: "text", id: "save-name", maxlength: 64, autocomplete: "off", spellcheck: "false" });
+    #name = make("input", {
+        type: "text",
+        id: "save-name",
+        maxlength: 64,
+        autocomplete: "off",
+        spellcheck: "false",
+    });
     #saved = make("select", { id: "saved" });
     #record;
     #load;
@@ -23,8 +29,18 @@ export class Files {
 
     part(hello) {
         this.#name.value ||= hello.model;
-        this.#record = button({ name: "Record a film (M)", text: "Film", symbol: "video", press: () => this.record() });
-        this.#load = button({ name: "Load this checkpoint", text: "Load", symbol: "folder-open", press: () => this.load() });
+        this.#record = button({
+            name: "Record a film (M)",
+            text: "Film",
+            symbol: "video",
+            press: () => this.record(),
+        });
+        this.#load = button({
+            name: "Load this checkpoint",
+            text: "Load",
+            symbol: "folder-open",
+            press: () => this.load(),
+        });
         this.list(hello.saved);
         const load = field("Checkpoint", this.#saved, { inline: true });
         load.append(make("div", { class: "with" }, this.#saved, this.#load));
@@ -35,9 +51,19 @@ export class Files {
             make(
                 "div",
                 { class: "buttons" },
-                button({ name: "Save a picture (S)", text: "Picture", symbol: "camera", press: () => this.save("picture") }),
+                button({
+                    name: "Save a picture (S)",
+                    text: "Picture",
+                    symbol: "camera",
+                    press: () => this.save("picture"),
+                }),
                 this.#record,
-                button({ name: "Save a checkpoint (K)", text: "Checkpoint", symbol: "save", press: () => this.save("checkpoint") }),
+                button({
+                    name: "Save a checkpoint (K)",
+                    text: "Checkpoint",
+                    symbol: "save",
+                    press: () => this.save("checkpoint"),
+                }),
             ),
             load,
         );
@@ -73,7 +99,9 @@ export class Files {
     }
 
     #tellSaved({ what, name, url }) {
-        notice(`${WHAT[what] ?? "File"} saved as ${name}.`, { link: { href: url, text: "Open" } });
+        notice(`${WHAT[what] ?? "File"} saved as ${name}.`, {
+            link: { href: url, text: "Open" },
+        });
         if (what === "checkpoint") this.list([...(state.saved ?? []), name]);
     }
 

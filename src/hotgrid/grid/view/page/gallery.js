@@ -22,7 +22,12 @@ function card({ name, title, summary, size, thumb }) {
             make(
                 "div",
                 { class: "card-text" },
-                make("div", { class: "card-head" }, make("b", {}, title), make("span", {}, size.join(" \u00d7 "))),
+                make(
+                    "div",
+                    { class: "card-head" },
+                    make("b", {}, title),
+                    make("span", {}, size.join(" \u00d7 ")),
+                ),
                 make("p", {}, summary),
             ),
         ),
@@ -39,7 +44,9 @@ async function fill(cards) {
             const answer = await fetch(each.thumb).catch(() => null);
             if (answer?.status === 200) {
                 each.picture.classList.remove("waiting");
-                each.picture.replaceChildren(make("img", { src: each.thumb, alt: "", decoding: "async" }));
+                each.picture.replaceChildren(
+                    make("img", { src: each.thumb, alt: "", decoding: "async" }),
+                );
             } else if (answer?.status === 404) {
                 each.picture.classList.remove("waiting");
                 each.picture.textContent = "no picture";
@@ -52,15 +59,26 @@ async function fill(cards) {
 
 function show(models) {
     const cards = [];
-    for (const [family, members] of Object.entries(Object.groupBy(models, (model) => model.family))) {
+    for (const [family, members] of Object.entries(
+        Object.groupBy(models, (model) => model.family),
+    )) {
         const made = members.map(card);
         cards.push(...made);
         element("models").append(
             make(
                 "section",
                 { class: "family", "aria-labelledby": `family-${family}` },
-                make("h2", { id: `family-${family}` }, FAMILIES[family] ?? family, make("span", {}, String(members.length))),
-                make("ul", { class: "cards" }, made.map(({ item }) => item)),
+                make(
+                    "h2",
+                    { id: `family-${family}` },
+                    FAMILIES[family] ?? family,
+                    make("span", {}, String(members.length)),
+                ),
+                make(
+                    "ul",
+                    { class: "cards" },
+                    made.map(({ item }) => item),
+                ),
             ),
         );
     }
@@ -98,5 +116,6 @@ try {
     show((await answer.json()).models);
 } catch (error) {
     element("models").setAttribute("aria-busy", "false");
-    element("nothing").textContent = `The list of models could not be read (${error.message}). Load the page again.`;
+    element("nothing").textContent =
+        `The list of models could not be read (${error.message}). Load the page again.`;
 }

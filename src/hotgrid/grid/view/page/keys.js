@@ -35,7 +35,8 @@ export class Keys {
     }
 
     #press(event) {
-        if (event.defaultPrevented || event.altKey || document.querySelector("dialog[open]")) return;
+        if (event.defaultPrevented || event.altKey || document.querySelector("dialog[open]"))
+            return;
         const control = event.ctrlKey || event.metaKey;
         const { target } = event;
         if (!(target instanceof Element)) return;
@@ -57,7 +58,11 @@ export class Keys {
     }
 
     #makeSheet(sections) {
-        const single = make("input", { type: "checkbox", id: "single-keys", ".checked": this.#single });
+        const single = make("input", {
+            type: "checkbox",
+            id: "single-keys",
+            ".checked": this.#single,
+        });
         single.addEventListener("change", () => {
             this.#single = single.checked;
             remember(KEY, single.checked ? null : "off");
@@ -69,13 +74,27 @@ export class Keys {
                 "div",
                 { class: "dialog-head" },
                 make("h2", { id: "sheet-title" }, "Keys and gestures"),
-                button({ name: "Close", symbol: "x", className: "button button-quiet", press: () => sheet.close() }),
+                button({
+                    name: "Close",
+                    symbol: "x",
+                    className: "button button-quiet",
+                    press: () => sheet.close(),
+                }),
             ),
             make(
                 "div",
                 { class: "dialog-body" },
-                make("div", { class: "sheet" }, sections.map(([title, rows]) => section(title, rows))),
-                make("p", { class: "check" }, single, make("label", { for: "single-keys" }, "Single letters are shortcuts")),
+                make(
+                    "div",
+                    { class: "sheet" },
+                    sections.map(([title, rows]) => section(title, rows)),
+                ),
+                make(
+                    "p",
+                    { class: "check" },
+                    single,
+                    make("label", { for: "single-keys" }, "Single letters are shortcuts"),
+                ),
             ),
         );
         // A press beside the sheet closes it.
@@ -90,13 +109,29 @@ function section(title, rows) {
     const list = make("dl", {});
     for (const [keys, what] of rows) {
         list.append(
-            make("div", {}, make("dt", {}, keys.map((key) => make("kbd", {}, written(key)))), make("dd", {}, what)),
+            make(
+                "div",
+                {},
+                make(
+                    "dt",
+                    {},
+                    keys.map((key) => make("kbd", {}, written(key))),
+                ),
+                make("dd", {}, what),
+            ),
         );
     }
     return make("section", {}, make("h3", {}, title), list);
 }
 
-const SIGNS = { " ": "Space", ArrowUp: "\u2191", ArrowDown: "\u2193", ArrowLeft: "\u2190", ArrowRight: "\u2192", Escape: "Esc" };
+const SIGNS = {
+    " ": "Space",
+    ArrowUp: "\u2191",
+    ArrowDown: "\u2193",
+    ArrowLeft: "\u2190",
+    ArrowRight: "\u2192",
+    Escape: "Esc",
+};
 
 function written(key) {
     return key

@@ -9,7 +9,10 @@ export function gridlines(context, camera, frame) {
     if (!frame || state.volume || camera.cell < LINES_FROM) return;
     const [y0, x0, y1, x1] = camera.region();
     const first = [Math.max(0, Math.floor(y0)), Math.max(0, Math.floor(x0))];
-    const last = [Math.min(camera.height, Math.ceil(y1)), Math.min(camera.width, Math.ceil(x1))];
+    const last = [
+        Math.min(camera.height, Math.ceil(y1)),
+        Math.min(camera.width, Math.ceil(x1)),
+    ];
     const { density } = camera;
     const at = (y, x) => {
         const [py, px] = camera.toScreen(y, x);
@@ -55,7 +58,10 @@ export function arrows(context, camera, frame, table) {
             const dy = values[index] * reach * (camera.flip ? -1 : 1);
             const dx = values[index + 1] * reach;
             if (dx * dx + dy * dy < 2) continue;
-            const [py, px] = camera.toScreen(y0 + (row + 0.5) * stepY, x0 + (column + 0.5) * stepX);
+            const [py, px] = camera.toScreen(
+                y0 + (row + 0.5) * stepY,
+                x0 + (column + 0.5) * stepX,
+            );
             addArrow(path, px / camera.density, py / camera.density, dx, dy);
         }
     }
@@ -93,5 +99,10 @@ export function border(context, camera, frame) {
     const { density } = camera;
     context.strokeStyle = "rgb(118 128 140 / 60%)";
     context.lineWidth = 1;
-    context.strokeRect(x / density - 0.5, y / density - 0.5, width / density + 1, height / density + 1);
+    context.strokeRect(
+        x / density - 0.5,
+        y / density - 0.5,
+        width / density + 1,
+        height / density + 1,
+    );
 }

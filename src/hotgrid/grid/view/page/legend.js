@@ -18,8 +18,14 @@ export class Legend {
         this.#element = element;
         const part = (name) => element.querySelector(`[data-part="${name}"]`);
         this.#parts = {
-            name: part("name"), unit: part("unit"), bar: part("bar"), low: part("low"),
-            middle: part("middle"), high: part("high"), lock: part("lock"), solid: part("solid"),
+            name: part("name"),
+            unit: part("unit"),
+            bar: part("bar"),
+            low: part("low"),
+            middle: part("middle"),
+            high: part("high"),
+            lock: part("lock"),
+            solid: part("solid"),
         };
         this.#parts.lock.addEventListener("click", toggleLock);
         const show = paced(() => this.#show(), 100);
@@ -37,7 +43,9 @@ export class Legend {
         const locked = state.range !== null;
         if (lock.getAttribute("aria-pressed") !== String(locked) || !lock.firstChild) {
             lock.setAttribute("aria-pressed", String(locked));
-            lock.title = locked ? "Range is locked: press to follow the values" : "Lock the range";
+            lock.title = locked
+                ? "Range is locked: press to follow the values"
+                : "Lock the range";
             lock.replaceChildren(icon(locked ? "lock" : "lock-open"));
         }
         if (!frame || !table) return;

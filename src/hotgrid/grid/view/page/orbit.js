@@ -23,7 +23,10 @@ export class Orbit {
     /** Where the eye is, and the directions to the right, up and ahead of it. */
     frame() {
         const [st, ct, sp, cp] = [
-            Math.sin(this.turn), Math.cos(this.turn), Math.sin(this.tilt), Math.cos(this.tilt),
+            Math.sin(this.turn),
+            Math.cos(this.turn),
+            Math.sin(this.tilt),
+            Math.cos(this.tilt),
         ];
         const ahead = [-st * cp, -sp, -ct * cp];
         return {

@@ -40,7 +40,7 @@ export class Paint {
     begin(cell, erase) {
         if (!this.brush) return;
         this.#stroke += 1;
-        const value = erase ? this.brush.low ?? 0 : this.value;
+        const value = erase ? (this.brush.low ?? 0) : this.value;
         this.#active = { points: [cell], last: cell, value, sent: 0 };
         this.#send();
     }
@@ -110,7 +110,12 @@ export class Paint {
 
     stamp(cell) {
         if (!this.pattern) return;
-        const message = { type: "stamp", rle: this.rle, at: this.corner(cell), ...planePlace() };
+        const message = {
+            type: "stamp",
+            rle: this.rle,
+            at: this.corner(cell),
+            ...planePlace(),
+        };
         this.#live.ask(message).catch(complain);
     }
 
@@ -145,7 +150,10 @@ export class Paint {
     #drawRing(context, camera) {
         const [py, px] = camera.toScreen(...state.cursor);
         const radius = Math.max(2, this.radius * camera.cell);
-        for (const [colour, width] of [["rgb(0 0 0 / 70%)", 3], ["#ffffff", 1.25]]) {
+        for (const [colour, width] of [
+            ["rgb(0 0 0 / 70%)", 3],
+            ["#ffffff", 1.25],
+        ]) {
             context.beginPath();
             context.arc(px / camera.density, py / camera.density, radius, 0, 2 * Math.PI);
             context.strokeStyle = colour;

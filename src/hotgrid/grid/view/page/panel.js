@@ -39,17 +39,27 @@ export function group(name, { open = true } = {}, ...children) {
 export function slider({ name, low, high, value, change, whole = false, limits = null }) {
     const log = low > 0 && high / low >= 100;
     const toPart = (number) =>
-        log ? Math.log(number / low) / Math.log(high / low) : (number - low) / (high - low || 1);
+        log
+            ? Math.log(number / low) / Math.log(high / low)
+            : (number - low) / (high - low || 1);
     const toNumber = (part) => {
         const number = log ? low * (high / low) ** part : low + (high - low) * part;
         return whole ? Math.round(number) : Number(number.toPrecision(4));
     };
     const range = make("input", {
-        type: "range", min: 0, max: SLIDER_STEPS, step: 1, "aria-label": name,
+        type: "range",
+        min: 0,
+        max: SLIDER_STEPS,
+        step: 1,
+        "aria-label": name,
     });
     const number = make("input", {
-        type: "number", step: whole ? 1 : "any", "aria-label": `${name}, as a number`,
-        min: limits?.[0] ?? null, max: limits?.[1] ?? null, class: "number",
+        type: "number",
+        step: whole ? 1 : "any",
+        "aria-label": `${name}, as a number`,
+        min: limits?.[0] ?? null,
+        max: limits?.[1] ?? null,
+        class: "number",
     });
     const paint = (now) => {
         const part = Math.min(1, Math.max(0, toPart(now) || 0));
@@ -60,7 +70,8 @@ export function slider({ name, low, high, value, change, whole = false, limits =
     const row = make("div", { class: "slider" }, range, number);
     row.show = (now) => {
         paint(now);
-        if (document.activeElement !== number) number.value = String(Number(now.toPrecision(7)));
+        if (document.activeElement !== number)
+            number.value = String(Number(now.toPrecision(7)));
     };
     range.addEventListener("input", () => {
         const now = toNumber(Number(range.value) / SLIDER_STEPS);

@@ -18,8 +18,15 @@ export function plotsGroup(hello) {
     const history = new History(hello.observables);
     const rows = hello.observables.map((name, index) => new Plot(name, index, history, hello));
     const none = make("p", { class: "hint" }, "This model declares no observables.");
-    const part = group("Plots", {}, ...(rows.length > 0 ? rows.map((row) => row.element) : [none]));
-    const draw = paced(() => rows.filter(({ seen }) => seen).forEach((row) => row.draw()), DRAW_EVERY);
+    const part = group(
+        "Plots",
+        {},
+        ...(rows.length > 0 ? rows.map((row) => row.element) : [none]),
+    );
+    const draw = paced(
+        () => rows.filter(({ seen }) => seen).forEach((row) => row.draw()),
+        DRAW_EVERY,
+    );
     // A model may have many: only those in sight are drawn.
     const sight = new IntersectionObserver((changes) => {
         for (const { target, isIntersecting } of changes) {
@@ -121,9 +128,20 @@ class Plot {
             legend: { show: false },
             padding: [8, 8, 0, 0],
             scales: { x: { time: false }, y: { range: span } },
-            cursor: { y: false, drag: { x: false, y: false }, sync: { key: "hotgrid" }, points: { size: 6 } },
+            cursor: {
+                y: false,
+                drag: { x: false, y: false },
+                sync: { key: "hotgrid" },
+                points: { size: 6 },
+            },
             axes: [
-                { ...axis, size: 20, gap: 2, space: 72, values: (_, ticks) => ticks.map((tick) => tickText(tick)) },
+                {
+                    ...axis,
+                    size: 20,
+                    gap: 2,
+                    space: 72,
+                    values: (_, ticks) => ticks.map((tick) => tickText(tick)),
+                },
                 { ...axis, size: 56, gap: 4, space: 28, values: (_, ticks) => labels(ticks) },
             ],
             series: [{}, { stroke, width: 1.5, points: { show: false }, fill: `${stroke}18` }],

@@ -6,10 +6,16 @@ const LARGEST = 4096;
 export const PRESETS = [
     ["Glider", "bob$2bo$3o!"],
     ["R-pentomino", "b2o$2ob$bo!"],
-    ["Gosper glider gun", "24bo$22bobo$12b2o6b2o12b2o$11bo3bo4b2o12b2o$2o8bo5bo3b2o$2o8bo3bob2o4bobo$10bo5bo7bo$11bo3bo$12b2o!"],
+    [
+        "Gosper glider gun",
+        "24bo$22bobo$12b2o6b2o12b2o$11bo3bo4b2o12b2o$2o8bo5bo3b2o$2o8bo3bob2o4bobo$10bo5bo7bo$11bo3bo$12b2o!",
+    ],
     ["Lightweight spaceship", "bo2bo$o4b$o3bo$4o!"],
     ["Acorn", "bo5b$3bo3b$2o2b3o!"],
-    ["Pulsar", "2b3o3b3o2$o4bobo4bo$o4bobo4bo$o4bobo4bo$2b3o3b3o2$2b3o3b3o$o4bobo4bo$o4bobo4bo$o4bobo4bo2$2b3o3b3o!"],
+    [
+        "Pulsar",
+        "2b3o3b3o2$o4bobo4bo$o4bobo4bo$o4bobo4bo$2b3o3b3o2$2b3o3b3o$o4bobo4bo$o4bobo4bo$o4bobo4bo2$2b3o3b3o!",
+    ],
 ];
 
 /** The living cells as [y, x] with the height and width they need; an error says what is wrong. */

@@ -5,15 +5,32 @@ import { group } from "./panel.js";
 import { on, state } from "./state.js";
 
 export function runGroup(transport) {
-    const step = make("input", { type: "number", min: 0, step: 1, class: "number", id: "goto", placeholder: "step" });
+    const step = make("input", {
+        type: "number",
+        min: 0,
+        step: 1,
+        class: "number",
+        id: "goto",
+        placeholder: "step",
+    });
     const go = () => {
         const wanted = Number(step.value);
-        if (step.value !== "" && Number.isInteger(wanted) && wanted >= 0) transport.goTo(wanted);
+        if (step.value !== "" && Number.isInteger(wanted) && wanted >= 0)
+            transport.goTo(wanted);
         else step.focus();
     };
-    const seed = make("input", { type: "number", min: 0, step: 1, class: "number", id: "seed" });
+    const seed = make("input", {
+        type: "number",
+        min: 0,
+        step: 1,
+        class: "number",
+        id: "seed",
+    });
     const start = () => transport.reset(seed.value === "" ? null : Number(seed.value));
-    for (const [input, action] of [[step, go], [seed, start]]) {
+    for (const [input, action] of [
+        [step, go],
+        [seed, start],
+    ]) {
         input.addEventListener("keydown", (event) => {
             if (event.key === "Enter") action();
         });
@@ -29,12 +46,20 @@ export function runGroup(transport) {
     return group(
         "Run",
         {},
-        row("Go to step", step, button({ name: "Run to that step (G)", text: "Go", press: go })),
+        row(
+            "Go to step",
+            step,
+            button({ name: "Run to that step (G)", text: "Go", press: go }),
+        ),
         row(
             "Seed",
             seed,
             button({ name: "Reset with this seed", text: "Reset", press: start }),
-            button({ name: "Reset with a random seed (N)", symbol: "dice-5", press: () => transport.reseed() }),
+            button({
+                name: "Reset with a random seed (N)",
+                symbol: "dice-5",
+                press: () => transport.reseed(),
+            }),
         ),
     );
 }

@@ -25,8 +25,18 @@ export class Share {
             make(
                 "div",
                 { class: "buttons" },
-                button({ name: "Copy the link (Y)", text: "Copy link", symbol: "link", press: () => this.copyLink() }),
-                button({ name: "Copy the command (U)", text: "Copy command", symbol: "terminal", press: () => this.copyCommand() }),
+                button({
+                    name: "Copy the link (Y)",
+                    text: "Copy link",
+                    symbol: "link",
+                    press: () => this.copyLink(),
+                }),
+                button({
+                    name: "Copy the command (U)",
+                    text: "Copy command",
+                    symbol: "terminal",
+                    press: () => this.copyCommand(),
+                }),
             ),
         );
     }
@@ -50,7 +60,8 @@ export class Share {
     }
 
     #show() {
-        if (this.#command.textContent !== this.command) this.#command.textContent = this.command;
+        if (this.#command.textContent !== this.command)
+            this.#command.textContent = this.command;
     }
 
     /** What this viewer chose, where it is not what everyone sees anyway. */
@@ -60,7 +71,8 @@ export class Share {
         if (!hello) return "";
         if (view !== hello.view) parts.set("view", view);
         if (colours !== "auto") parts.set("colours", colours);
-        if (range) parts.set("range", range.map((value) => Number(value.toPrecision(6))).join(","));
+        if (range)
+            parts.set("range", range.map((value) => Number(value.toPrecision(6))).join(","));
         if (state.size.length === 3) {
             if (volume) parts.set("volume", "1");
             parts.set("axis", axis);
@@ -68,7 +80,14 @@ export class Share {
         }
         if (arrows) parts.set("arrows", arrows);
         const { camera } = this.#stage;
-        if (!camera.fitted) parts.set("region", camera.region().map((part) => part.toFixed(1)).join(","));
+        if (!camera.fitted)
+            parts.set(
+                "region",
+                camera
+                    .region()
+                    .map((part) => part.toFixed(1))
+                    .join(","),
+            );
         return parts.toString().replaceAll("%2C", ",");
     }
 }
@@ -78,11 +97,14 @@ export function choicesOf(mark, hello) {
     const parts = new URLSearchParams(mark.replace(/^#/, ""));
     const numbers = (name, count) => {
         const list = (parts.get(name) ?? "").split(",").map(Number);
-        return parts.has(name) && list.length === count && list.every(Number.isFinite) ? list : null;
+        return parts.has(name) && list.length === count && list.every(Number.isFinite)
+            ? list
+            : null;
     };
     const found = {};
     if (hello.views.includes(parts.get("view"))) found.view = parts.get("view");
-    if (parts.has("colours") && parts.get("colours") in hello.maps) found.colours = parts.get("colours");
+    if (parts.has("colours") && parts.get("colours") in hello.maps)
+        found.colours = parts.get("colours");
     const range = numbers("range", 2);
     if (range && range[0] < range[1]) found.range = range;
     const [axis] = numbers("axis", 1) ?? [];
@@ -93,7 +115,8 @@ export function choicesOf(mark, hello) {
         found.volume = parts.get("volume") === "1";
     }
     const [arrows] = numbers("arrows", 1) ?? [0];
-    if (hello.flow && hello.size.length === 2 && arrows > 0) found.arrows = Math.min(64, Math.round(arrows));
+    if (hello.flow && hello.size.length === 2 && arrows > 0)
+        found.arrows = Math.min(64, Math.round(arrows));
     return { found, region: numbers("region", 4) };
 }
 

@@ -36,7 +36,12 @@ function row(live, parameter) {
         send(now);
     };
     const control = slider({
-        name: titled(name), low, high, value, limits: [parameter.low, parameter.high], change: set,
+        name: titled(name),
+        low,
+        high,
+        value,
+        limits: [parameter.low, parameter.high],
+        change: set,
     });
     const back = button({
         name: `Set ${titled(name)} to its default, ${parameter.default}`,

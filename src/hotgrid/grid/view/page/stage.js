@@ -233,7 +233,10 @@ export class Stage {
     cellAt(clientX, clientY) {
         const box = this.#canvas.getBoundingClientRect();
         const { density } = this.camera;
-        return this.camera.toCell((clientY - box.top) * density, (clientX - box.left) * density);
+        return this.camera.toCell(
+            (clientY - box.top) * density,
+            (clientX - box.left) * density,
+        );
     }
 
     /** Where the middle of a cell is in the window. */

@@ -14,7 +14,9 @@ export function statusBar(stage) {
     const add = (name, title) => {
         const value = make("b", {});
         parts[name] = { value, note: make("span", {}) };
-        bar.append(make("span", { class: `measure measure-${name}`, title }, value, parts[name].note));
+        bar.append(
+            make("span", { class: `measure measure-${name}`, title }, value, parts[name].note),
+        );
     };
     add("steps", "Steps of the run in a second");
     add("mlups", "Million cells that are stepped in a second");
@@ -32,7 +34,11 @@ export function statusBar(stage) {
         const { steps_per_second: speed, mlups, share, viewers } = status;
         write("steps", speed < 100 ? short(speed, 3) : whole(speed), "steps/s");
         write("mlups", mlups < 100 ? short(mlups, 3) : whole(mlups), "MLUPS");
-        write("share", share === null ? "\u2013" : `${Math.round(100 * share)} %`, "of memory limit");
+        write(
+            "share",
+            share === null ? "\u2013" : `${Math.round(100 * share)} %`,
+            "of memory limit",
+        );
         write("frames", String(Math.round(stage.measureRate())), "frames/s");
         write("viewers", String(viewers), viewers === 1 ? "viewer" : "viewers");
         write("device", hello?.device ?? "", `${hello?.dtype ?? ""} ${status.form ?? ""}`);
@@ -100,11 +106,16 @@ export function describe(stage) {
         const view = titled(state.view ?? "").toLowerCase();
         const plane = ["z", "y", "x"][state.axis];
         const where =
-            state.size.length !== 3 ? "" : state.volume ? ", volume" : `, slice ${plane} = ${state.slice}`;
+            state.size.length !== 3
+                ? ""
+                : state.volume
+                  ? ", volume"
+                  : `, slice ${plane} = ${state.slice}`;
         const part = stage.camera.fitted || state.volume ? "" : ", zoomed";
         const how = state.playing ? "running" : `paused at step ${state.step}`;
         canvas.setAttribute(
-            "aria-label", `${state.title}: ${view}${where}${part}, ${size} cells, ${how}`,
+            "aria-label",
+            `${state.title}: ${view}${where}${part}, ${size} cells, ${how}`,
         );
     }, 1000);
     for (const event of ["status", "look", "camera"]) on(event, name);

@@ -24,7 +24,10 @@ export class Tables {
     /** `maps` holds base64 of 256 times red, green and blue for each name. */
     constructor(maps) {
         for (const [name, text] of Object.entries(maps)) {
-            this.#maps.set(name, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+            this.#maps.set(
+                name,
+                Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)),
+            );
         }
     }
 
@@ -47,7 +50,8 @@ export class Tables {
     }
 
     #automatic(colours) {
-        const wanted = colours === STATES ? "binary" : colours === SIGNED ? "RdBu_r" : "inferno";
+        const wanted =
+            colours === STATES ? "binary" : colours === SIGNED ? "RdBu_r" : "inferno";
         return this.#maps.has(wanted) ? wanted : this.#maps.keys().next().value;
     }
 }

@@ -49,7 +49,9 @@ export function listen(stage, paint) {
         const { camera } = stage;
         const middle = now.map((part, index) => ((part + fixed[index]) / 2) * camera.density);
         // The middle of two fingers moves half as far as the one that moves.
-        camera.panBy(...now.map((part, index) => ((part - before[index]) / 2) * camera.density));
+        camera.panBy(
+            ...now.map((part, index) => ((part - before[index]) / 2) * camera.density),
+        );
         camera.zoomAt(...middle, factor);
         stage.moved();
     };
@@ -133,7 +135,10 @@ export function listen(stage, paint) {
                 stage.redraw();
                 return;
             }
-            stage.camera.zoomAt(...place(event).map((part) => part * stage.camera.density), factor);
+            stage.camera.zoomAt(
+                ...place(event).map((part) => part * stage.camera.density),
+                factor,
+            );
             stage.moved();
             point(stage, cell(event));
         },

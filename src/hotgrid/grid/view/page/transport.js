@@ -62,7 +62,8 @@ export class Transport {
     changeSpeed(by) {
         const now = state.status?.rate || Infinity;
         const order = SPEEDS.map((rate) => rate || Infinity);
-        const next = by > 0 ? order.find((rate) => rate > now) : order.findLast((rate) => rate < now);
+        const next =
+            by > 0 ? order.find((rate) => rate > now) : order.findLast((rate) => rate < now);
         if (next) this.setSpeed(next === Infinity ? 0 : next);
     }
 

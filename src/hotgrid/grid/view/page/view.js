@@ -59,7 +59,9 @@ let declared = null;
 let refusal = null;
 
 new Legend(stage, element("legend"));
-const keys = new Keys(sections({ stage, paint, transport, files, share, tables: () => tables }));
+const keys = new Keys(
+    sections({ stage, paint, transport, files, share, tables: () => tables }),
+);
 listen(stage, paint);
 statusBar(stage);
 connectionBanner(live);
@@ -143,7 +145,9 @@ function hello(message) {
         title: message.title,
         size: message.size,
         seed: message.seed,
-        parameters: Object.fromEntries(message.parameters.map(({ name, value }) => [name, value])),
+        parameters: Object.fromEntries(
+            message.parameters.map(({ name, value }) => [name, value]),
+        ),
     });
     if (again) files.list(message.saved);
     else build(message);

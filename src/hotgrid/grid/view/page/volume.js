@@ -85,7 +85,8 @@ export class Volume {
         this.#canvas = canvas;
         this.#software = software;
         this.#gl = canvas.getContext("webgl2", { antialias: false, depth: false });
-        if (!this.#gl) throw new Error("The volume needs WebGL2, which this browser does not give.");
+        if (!this.#gl)
+            throw new Error("The volume needs WebGL2, which this browser does not give.");
         canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
         canvas.addEventListener("webglcontextrestored", () => {
             this.#prepare();
@@ -122,12 +123,28 @@ export class Volume {
             pairs[2 * index + 1] = solid ? 255 : 0;
         }
         gl.texImage3D(
-            gl.TEXTURE_3D, 0, gl.RG8, width, height, depth, 0, gl.RG, gl.UNSIGNED_BYTE, pairs,
+            gl.TEXTURE_3D,
+            0,
+            gl.RG8,
+            width,
+            height,
+            depth,
+            0,
+            gl.RG,
+            gl.UNSIGNED_BYTE,
+            pairs,
         );
         if (this.#parts.table === table) return;
         gl.activeTexture(gl.TEXTURE1);
         gl.texImage2D(
-            gl.TEXTURE_2D, 0, gl.RGBA8, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE,
+            gl.TEXTURE_2D,
+            0,
+            gl.RGBA8,
+            256,
+            1,
+            0,
+            gl.RGBA,
+            gl.UNSIGNED_BYTE,
             new Uint8Array(table.bytes.buffer),
         );
         gl.activeTexture(gl.TEXTURE0);
@@ -145,7 +162,10 @@ export class Volume {
         // In software a ray costs so much that a coarse picture is the better one.
         const most = this.#software ? 256 : 1600;
         const shrink = Math.min(1.5, most / Math.max(width, height));
-        const size = [Math.max(1, Math.round(width * shrink)), Math.max(1, Math.round(height * shrink))];
+        const size = [
+            Math.max(1, Math.round(width * shrink)),
+            Math.max(1, Math.round(height * shrink)),
+        ];
         if (this.#canvas.width !== size[0] || this.#canvas.height !== size[1]) {
             [this.#canvas.width, this.#canvas.height] = size;
         }
