@@ -5,7 +5,7 @@ const FIRST_WAIT = 250;
 const LONGEST_WAIT = 5000;
 // A request without an answer is given up, so that a button cannot stay busy for ever.
 const PATIENCE = 30000;
-// A connection that lasted so long was a good one: the next loss starts with a short wait again.
+// A connection that lasted so long was good: the next loss starts with a short wait again.
 const GOOD = 2000;
 // Close codes with which a server says that trying again is of no use.
 const REFUSED = [4400, 4499];
@@ -145,7 +145,7 @@ export class Live extends EventTarget {
     }
 }
 
-/** The address of a socket beside this page, with the start options of the page's own address. */
+/** The address of a socket beside this page, with the options of the page's address. */
 export function socketBeside(path, query = location.search) {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     return `${scheme}//${location.host}${path}${query}`;

@@ -14,7 +14,7 @@ const urgent = make("div", { role: "alert" });
 shelf.append(polite, urgent);
 document.body.append(shelf);
 
-/** Shows a message; `link` is `{href, text}`. An equal one that is still shown is not repeated. */
+/** Shows a message; `link` is `{href, text}`. An equal one that is shown is replaced. */
 export function notice(text, { error = false, link = null } = {}) {
     const region = error ? urgent : polite;
     for (const other of region.children) if (other.dataset.text === text) other.remove();

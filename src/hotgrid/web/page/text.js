@@ -2,7 +2,7 @@
 
 const THIN = "\u2009";
 
-/** A number with about `digits` significant digits; very large and small ones as powers of 10. */
+/** A number with some significant digits; very large and small ones as powers of 10. */
 export function short(value, digits = 4) {
     if (value === null || value === undefined || Number.isNaN(value)) return "\u2013";
     if (!Number.isFinite(value)) return value > 0 ? "\u221e" : "\u2212\u221e";

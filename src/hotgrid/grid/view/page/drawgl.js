@@ -1,4 +1,4 @@
-// Drawing with WebGL2: values and colour table are textures, the table is applied on the device.
+// Drawing with WebGL2: values and colours are textures, and meet on the device.
 
 import { BITS } from "./frame.js";
 import { program, texture } from "./program.js";

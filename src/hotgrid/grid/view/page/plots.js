@@ -164,7 +164,7 @@ function span(_, low, high) {
     return [low - room, high + room];
 }
 
-/** As many digits as tell neighbouring ticks apart; where that is too many, how far they are. */
+/** As many digits as tell ticks apart; where those are too many, their distances. */
 function labels(ticks) {
     for (let digits = 2; digits <= 5; digits += 1) {
         const texts = ticks.map((tick) => short(tick, digits));

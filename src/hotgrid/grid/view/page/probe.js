@@ -1,4 +1,4 @@
-// The value under the cursor: at once from the byte that is drawn, then exactly from the server.
+// The value under the cursor: at once from the byte that is drawn, then from the server.
 
 import { paced } from "/web/pace.js";
 import { short } from "/web/text.js";

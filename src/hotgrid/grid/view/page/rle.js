@@ -1,5 +1,5 @@
-// Patterns as run lengths, the way collections of Life patterns are written: `b` is a dead cell,
-// `o` a living one, `$` ends a row, `!` ends the pattern, a number repeats what follows it.
+// Patterns as run lengths, the way collections of Life patterns are written: `b` is a dead
+// cell, `o` a living one, `$` ends a row, `!` the pattern; a number repeats what follows.
 
 const LARGEST = 4096;
 
@@ -18,7 +18,7 @@ export const PRESETS = [
     ],
 ];
 
-/** The living cells as [y, x] with the height and width they need; an error says what is wrong. */
+/** The living cells as [y, x] and their height and width; an error says what is wrong. */
 export function parseRle(text) {
     const body = text
         .split("\n")

@@ -23,7 +23,7 @@ export class Stage {
     /** The colours of the last frame. */
     table = null;
     volume = null;
-    /** Functions `(context, camera, frame, table)` that draw above the picture, in CSS pixels. */
+    /** Functions `(context, camera, frame, table)` that draw above it, in CSS pixels. */
     layers = [];
 
     #box;

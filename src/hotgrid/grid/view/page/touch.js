@@ -1,5 +1,5 @@
-// Fingers, mouse and pen on the picture. One pointer does what the tool says, two fingers always
-// move and zoom, the wheel zooms at the cursor.
+// Fingers, mouse and pen on the picture. One pointer does what the tool says, two fingers
+// always move and zoom, the wheel zooms at the cursor.
 
 import { state, tell } from "./state.js";
 

@@ -44,7 +44,8 @@ void main() {
     if (to <= from) return;
     float stride = 1.8 / float(steps);
     // A different start for each pixel turns rings into fine grain.
-    float jitter = fract(52.9829189 * fract(dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715))));
+    float noise = dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715));
+    float jitter = fract(52.9829189 * fract(noise));
     vec3 light = normalize(up - 1.5 * ahead - 0.7 * right);
     for (float way = from + stride * jitter; way < to; way += stride) {
         vec3 point = eye + way * ray;
