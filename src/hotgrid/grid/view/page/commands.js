@@ -103,7 +103,8 @@ export function sections({ stage, paint, transport, files, share, tables }) {
                     [
                         ["d", "e"],
                         "Slower, faster",
-                        (event) => transport.changeSpeed(event.key.toLowerCase() === "d" ? -1 : 1),
+                        (event) =>
+                            transport.changeSpeed(event.key.toLowerCase() === "d" ? -1 : 1),
                     ],
                 ],
             ],

@@ -20,9 +20,9 @@ precision highp float;
 precision highp sampler3D;
 uniform sampler3D values;
 uniform sampler2D colours;
-uniform vec3 eye, right, up, ahead, halfEdges, texel;
+uniform vec3 eye, right, up, ahead, halfEdges;
 uniform vec2 slope;
-uniform float rest, density;
+uniform float rest, density, reach;
 uniform int steps;
 uniform bool flip;
 in vec2 place;
@@ -32,6 +32,10 @@ vec2 value(vec3 point) {
     vec3 where = point / (2.0 * halfEdges) + 0.5;
     if (!flip) where.y = 1.0 - where.y;
     return texture(values, where).rg;
+}
+
+float matter(vec2 here) {
+    return max(here.g, min(1.0, abs(here.r - rest) / max(rest, 1.0 - rest)));
 }
 
 void main() {
@@ -50,20 +54,16 @@ void main() {
     for (float way = from + stride * jitter; way < to; way += stride) {
         vec3 point = eye + way * ray;
         vec2 here = value(point);
-        float far_off = clamp(abs(here.r - rest) / max(rest, 1.0 - rest), 0.0, 1.0);
-        float hides = far_off * far_off * density;
+        float much = matter(here);
+        float hides = much * much * density;
         vec3 tint = textureLod(colours, vec2(here.r * 0.99609 + 0.00195, 0.5), 0.0).rgb;
         if (here.g > 0.5) { hides = 40.0; tint = vec3(0.52, 0.55, 0.6); }
         float alpha = 1.0 - exp(-hides * stride * 12.0);
-        if (alpha > 0.02) {
-            vec3 e = texel;
-            vec3 slope_here = vec3(
-                dot(value(point + vec3(e.x, 0, 0)) - value(point - vec3(e.x, 0, 0)), vec2(1)),
-                dot(value(point + vec3(0, e.y, 0)) - value(point - vec3(0, e.y, 0)), vec2(1)),
-                dot(value(point + vec3(0, 0, e.z)) - value(point - vec3(0, 0, e.z)), vec2(1)));
-            float steep = length(slope_here);
-            float lit = steep > 0.01 ? abs(dot(slope_here / steep, light)) : 1.0;
-            tint *= mix(1.0, 0.45 + 0.65 * lit, clamp(steep * 4.0, 0.0, 1.0));
+        if (hides > 0.02) {
+            // Bright where there is less matter towards the light: one look, where a whole
+            // gradient would take six.
+            float rise = much - matter(value(point + light * reach));
+            tint *= clamp(0.8 + 1.5 * rise, 0.45, 1.2);
             colour += (1.0 - colour.a) * alpha * vec4(tint, 1.0);
             if (colour.a > 0.97) break;
         }
@@ -181,7 +181,7 @@ export class Volume {
         }
         const { colours, width: w, height: h, depth: d } = this.#frame;
         gl.uniform3fv(uniforms.halfEdges, half);
-        gl.uniform3f(uniforms.texel, (2 * half[0]) / w, (2 * half[1]) / h, (2 * half[2]) / d);
+        gl.uniform1f(uniforms.reach, 1.5 / Math.max(w, h, d));
         const short = Math.min(width, height);
         gl.uniform2f(uniforms.slope, (SLOPE * width) / short, (SLOPE * height) / short);
         gl.uniform1f(uniforms.rest, this.#rest(this.#frame));
