@@ -10,7 +10,7 @@ import pytest
 from hotgrid.config import Config, default_toml, load, write_default_toml
 from hotgrid.errors import ConfigError
 
-DOCS = Path(__file__).parents[2] / "docs" / "config.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "config.md"
 
 
 def uncommented(text: str):

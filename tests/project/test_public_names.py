@@ -25,7 +25,7 @@ NAMES = [
     if f"{package}.{name}" not in PACKAGES
 ]
 EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text("utf-8")]
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if ">>>" in page.read_text("utf-8")]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if ">>>" in page.read_text("utf-8")]
 
 
 def resolved(package: str, name: str) -> Any:
@@ -114,7 +114,7 @@ def test_the_examples_in_docstrings_run(
         assert doctest.testmod(module, extraglobs={"torch": torch, **names}).failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_examples_on_docs_pages_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
