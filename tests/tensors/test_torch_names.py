@@ -1,4 +1,4 @@
-"""What docs/reference/tensors.md says about torch's own functions, so that nothing here needs to wrap them."""
+"""What docs/reference/tensors.md says about torch's own functions."""
 
 import math
 
