@@ -90,7 +90,7 @@ def test_resume_names_all_that_differs(capsys: pytest.CaptureFixture[str]):
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     assert hotgrid(*HEAT, "--resume", "--seed", "2", "--set", "rate=0.05") == 1
     said = capsys.readouterr().err
-    assert "`out` holds another run: its parameters: " in said
+    assert "`out` contains another run: its parameters: " in said
     assert "its seed: 1, here 2. Ask for the same" in said
     assert before == {p: p.read_bytes() for p in Path("out").rglob("*") if p.is_file()}
 
@@ -131,7 +131,7 @@ def test_checkpoints_of_a_simulation_do_not_trip_a_restart(
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert hotgrid(*HEAT, "--steps", "10") == 0
     assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([10], [7])
-    assert "goes on" not in capsys.readouterr().err
+    assert "continues from" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["4711", "none"])
@@ -145,11 +145,11 @@ def test_a_restart_goes_on_from_its_own_run_only(
     for count, steps in enumerate(("15", "17"), 1):
         monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(count))
         assert hotgrid(*HEAT, "--steps", steps) == 0
-    assert "goes on from step 15" in (said := capsys.readouterr().err)
-    assert said.count("goes on from") == 1
+    assert "continues from step 15" in (said := capsys.readouterr().err)
+    assert said.count("continues from") == 1
     assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([15, 17], [10])
     assert hotgrid(*HEAT, "--steps", "17", "--seed", "1") == 0
-    assert "goes on" not in capsys.readouterr().err
+    assert "continues from" not in capsys.readouterr().err
     assert saved_steps() == [17]
 
 
@@ -223,7 +223,7 @@ def test_a_job_that_is_started_again_goes_on(
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4711")
     assert hotgrid(*HEAT, "--steps", "10") == 0
     assert hotgrid(*HEAT, "--steps", "15", "--checkpoint-every", "1") == 0
-    assert "goes on from step 10" in capsys.readouterr().err
+    assert "continues from step 10" in capsys.readouterr().err
     assert saved_steps() == [13, 14, 15]
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4712")
     assert hotgrid(*HEAT, "--steps", "5") == 0
@@ -290,7 +290,7 @@ def test_a_full_disk_ends_the_run_and_costs_only_the_new_step(
         out, err = capsys.readouterr()
         assert out == ""
         assert reason in err
-        assert "earlier checkpoints are as they were" in err
+        assert "earlier checkpoints are unchanged" in err
         assert "Traceback" not in err
         assert saved_steps() == ([] if reason.startswith("File") else [1, 2])
         if saved_steps():

@@ -75,7 +75,7 @@ def test_an_interrupted_run_says_where_it_stopped_and_goes_on_from_there(
     assert (out, err) == (
         "",
         "hotgrid: interrupted at step 20 of 50; the state of step 20 is kept in "
-        "`parts/checkpoints`, and the same command with `--resume` goes on from it\n",
+        "`parts/checkpoints`, and the same command with `--resume` continues from it\n",
     )
     assert hotgrid(*HEAT, *options, "--out", "parts", "--resume") == 0
     assert hotgrid(*HEAT, *options, "--out", "whole") == 0

@@ -26,7 +26,7 @@ Exit codes:
   0    fine
   1    something is wrong, and the text says what
   2    the command line was not understood
-  75   another rank was lost; a run with checkpoints goes on with --resume
+  75   another rank was lost; continue a run with checkpoints with --resume
   130  interrupted
   141  the reader of the output went away
 """

@@ -61,9 +61,9 @@ class HaloExchange:
         communicator: The ranks.
         mesh: Their layout over the grid.
         size: Cells of the whole grid.
-        margin: Cells at every cut side; a sequence says each axis by itself, and an axis
+        margin: Cells at every cut side; a sequence has one number per axis, and an axis
             of one rank then repeats its own far end.
-        periodic: Whether the ends of an axis meet, for all or for each. At an end that is
+        periodic: Whether the ends of an axis are joined, for all or for each. At an end that is
             bounded a block has no margin.
         components: For each buffer, which components are needed in which margin; None
             for all. In a corner those that both its margins need hold.
@@ -72,11 +72,11 @@ class HaloExchange:
     Attributes:
         block: What this rank owns.
         padded: The same with its margins: the space of buffers.
-        periodic: Whether the ends of each axis meet.
+        periodic: Whether the ends of each axis are joined.
         traffic: What was sent so far.
 
     Raises:
-        ArgumentError: Mesh, size, margin and ranks do not fit; the text says what would.
+        ArgumentError: Mesh, size, margin and ranks do not fit; the message says what would.
 
     Example:
         >>> halo = HaloExchange(SingleRank(), "1x1", (2, 3), margin=(1, 0))
@@ -118,7 +118,7 @@ class HaloExchange:
 
     @property
     def inside(self) -> tuple[slice, ...]:
-        """Where the owned cells lie in the space of a buffer: `buffer[(..., *inside)]`."""
+        """The slices of the owned cells in the space of a buffer: `buffer[(..., *inside)]`."""
         return tuple(
             slice(own - all_, own - all_ + count)
             for own, all_, count in zip(
@@ -238,7 +238,7 @@ class HaloExchange:
             needs = (None,) * len(buffers) if self._needs is None else self._needs
             if len(needs) != len(buffers) or not buffers:
                 raise ArgumentError(
-                    f"`components` speaks of {len(needs)} buffers, got {len(buffers)}"
+                    f"`components` is for {len(needs)} buffers, got {len(buffers)}"
                 )
             self._legs[kind] = [
                 [_leg(trip, buffers, needs) for trip in trips] for trips in self._rounds

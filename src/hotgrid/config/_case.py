@@ -207,7 +207,7 @@ class Case:
     restarts: int | None = _told(
         "a whole number of at least 0",
         _whole(0),
-        "How often the ranks of --mesh are started again after one was lost; by default 3 "
+        "How often the ranks of --mesh are restarted after one was lost; by default 3 "
         "where checkpoints are made on the way.",
     )
 

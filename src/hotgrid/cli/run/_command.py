@@ -180,7 +180,7 @@ def _report(console: Terminal, case: Case, outcome: "RunOutcome") -> None:
         ]
     rows += [("wrote", str(path)) for path in outcome.files]
     if outcome.stopped:
-        rows.append(("stopped", "as SIGTERM asked; the same command with --resume goes on"))
+        rows.append(("stopped", "by SIGTERM; continue with the same command and --resume"))
     size = "x".join(map(str, simulation.size))
     title = f"{type(simulation.model).__name__} on {size}, {case.dtype} on {simulation.device}"
     if len(simulation.size) < len(simulation.model.size):

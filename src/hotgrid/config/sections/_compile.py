@@ -37,6 +37,6 @@ class Compile(Section):
         default=512,
         metadata=about(
             Whole(1, 65536),
-            "Operations Inductor may fuse into one kernel; its default, 64, splits large steps.",
+            "Operations Inductor may fuse into one kernel; its default is 64.",
         ),
     )

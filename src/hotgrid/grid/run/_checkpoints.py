@@ -82,7 +82,7 @@ class SimulationCheckpoints:
 
         Raises:
             StoreError: It, or the asynchronous one before it, cannot be written. Earlier
-                checkpoints are as they were.
+                checkpoints are unchanged.
             ArgumentError: There is another state of the same step.
         """
         simulation = self._simulation
@@ -104,7 +104,7 @@ class SimulationCheckpoints:
     def load(self, step: int | None = None) -> dict[str, Any]:
         """Go back to a step, by default the newest that is not damaged.
 
-        A damaged one is passed over with a warning.
+        A damaged one is skipped with a warning.
 
         Returns:
             The notes it was saved with.

@@ -32,7 +32,7 @@ FORMER = (
 class KeptRun:
     """A run in `--out`, with its checkpoints.
 
-    A run goes on from its newest checkpoint when it is told to, and when a launcher has
+    A run continues from its newest checkpoint on request, and when a launcher has
     restarted it. As a context it holds the lock of the folder, and waits at the end for
     checkpoints that are still being written. Nothing is moved or written before `begin`.
 
@@ -108,7 +108,7 @@ class KeptRun:
         self.folder.adopt()
         self.resumed = True
         if not self._resume:
-            self._tell(f"goes on from step {self._simulation.step_count}")
+            self._tell(f"continues from step {self._simulation.step_count}")
 
     def _owns(self, notes: Mapping[str, Any]) -> bool:
         """Whether a checkpoint is of this run."""

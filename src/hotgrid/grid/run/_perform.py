@@ -270,7 +270,7 @@ def _left(run: _Run, film: Recorder | None) -> str:
     if run.kept is not None and steps:
         kept = (
             f"the state of step {steps[-1]:,} is kept in `{run.kept.checkpoints.folder}`, and "
-            "the same command with `--resume` goes on from it"
+            "the same command with `--resume` continues from it"
         )
     filmed = f"; the film so far is `{film.path}`" if film else ""
     return f"interrupted at step {now:,} of {goal:,}; {kept}{filmed}"

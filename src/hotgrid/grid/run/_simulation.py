@@ -101,7 +101,7 @@ class Simulation(GridState):
         return draw(self, view)
 
     def fork(self) -> "Simulation":
-        """A second simulation that goes on from here on its own."""
+        """A second simulation that continues from here independently."""
         twin = object.__new__(Simulation)
         twin.__dict__.update(self.__dict__)
         twin._callbacks = []
