@@ -60,7 +60,7 @@ def test_a_new_run_moves_the_ones_before_aside_whole(capsys: pytest.CaptureFixtu
         assert saved_steps(f"{folder}/checkpoints") == [step]
         assert names(folder) == {"run.toml", "checkpoints", *files}
     said = capsys.readouterr().err
-    assert "this is a new run; the one before is now in `out/earlier-2`" in said
+    assert "this is a new run; the previous one is now in `out/earlier-2`" in said
 
 
 def test_a_run_from_before_run_toml_is_moved_aside_too_and_can_be_resumed():
@@ -91,7 +91,7 @@ def test_resume_names_all_that_differs(capsys: pytest.CaptureFixture[str]):
     assert hotgrid(*HEAT, "--resume", "--seed", "2", "--set", "rate=0.05") == 1
     said = capsys.readouterr().err
     assert "`out` contains another run: its parameters: " in said
-    assert "its seed: 1, here 2. Ask for the same" in said
+    assert "its seed: 1, here 2. Use the same settings" in said
     assert before == {p: p.read_bytes() for p in Path("out").rglob("*") if p.is_file()}
 
 
@@ -162,7 +162,7 @@ def test_a_restart_does_not_take_checkpoints_of_another_run(
     shutil.rmtree("out/checkpoints")
     Path("out/earlier-1/checkpoints").rename("out/checkpoints")
     assert hotgrid(*HEAT, "--steps", "20") == 1
-    assert "`out/checkpoints` holds checkpoints of another run" in capsys.readouterr().err
+    assert "`out/checkpoints` contains checkpoints of another run" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_removed_in_mid_run_is_not_made_again(
@@ -194,7 +194,7 @@ def test_a_run_without_a_checkpoint_begins_again_when_resumed(
         assert hotgrid(*HEAT, "--steps", "10") == 9
     assert names("out") == {"run.toml"}
     assert hotgrid(*HEAT, "--steps", "10", "--resume") == 0
-    assert "no checkpoint was kept; the run begins again" in capsys.readouterr().err
+    assert "there is no checkpoint; the run starts again" in capsys.readouterr().err
     assert saved_steps() == [10]
 
 
@@ -210,7 +210,7 @@ def test_sigterm_before_the_first_step_saves_the_start(
     with monkeypatch.context() as patched:
         patched.setattr(hg.grid.Simulation, "__init__", told)
         assert hotgrid(*HEAT, "--steps", "50", "--export", "npz") == 0
-    assert "stopped  as SIGTERM asked" in capsys.readouterr().out
+    assert "stopped  by SIGTERM" in capsys.readouterr().out
     assert saved_steps() == [0]
     for out, more in (("out", ["--resume"]), ("whole", [])):
         assert hotgrid(*HEAT[:-1], out, "--steps", "50", "--export", "npz", *more) == 0
@@ -245,7 +245,7 @@ def test_sigterm_saves_the_present_step(
     with monkeypatch.context() as patched:
         patched.setattr(hg.grid.Simulation, "observe", told_at_20)
         assert hotgrid(*HEAT, "--steps", "5000", *options) == 0
-    assert "stopped   as SIGTERM asked" in capsys.readouterr().out
+    assert "stopped   by SIGTERM" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) is before
     [step] = saved_steps()
     assert 20 <= step < 5000

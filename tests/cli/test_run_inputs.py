@@ -99,7 +99,7 @@ def test_an_interrupted_run_without_a_folder_says_that_nothing_is_kept(
 ):
     interrupt(monkeypatch, at=0)
     assert hotgrid(*HEAT, "--steps", "50") == 130
-    assert "interrupted at step 0 of 50; no state is kept: with `--out DIR` it would be" in (
+    assert "interrupted at step 0 of 50; no state is saved: with `--out DIR` it would be" in (
         capsys.readouterr().err
     )
     assert list(tmp_path.iterdir()) == []

@@ -217,7 +217,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path, text: str):
 
 def test_a_piece_must_lie_within_the_whole():
     for offset, shape in (((0, 3), (4, 4)), ((-1, 0), (4, 4)), ((0,), (4, 4)), ((0, 0), (4,))):
-        with pytest.raises(ArgumentError, match=r"shape \(2, 2\) at `offset`.*does not lie"):
+        with pytest.raises(ArgumentError, match=r"shape \(2, 2\) at `offset`.*is not within"):
             Shard(torch.zeros(2, 2), offset, shape)
     with pytest.raises(ArgumentError, match="`tensor` of a Shard is a list"):
         Shard([1, 2], (0,), (2,))

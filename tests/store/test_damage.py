@@ -284,7 +284,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "lists a file twice": lambda body: body["files"].append(body["files"][0]),
     "the pieces hold 0 of its 5": lambda body: body["files"][0]["pieces"].pop("v"),
     "is outside of it": lambda body: body["tensors"]["u"].update(shape=[2, 4]),
-    "a piece of `u` lies outside": lambda body: body["tensors"]["u"].update(shape=[12]),
+    "a piece of `u` is outside": lambda body: body["tensors"]["u"].update(shape=[12]),
     "the pieces hold 12 of its 16": lambda body: body["tensors"]["u"].update(shape=[4, 4]),
     r"wrong kind \('w'\)": lambda body: body["files"][0]["pieces"].update(
         w={"offset": [], "shape": []}

@@ -78,7 +78,7 @@ class Form(ABC):
     """One way to run a model."""
 
     name: str
-    # Whether every step makes new tensors, and leaves those that `own` gave as they are.
+    # Whether every step makes new tensors, and does not change those of `own`.
     leaves_old: bool = False
     # What is called for a step, where that is a function which may have been compiled.
     _step: Any = None
@@ -130,10 +130,10 @@ class Form(ABC):
         return type(self)(self.setting)
 
     def touched(self) -> None:  # noqa: B027  most keep nothing beside the state
-        """Hear that what `read` gave was written into."""
+        """Call after writing into tensors from `read`."""
 
     def own(self) -> State:
-        """The part of the state that is kept here; not to be written to."""
+        """The part of the state that is stored here; read-only."""
         return self.read()
 
     def restore(self, own: State) -> None:
@@ -173,8 +173,8 @@ def handles(
 ) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
     """The handles that a step is called with, in the type of arithmetic.
 
-    A step may name dims, so it must not meet that of a batch. The runs of a batch lie behind
-    each other along the first dim of space: steps work cell by cell and cannot tell.
+    A step may name dims, so it must not see the batch dim. The runs of a batch are stored
+    one after another along the first dim of space; steps work cell by cell and do not notice.
     """
     model, rank = setting.model, setting.rank
 
@@ -257,7 +257,7 @@ def _components(
 
 
 def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> Tensor:
-    """One component as it is kept; a constant stands for every cell."""
+    """One component as it is stored; a constant is expanded to every cell."""
     kept_as, what = setting.kept_as(field), f"`{type(setting.model).__name__}.step`"
     if not isinstance(plane, Tensor) or plane.is_complex():
         raise ArgumentError(
@@ -267,7 +267,7 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
     if plane.is_floating_point() and not kept_as.is_floating_point:
         raise ArgumentError(
             f"{what} returned {plane.dtype} for the field `{field.name}`, which is {kept_as}; "
-            f"say how to round, such as `x.round().clamp(0, 255).to({kept_as})`"
+            f"round explicitly, such as `x.round().clamp(0, 255).to({kept_as})`"
         )
     if plane.shape != shape:
         lacking = len(shape) - plane.ndim
@@ -321,7 +321,7 @@ def compiled_code_folder() -> Path | None:
 
 
 def _keep_compiled_code() -> None:
-    """Tell torch where compiled code is kept for the next process, as the settings say."""
+    """Set where torch stores compiled code for the next process, from the settings."""
     from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
     quote_torch_folder()
@@ -333,7 +333,7 @@ def _keep_compiled_code() -> None:
             return
         del os.environ[_CACHE_VARIABLE]
         logger("compile").warning(
-            "compiled code is not kept in the `%s` of %s, which cannot be written (%s), but "
+            "compiled code is not stored in the `%s` of %s, which cannot be written (%s), but "
             "where `compile.cache` says; set or unset the variable",
             told,
             _CACHE_VARIABLE,
@@ -348,16 +348,16 @@ def _keep_compiled_code() -> None:
 
 
 def _obstacle_to_writing(folder: str) -> str:
-    """Why nothing can be written there, in the words of the system; empty where it can."""
+    """Why nothing can be written there, as the system's message; empty if it can."""
     try:
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is no path
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is not a path
     except OSError as problem:
         return problem.strerror or str(problem)
     return "" if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
 
 
 def _cause(text: str) -> str:
-    """The first line, and of a compiler's output the line that tells what is wrong."""
+    """The first line, and of a compiler's output the line with the error."""
     first, *others = text.splitlines() or [""]
     told = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
     return f"{first} ({told[0]})" if told else first
@@ -382,7 +382,7 @@ class FirstCall:
         result, mistake = None, None
         try:
             result = self.call(*args)
-        # Importing dynamo takes seconds; whoever arrives here has done so.
+        # Importing dynamo takes seconds; here it has been imported.
         except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
             mistake = problem
         except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
@@ -401,7 +401,7 @@ class FirstCall:
             self.call = self.plain
             result = self.plain(*args)
         if mistake is not None:
-            # An error inside `step` says what it means only when it is not being traced.
+            # An error inside `step` is clear only when it is not being traced.
             self.plain(*args)
             raise mistake
         self.tried = True

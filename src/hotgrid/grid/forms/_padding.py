@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ._form import Setting
 
 _PIECE = 256
-# Where pieces are told apart, many small ones are quiet.
+# Many small pieces are quiet where large ones are not.
 _SMALL_PIECE = 64
 _DEPTHS = (1, 2, 4, 8)
 # What a step costs when that many are made while the cells are in the cache; measured

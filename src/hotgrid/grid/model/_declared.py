@@ -12,7 +12,7 @@ def checked_model(model: object) -> Model:
     """A model whose declarations make sense.
 
     Raises:
-        ArgumentError: It is no model, or something that it declares is wrong.
+        ArgumentError: It is not a model, or a declaration is wrong.
     """
     if isinstance(model, type) and issubclass(model, Model):
         raise ArgumentError(

@@ -61,10 +61,10 @@ class Parameter:
     def __set__(self, model: Any, value: object) -> NoReturn:
         kind = type(model).__name__
         raise ArgumentError(
-            f"`{self.name}` of {kind} is {model.__dict__.get(self.name)!r} and stays so: "
-            f"simulations that run it would not hear of {value!r}. Make another model, "
+            f"`{self.name}` of {kind} is {model.__dict__.get(self.name)!r} and cannot change: "
+            f"simulations that run it would not notice {value!r}. Make another model, "
             f"`{kind}({self.name}={value!r})`; with `state=simulation.state` a new "
-            "simulation goes on from where an old one is"
+            "simulation continues from an old one"
         )
 
     def checked(self, name: str, value: object) -> float:

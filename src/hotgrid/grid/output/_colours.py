@@ -27,7 +27,7 @@ class Colours:
         kind: Two states, numbers around zero (diverging colours, symmetric limits), or plain.
         low: The number of the first colour.
         high: The number of the last colour.
-        beyond: Whether numbers lie beyond the limits.
+        beyond: Whether numbers are outside the limits.
     """
 
     kind: Kind

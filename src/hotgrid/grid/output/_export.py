@@ -78,7 +78,7 @@ def export(
     view: str | None = None,
     observations: Observations | None = None,
 ) -> list[Path]:
-    """Write a simulation into a folder, each file whole or not at all.
+    """Write a simulation into a folder, each file atomically.
 
     - `npz`: `fields.npz`, every field under its name, for NumPy.
     - `csv`: `observables.csv`, the observables over time.

@@ -52,7 +52,7 @@ class Observations:
         self.rows.append(row)
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as CSV, whole or not at all.
+        """Write the rows as CSV, atomically.
 
         Raises:
             ArgumentError: The path cannot be written.
@@ -69,7 +69,7 @@ class Observations:
         """Read what `save` wrote, up to and with a step.
 
         Raises:
-            ArgumentError: The file is missing or is no such table.
+            ArgumentError: The file is missing or is not such a table.
         """
         try:
             with Path(path).open(newline="", encoding="utf-8") as file:

@@ -56,7 +56,7 @@ class SimulationCheckpoints:
         notes: Mapping[str, Any] | None = None,
     ) -> None:
         ranks = simulation._form.ranks
-        # Writing goes on in a thread, which must not be in the way of exchanges.
+        # Writing runs in a thread, which must not interfere with exchanges.
         self._group = ranks.beside() if ranks is not None else None
         self.folder = Path(folder)
         self._simulation = simulation
@@ -74,7 +74,7 @@ class SimulationCheckpoints:
         """Save the present state under its step count, unless that has just been done.
 
         Arguments:
-            asynchronous: Come back as soon as the state is copied; at once where steps
+            asynchronous: Return as soon as the state is copied; at once if steps
                 make new tensors and leave the old ones alone (the form `roll`).
 
         Returns:
@@ -114,7 +114,7 @@ class SimulationCheckpoints:
             ArgumentError: It is of another model, grid or type.
         """
         simulation = self._simulation
-        # First who it belongs to: shapes that differ would say less.
+        # First the identity: an error about shapes would be less clear.
         found = self._store.load(step, ())
         expect_identity(self.folder, _table(found.extra, "simulation"), self._identity)
         own = {name: x.new_empty(x.shape) for name, x in simulation._form.own().items()}
@@ -135,11 +135,11 @@ class SimulationCheckpoints:
             return None
 
     def steps(self) -> list[int]:
-        """The steps that are there, oldest first. Each rank looks for itself."""
+        """The saved steps, oldest first. Each rank reads the folder itself."""
         return self._store.steps()
 
     def wait(self) -> None:
-        """Wait until nothing goes on in the background; raise what went wrong there.
+        """Wait until no save is running in the background; raise what went wrong there.
 
         Raises:
             StoreError: A state could not be written.
@@ -148,7 +148,7 @@ class SimulationCheckpoints:
 
     @cached_property
     def _identity(self) -> dict[str, str]:
-        # Once only: it looks at every cell of the inputs.
+        # Only once: it reads every cell of the inputs.
         return self._simulation.identity()
 
     def _shard(self, x: Tensor) -> Shard:

@@ -39,14 +39,14 @@ class KeptRun:
     Arguments:
         case: What is run.
         out: The folder of the run.
-        simulation: It is taken back to the newest checkpoint where it should go on.
+        simulation: It is set to the newest checkpoint if the run continues.
         ranks: All ranks of the run.
-        resume: Whether it was told to go on.
+        resume: Whether to continue.
 
     Attributes:
         folder: The folder of the run.
         checkpoints: The checkpoints; there after `begin`.
-        resumed: Whether the simulation was taken back to one.
+        resumed: Whether the simulation was set to one.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class KeptRun:
 
         Raises:
             StoreError: There is nothing to resume, or it belongs to another run.
-            ArgumentError: The run to resume was asked for something else.
+            ArgumentError: The run to resume has other settings.
         """
         case, simulation = self._case, self._simulation
-        # Every rank asks for the same; all but the first only need to agree.
+        # All ranks pass the same; all but the first only need to agree.
         asked = {**simulation.identity(), "seed": str(case.seed), "start": _start(case)}
         self.folder.begin(
             asked,
@@ -93,16 +93,16 @@ class KeptRun:
 
     def _go_back(self) -> None:
         there = self._ranks.gather_json(bool(self.checkpoints.steps()))[0]
-        # A run that was stopped before its first checkpoint begins again. So does a restarted
-        # one whose checkpoints are all damaged; who resumes is told instead.
+        # A run that was stopped before its first checkpoint starts again. So does a restarted
+        # one whose checkpoints are all damaged; with `--resume` that is an error instead.
         notes = self.checkpoints.notes() if there else None
         if notes is None and not (there and self._resume):
-            self._tell("no checkpoint was kept; the run begins again")
+            self._tell("there is no checkpoint; the run starts again")
             return
         if notes is not None and not self._owns(notes):
             raise StoreError(
-                f"`{self.folder.checkpoints}` holds checkpoints of another run, which was "
-                "asked for something else: move them out of the folder, or leave out `--resume`"
+                f"`{self.folder.checkpoints}` contains checkpoints of another run, with "
+                "other settings: move them out of the folder, or leave out `--resume`"
             )
         self.checkpoints.load()
         self.folder.adopt()
@@ -114,7 +114,7 @@ class KeptRun:
         """Whether a checkpoint is of this run."""
         if not self._resume:
             return notes.get("run") == self.folder.id
-        # Those of `SimulationCheckpoints` or of an earlier hotgrid do not say.
+        # Checkpoints of `SimulationCheckpoints` or of an earlier hotgrid have no id.
         return notes.get("identity") in (self.folder.identity, None)
 
     def _tell(self, text: str) -> None:
@@ -145,7 +145,7 @@ class KeptRun:
 
 
 def film_path(case: Case) -> Path | None:
-    """Where the film goes: a bare name lies in `--out`."""
+    """The path of the film: a bare name goes into `--out`."""
     if case.record is None or case.out is None or case.record.parent != Path():
         return case.record
     return case.out / case.record

@@ -36,7 +36,7 @@ _TABLE = "observables.csv"
 
 @dataclass(frozen=True)
 class _Run:
-    """What a run is made of, once everything was found to be in order."""
+    """The parts of a run, once everything was checked."""
 
     case: Case
     simulation: Simulation
@@ -46,18 +46,18 @@ class _Run:
 
 
 def start_ranks(case: Case, arguments: Sequence[str], *, resume: bool) -> bool:
-    """Start the ranks of a mesh and wait for them, where nobody has done so yet.
+    """Start the ranks of a mesh and wait for them, unless they are already started.
 
     Raises:
         HotgridError: Something is wrong with the case; no rank has been started.
-        SystemExit: A rank failed; it has said why.
+        SystemExit: A rank failed; it has printed why.
     """
     if case.mesh is None or cluster.launched():
         return False
     ranks = cluster.Mesh(case.mesh).ranks
     if ranks == 1:
         return False
-    # Better said here once than by every rank.
+    # Better reported here once than by every rank.
     _expect_device(case.device)
     _planned_depth(case, "cpu", resume)
     kept = case.out is not None and case.checkpoint_period is not None
@@ -87,14 +87,14 @@ def _expect_device(name: str | None) -> None:
 
 
 def perform(case: Case, *, resume: bool) -> RunOutcome:
-    """Run a case to its end, or to where it is told to stop, and write what it asks for.
+    """Run a case to its end, or until it is stopped, and write its output.
 
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
     with contextlib.ExitStack() as opened:
         stop = StopRequest(heeded=case.out is not None)
-        # Ranks that have not met yet have nothing to save, and end as they are told.
+        # Ranks that are not connected yet have nothing to save, and end on SIGTERM.
         meeting = cluster.launched()
         if not meeting:
             opened.enter_context(stop)
@@ -132,8 +132,8 @@ def _ranks(case: Case) -> cluster.Communicator:
     if case.mesh is None:
         if cluster.launched():
             raise ArgumentError(
-                "several ranks were started, and each would make the same run: say with "
-                "`--mesh`, such as `--mesh 2x2`, how they share the grid"
+                "several ranks were started, and each would make the same run: use "
+                "`--mesh`, such as `--mesh 2x2`, to split the grid over them"
             )
         return cluster.SingleRank()
     return cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -148,7 +148,7 @@ def _with_depth(case: Case, ranks: cluster.Communicator, resume: bool) -> Case:
 
 
 def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> int:
-    """The depth that was asked for, or the best; and whether the mesh fits the grid."""
+    """The requested depth, or the best; and whether the mesh fits the grid."""
     model = _model(case, resume)
     kept = getattr(torch, case.storage or case.dtype)
     job = job_of(model, case.size or model.size, kept)
@@ -158,14 +158,14 @@ def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> in
 
 
 def _said_once(ranks: cluster.Communicator, work: Callable[[], Result]) -> Result:
-    """Do what every rank must be able to do; where one is not, the first rank tells."""
+    """Run a function that must succeed on every rank; if one fails, only rank 0 reports it."""
     with _first_speaks(ranks):
         return cluster.all_or_raise(ranks, work)
 
 
 @contextlib.contextmanager
 def _first_speaks(ranks: cluster.Communicator) -> Iterator[None]:
-    """Where all ranks raise the same, let the first rank tell."""
+    """If all ranks raise the same, only rank 0 reports it."""
     try:
         yield
     except CommunicationError:
@@ -180,10 +180,10 @@ def _model(case: Case, resume: bool) -> Model:
     """The model of a case, whose other options are in order too."""
     model = build_model(find_model(case.model), case.set)
     if resume and case.out is None:
-        raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
+        raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to continue")
     if case.trace is not None and (case.steps is None or case.steps > _MOST_TRACED):
         raise ArgumentError(
-            f"`--trace` keeps every phase of every step in memory: say `--steps`, at most "
+            f"`--trace` keeps every phase of every step in memory: give `--steps`, at most "
             f"{_MOST_TRACED:,} of them"
         )
     if case.out is not None and case.out.exists() and not case.out.is_dir():
@@ -252,7 +252,7 @@ def _keep_what_can_be(run: _Run, seen: Observations | None, every: int) -> None:
     """Save where an interrupt left a run; several ranks were not left in the same step."""
     if run.ranks.size > 1:
         return
-    # Who interrupts a second time does not want to wait for it.
+    # After a second interrupt, do not wait.
     with contextlib.suppress(KeyboardInterrupt):
         if seen and run.simulation.step_count % every == 0:
             seen(run.simulation)
@@ -260,13 +260,15 @@ def _keep_what_can_be(run: _Run, seen: Observations | None, every: int) -> None:
 
 
 def _left(run: _Run, film: Recorder | None) -> str:
-    """What an interrupt has left, and how to go on; empty where another rank says it."""
+    """What an interrupt has left, and how to continue; empty if another rank reports it."""
     case, simulation = run.case, run.simulation
     if run.ranks.rank:
         return ""
     now, goal = simulation.step_count, _steps(case, simulation)
     steps = run.kept.checkpoints.steps() if run.kept is not None else []
-    kept = "no state is kept: with `--out DIR` it would be, and `--resume` would go on from it"
+    kept = (
+        "no state is saved: with `--out DIR` it would be, and `--resume` would continue from it"
+    )
     if run.kept is not None and steps:
         kept = (
             f"the state of step {steps[-1]:,} is kept in `{run.kept.checkpoints.folder}`, and "
@@ -277,7 +279,7 @@ def _left(run: _Run, film: Recorder | None) -> str:
 
 
 def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
-    """Write what the case asks for; of a run that goes on later, only what that needs."""
+    """Write the output of a case; for a run that continues later, only what it needs."""
     case, simulation = run.case, run.simulation
     if case.out is None or run.kept is None:
         return []
@@ -312,7 +314,7 @@ def _film(case: Case, simulation: Simulation, every: int) -> Recorder | None:
 
 
 def _observing(run: _Run, every: int) -> Observations | None:
-    """Have rows and checkpoints written down on the way, as far as the case wants them."""
+    """Write rows and checkpoints during the run, as far as the case requests them."""
     case, simulation, kept = run.case, run.simulation, run.kept
     if case.out is None or kept is None:
         return None
@@ -338,7 +340,7 @@ def _observing(run: _Run, every: int) -> Observations | None:
 
 
 def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
-    """The rows up to where the run goes on, as the first rank finds them, on all ranks."""
+    """The rows up to where the run continues, as rank 0 finds them, on all ranks."""
 
     def rows() -> "list[dict[str, float]]":
         if run.ranks.rank or not table.is_file():
@@ -358,7 +360,7 @@ def _go(run: _Run) -> Speed:
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
     if stop is not None and any(run.ranks.gather_json(stop())):
-        # Told before the first step; what there is will be saved.
+        # Stopped before the first step; the initial state is saved.
         return simulation.run(0)
     if case.time is not None:
         return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)

@@ -36,7 +36,7 @@ def model_of(case: Case) -> Model:
 
 
 def model_key(case: Case) -> str:
-    """Under which name the speed of a model is remembered."""
+    """The name under which the speed of a model is stored."""
     options = [f"{name}={value}" for name, value in sorted(case.set.items())]
     types = case.dtype if case.storage in (None, case.dtype) else f"{case.dtype}/{case.storage}"
     return " ".join([case.model, types, *options])
@@ -145,7 +145,7 @@ class Checked:
 def checks(case: Case, found: Calibration, size: tuple[int, ...]) -> "Iterator[Checked]":
     """Predict runs of 1, 2 and 4 ranks on this machine, run them, and compare.
 
-    The single rank tells how much the machine has changed since it was measured. Ranks on
+    The single rank shows how much the machine has changed since it was measured. Ranks on
     one machine share its memory. More ranks than cores are never predicted to be faster than
     one rank. They are slower than predicted, since a message waits until its ranks have
     their turn on a core, which depends on the scheduler.

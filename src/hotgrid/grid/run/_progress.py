@@ -1,4 +1,4 @@
-"""A bar with the speed of a run; silent when nobody looks."""
+"""A progress bar with the speed of a run; silent without a terminal."""
 
 import math
 import sys
@@ -10,7 +10,7 @@ from hotgrid.grid.forms import GridState
 
 
 class Progress:
-    """Shows steps, speed and share of the hardware limit while a run goes on.
+    """Shows steps, speed and share of the hardware limit during a run.
 
     Arguments:
         simulation: What runs.
@@ -46,7 +46,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, made: int) -> None:
-        """Say how many steps have been made."""
+        """Report how many steps have been made."""
         if self._bar is None:
             return
         now = time.perf_counter()

@@ -122,7 +122,7 @@ def rollout(
     else:
         for begin in range(0, steps, remat):
             count = min(remat, steps - begin)
-            # A step is a pure function: no random state has to be brought back.
+            # A step is a pure function: no random state has to be restored.
             fields = checkpoint(
                 advance, count, *fields, use_reentrant=False, preserve_rng_state=False
             )
@@ -133,7 +133,7 @@ def rollout(
 
 
 def _cut() -> Any:
-    """The part that cuts a grid; the cluster is loaded only by those who do."""
+    """The part for several ranks; the cluster is imported only if it is used."""
     from . import _cut_rollout
 
     return _cut_rollout
@@ -224,7 +224,7 @@ def _plain_step(
     return step
 
 
-# Compiling takes seconds, and whoever optimises rolls out the same model again and again.
+# Compiling takes seconds, and an optimization rolls out the same model again and again.
 @lru_cache(maxsize=16)
 def _compiled_step(
     model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
@@ -241,7 +241,7 @@ def _setting(
     *,
     compiled: bool,
 ) -> Setting:
-    # The twin for this grid, unless it keeps its fields in another way.
+    # The model fitted to this grid, unless it stores its fields differently.
     twin = model.fitted(size)
     return Setting(
         model=twin if twin.stored_size(size) == size else model,

@@ -38,7 +38,7 @@ class Simulation(GridState):
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
             model has of its own; by default the fastest. Where several may be, they are
             timed before the first step, and the winner is kept; see `explain_form`.
-        compiled: Whether steps are compiled; by default as the settings say.
+        compiled: Whether steps are compiled; by default as in the settings.
         depth: With a mesh, the steps between two exchanges of margins; by default what the
             planner finds best.
         overlap: With a mesh, whether messages travel while the interior is computed; by
@@ -72,12 +72,12 @@ class Simulation(GridState):
 
         Arguments:
             steps: How many steps; with `until`, the most.
-            until: Asked when the step count is a multiple of `check_every`, and after the
+            until: Called when the step count is a multiple of `check_every`, and after the
                 last step; true ends the run.
             time: For how long, in the units of the model; rounded up to whole steps.
-            check_every: Steps between two looks for numbers that are not finite.
-            stop: Asked about every second, between two steps; true ends the run. With a
-                mesh, one rank that says so ends it on all of them, after the same step.
+            check_every: Steps between two checks that all numbers are finite.
+            stop: Called about every second, between two steps; true ends the run. With a
+                mesh, one rank that returns true ends it on all of them, after the same step.
             progress: Show a progress bar; by default on a terminal.
 
         Returns:
@@ -111,7 +111,7 @@ class Simulation(GridState):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write state and step count into one safetensors file, whole or not at all.
+        """Write state and step count into one safetensors file, atomically.
 
         With a mesh the whole state is gathered, and the first rank writes it;
         `SimulationCheckpoints` lets every rank write its own part.
@@ -126,7 +126,7 @@ class Simulation(GridState):
         return write_snapshot(path, state, self.identity(), self.step_count)
 
     def load(self, path: str | Path) -> None:
-        """Go on from a file that `save` wrote, for the same model and grid.
+        """Continue from a file that `save` wrote, for the same model and grid.
 
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
@@ -137,7 +137,7 @@ class Simulation(GridState):
         self.step_count = step_count
 
     def identity(self) -> dict[str, str]:
-        """What a saved state must agree with to be loaded, in words, by name.
+        """What a saved state must agree with to be loaded, as text, by name.
 
         The seed is not part of it: it decides the start, which a saved state replaces.
 
@@ -161,7 +161,7 @@ class Simulation(GridState):
 def explain_form(simulation: Simulation) -> FormExplanation:
     """Time every form that can run a simulation, from its present state.
 
-    Compiling them takes a while; the simulation is left as it is.
+    Compiling them takes a while; the simulation is unchanged.
 
     Arguments:
         simulation: What is run, without a mesh.

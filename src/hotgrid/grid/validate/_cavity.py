@@ -48,7 +48,7 @@ def _ghia_rows(terms: Terms, reynolds: int) -> Iterator[Row]:
     sim = terms.simulation(model, (n, n), dtype=dtype)
     until = settled(model.velocity, 1e-4 if terms.quick else 1e-6)
     sim.run(4_000_000, until=until, check_every=_LOOK_EVERY, progress=False)
-    # The lines through the middle lie between two cells.
+    # The lines through the middle are between two cells.
     u = sim.view("velocity_x").double()[:, half - 1 : half + 1].mean(1) / model.velocity
     v = sim.view("velocity_y").double()[half - 1 : half + 1].mean(0) / model.velocity
     found = {"u": _across(u, 0, 1, _ghia.Y), "v": _across(v, 0, 0, _ghia.X)}

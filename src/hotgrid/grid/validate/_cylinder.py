@@ -40,7 +40,7 @@ class History:
 
 
 def watched(sim: Simulation, model: SchaeferTurek, steps: float, looks: int) -> History:
-    """Run on for about so many steps, and look at the cylinder about so many times."""
+    """Continue for about so many steps, and observe the cylinder about so many times."""
     every = max(1, round(steps / looks))
     if every > _LAUNCH:
         every -= every % _LAUNCH
@@ -58,7 +58,7 @@ def steady(sim: Simulation, model: SchaeferTurek) -> History:
     """2D-1, Reynolds number 20: what is seen of the cylinder when the flow is steady."""
     passing = model.length(sim.size) / model.reference_velocity
     sim.run(round(20 * passing), progress=False)
-    # Sound runs along the channel for ever: the mean over many of its periods counts.
+    # Sound runs along the channel indefinitely: use the mean over many of its periods.
     return watched(sim, model, 8 * passing, looks=80)
 
 

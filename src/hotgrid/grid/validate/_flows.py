@@ -32,7 +32,7 @@ def _velocity(sim: Simulation) -> Tensor:
 def _plates(
     terms: Terms, flow: type[Poiseuille] | type[Couette], profile: str
 ) -> Iterator[Row]:
-    """Between plates the steady flow is a polynomial, which the scheme meets exactly."""
+    """Between plates the steady flow is a polynomial, which the scheme solves exactly."""
     size, steps = (8, 4), 800
     model = flow(TRT(magic=3 / 16), velocity=0.05, reynolds=0.8)
     sim = terms.simulation(model, size, small=True)

@@ -28,7 +28,7 @@ _HEADINGS = ("", "reference", "value", "error", "limit", "", "source", "seconds"
 
 
 def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None) -> Path:
-    """Write the table as one HTML page without scripts, whole or not at all.
+    """Write the table as one HTML page without scripts, atomically.
 
     Arguments:
         path: The file.
@@ -39,7 +39,7 @@ def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None)
         The path of the file.
 
     Example:
-        `write_page("truth.html", list(validate(quick=True)), "cpu")`
+        `write_page("table.html", list(validate(quick=True)), "cpu")`
     """
     path = Path(path)
     with whole_file(path) as aside:
@@ -48,7 +48,7 @@ def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None)
 
 
 def place(device: str | None) -> str:
-    """In words, where rows are computed."""
+    """Where rows are computed, as text."""
     found = checked_device(device)
     name = (
         torch.cuda.get_device_name(found)
