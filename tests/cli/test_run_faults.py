@@ -152,9 +152,8 @@ def test_ranks_without_a_mesh_would_all_do_the_same(
 ):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert run([*OFF, *RUN, "--out", "cut"]) == 1
-    assert (
-        "several ranks were started, and each would make the same run: use `--mesh`"
-        in (capsys.readouterr().err)
+    assert "several ranks were started, and each would make the same run: use `--mesh`" in (
+        capsys.readouterr().err
     )
 
 

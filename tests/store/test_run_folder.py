@@ -103,7 +103,7 @@ def test_resume_needs_the_same_run(tmp_path: Path):
     before = contents(tmp_path)
     with RunFolder(tmp_path) as run, pytest.raises(ArgumentError) as caught:
         run.begin({"model": "wave", "seed": "1", "size": "8"}, resume=True)
-    assert "its model: heat, here wave; its size: None, here 8. Ask" in str(caught.value)
+    assert "its model: heat, here wave; its size: None, here 8. Use" in str(caught.value)
     assert contents(tmp_path) == before
     again = made(tmp_path, ASKED, "b.csv", resume=True)
     assert (again.id, again.goes_on, first.goes_on) == (first.id, True, False)
