@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(arguments: list[str]):
             "sys.stdout = open('/dev/full', 'w')",
             "a file or the output cannot be read or written (No space left on device).",
         ),
-        ("sys.stdout = None", "standard output is closed; send it to /dev/null when nobody"),
+        ("sys.stdout = None", "standard output is closed; redirect it to /dev/null"),
     ],
 )
 @pytest.mark.parametrize("arguments", [["config", "show"], ["--version"]])

@@ -270,7 +270,7 @@ def test_a_compiler_of_several_words_is_none_for_inductor(monkeypatch: pytest.Mo
     monkeypatch.setenv("CXX", "env g++")
     [found] = compiler()
     assert (found.state, found.value) == ("note", "env g++ does not work")
-    assert found.detail.startswith("torch.compile takes CXX for one program")
+    assert found.detail.startswith("torch.compile takes CXX as one program")
     assert found.way_out == "set CXX to the compiler alone, such as g++"
 
 

@@ -200,7 +200,7 @@ def test_bench_gives_no_figure_to_other_tokens(
             assert "1.0x" not in line
         elif line.startswith("wordchipper"):
             assert line.endswith("1.0x")
-    assert lines[-1].endswith("token for token what tiktoken gives.")
+    assert lines[-1].endswith("Every figure is for exactly the tokens of tiktoken.")
 
 
 def test_bench_fails_if_hotgrid_is_wrong(

@@ -78,7 +78,7 @@ def _expect_place(path: Path) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """A spinner that names the check being made; nothing when nobody watches."""
+    """A spinner that names the check being run; nothing without a terminal."""
     console = Terminal(stderr=True)
     if not console.is_terminal:
         yield lambda name: None

@@ -56,7 +56,7 @@ def models(*, json: bool = False) -> None:
 
 
 def run(name: str, /, **told: Any) -> None:
-    """Run a model and say what came out and how fast."""
+    """Run a model and report its observables and speed."""
     resume, json = told.pop("resume", False), told.pop("json", False)
     case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
     # Not before: a misspelled option need not wait for torch.
@@ -103,7 +103,7 @@ def _parameter(name: str, place: str, default: object, kind: Any) -> inspect.Par
     return kinds(name, getattr(kinds, place), default=default, annotation=kind)
 
 
-# What is typed for a field that is no text, by its type.
+# What is typed for a field that is not text, by its type.
 _AS_TYPED: dict[Any, Any] = {
     int | None: WholeNumber,
     int: WholeNumber,
@@ -114,7 +114,7 @@ _AS_TYPED: dict[Any, Any] = {
     Dtype | None: Dtype | None,
 }
 _NOT_OF_A_CASE = {
-    "resume": "Go on from the newest checkpoint in --out, on any mesh.",
+    "resume": "Continue from the newest checkpoint in --out, on any mesh.",
     "json": "Print one JSON object instead of a table.",
 }
 run.__signature__ = _signature()
@@ -138,7 +138,7 @@ def _summary(model: "type[Model]") -> str:
 
 
 def _options(model: "type[Model]") -> "list[Option]":
-    """What `--set` can tell a model."""
+    """The options of a model for `--set`."""
     from hotgrid import grid
 
     return [option for option in grid.options_of(model).values() if option.writable]

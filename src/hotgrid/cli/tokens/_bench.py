@@ -47,18 +47,18 @@ def bench(
     megabytes: WholeNumber = None,
     json: bool = False,
 ) -> int:
-    """Measure how fast your text is encoded, here and by others.
+    """Measure how fast your text is encoded, here and by other libraries.
 
     The first pass of a new process (cold) and the best of later ones over the same text
     (warm), for Python lists and for arrays, with one thread and with all. Each library has
-    its own process for each, so even a short text takes a while; standard error says what
+    its own process for each, so even a short text takes a while; standard error shows what
     is measured.
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         megabytes: Use no more of the text than this; by default 8.
         json: Print one JSON object instead of a table.
@@ -96,9 +96,9 @@ def bench(
         _print_table(console, rows)
         said = f"{visible(encoding.name)}, {len(texts):,} texts, {size:,} bytes. "
         said += (
-            f"Every figure: token for token what {judge} gives."
+            f"Every figure is for exactly the tokens of {judge}."
             if judge
-            else "Nobody is here to say whether the tokens are right: pip install tiktoken."
+            else "The tokens were not checked: pip install tiktoken."
         )
         console.print(said, style="dim", markup=False, soft_wrap=True)
     return 1 if any(row["contestant"] == "hotgrid" and row["note"] for row in rows) else 0
@@ -125,7 +125,7 @@ def _texts(found: list[Source], errors: Errors, limit: int) -> list[str]:
 
 
 def _subject(encoding: "Encoding", choice: Choice, folder: Path) -> Subject:
-    """The encoding as files, for those who know it by no name."""
+    """The encoding as files, for libraries that do not have it by name."""
     from hotgrid.tokens import save_huggingface, save_tiktoken
     from hotgrid.tokens._patterns import LEXERS
 
@@ -170,7 +170,7 @@ def _rows(subject: Subject, corpus: str, counts: list[int]) -> list[dict[str, An
 
 
 def _judged(rows: list[dict[str, Any]]) -> str | None:
-    """Take the figures from those who disagree with the judge, and say who that is."""
+    """Remove the figures of libraries that disagree with the judge; return its name."""
     judges = [row for row in rows if "digest" in row and row["contestant"] != "hotgrid"]
     if not judges:
         return None

@@ -89,7 +89,7 @@ def inspect(
         text: This text instead.
         specials: Take `<|endoftext|>` and its like for special tokens; by default they are
             ordinary text.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         html: Write a page into this file instead; it needs nothing besides itself.
         force: Replace the page if it exists.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hotgrid.errors import ArgumentError, StoreError
 
-# A name may be any bytes; those that are no UTF-8 come as surrogates, which cannot be printed.
+# A name may be any bytes; those that are not UTF-8 come as surrogates, which cannot be
+# printed.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CONTROLS = {
     **_SURROGATES,
@@ -16,7 +17,7 @@ _CONTROLS = {
     0x7F: "\u2421",
     **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
     # Ends of lines to Unicode, and marks that turn the direction of what follows: either
-    # would mix up what stands around.
+    # would garble the text around it.
     **dict.fromkeys((0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
 }
 

@@ -14,8 +14,8 @@ class Progress:
     """A bar on standard error, from when work has taken a while; nothing without a terminal.
 
     Args:
-        what: A word on what is done.
-        total: How much there is to do in all; 0 if nobody knows.
+        what: A word for the work.
+        total: How much there is to do in all; 0 if unknown.
         shown: False where the work itself writes on the terminal.
     """
 
@@ -27,7 +27,7 @@ class Progress:
         self._bar: Any = None
 
     def advance(self, amount: int) -> None:
-        """Say that so much more is done."""
+        """Report that so much more is done."""
         self._done += amount
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._done)

@@ -40,12 +40,12 @@ def train(
         files: Files, folders or globs; standard input if there are none, or for `-`.
         vocab_size: How many tokens, with the 256 bytes and the special ones.
         out: The file to write; its suffix .json or .tiktoken chooses the format.
-        pattern: How texts are cut into words: gpt2, cl100k, llama3, qwen2, o200k, or a regex;
+        pattern: How texts are split into words: gpt2, cl100k, llama3, qwen2, o200k, or a regex;
             by default cl100k.
         special: A special token; repeatable, by default `<|endoftext|>`.
         min_frequency: How often a pair must occur to become a token; by default once.
         max_token_length: Bytes that a token may have at most; by default 65535.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         force: Replace the file if it exists.
         json: Print one JSON object instead of a line.

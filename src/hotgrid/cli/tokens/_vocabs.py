@@ -24,7 +24,7 @@ class Known:
         name: What `--encoding` takes.
         path: The file of ranks; None if it is not here.
         bytes: The size of the file.
-        tokens: One more than the highest token; None if nobody has looked.
+        tokens: One more than the highest token; None if the file was not read.
         right: Whether its sha256 is the published one; None if there is no file to check.
         url: Where it would be fetched from; None if it comes with hotgrid.
     """
