@@ -126,7 +126,7 @@ def test_a_pipe_gets_plain_lines_without_blanks_at_the_end(
     run(["doctor"])
     lines = capsys.readouterr().out.splitlines()
     assert f"  ok      global         {path}  [bold]not markup[/bold]" in lines
-    assert "way out: set compile.cache" in [line.strip() for line in lines]
+    assert "to do: set compile.cache" in [line.strip() for line in lines]
     assert lines == [line.rstrip() for line in lines]
     assert "\x1b" not in "".join(lines)
 

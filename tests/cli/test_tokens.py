@@ -360,7 +360,7 @@ def test_what_was_named_and_cannot_be_counted_is_exit_1(
         (["encode", "ids", "--out", "ids"], "`ids` is already there; `--force` replaces it"),
         (["encode", "ids", "--out", "no/ids"], "there is no folder `no` for `ids`"),
         (["encode", "ids", "--out", "empty"], "`empty` is not a file that can be replaced"),
-        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is not a file that can"),
+        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is not a file"),
         (["encode", "ids", "--pattern", "gpt2"], "use it with `--vocab FILE.tiktoken` only"),
         (["encode", "ids", "--vocab", "a.json"], "are two encodings; give one"),
         (["decode", "words"], "`words` holds 'two' where a token should be"),

@@ -92,7 +92,7 @@ def candidates_of(setting: Setting) -> list[type[Form]]:
 
 
 class UndecidedForm(Form):
-    """A state that waits for its form, which is chosen by timing before the first step.
+    """A state without a form yet; the form is chosen by timing before the first step.
 
     Arguments:
         setting: What is run.
@@ -121,7 +121,7 @@ class UndecidedForm(Form):
         self.load(form.read())
 
     def fresh(self) -> "UndecidedForm":
-        """Another one that waits."""
+        """Another undecided form."""
         return UndecidedForm(self.setting, self._ranks)
 
     def settled(self) -> Form:

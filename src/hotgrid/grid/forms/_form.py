@@ -25,7 +25,7 @@ from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator
 
-# Fewer cells do not pay for waking a thread, least of all where others need it too.
+# Fewer cells are not worth waking a thread, least of all on a busy machine.
 CELLS_PER_THREAD = 4096
 # Below this many cells a GPU waits for the host, not for its memory.
 CELLS_OF_A_BUSY_GPU = 1 << 21
@@ -35,7 +35,7 @@ _COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
 
 @dataclass(frozen=True)
 class Setting:
-    """What a form needs to know of a simulation.
+    """What a form needs to know about a simulation.
 
     Attributes:
         model: The model.
@@ -110,7 +110,7 @@ class Form(ABC):
         return ""
 
     def settled(self) -> "Form":
-        """The form that makes the next steps; most are it themselves."""
+        """The form that runs the next steps; usually itself."""
         return self
 
     @abstractmethod
@@ -137,21 +137,21 @@ class Form(ABC):
         return self.read()
 
     def restore(self, own: State) -> None:
-        """Go back to what `own` gave."""
+        """Restore what `own` returned."""
         self.load(own)
 
     def everywhere(self, here: bool) -> bool:
-        """Whether something is so here and wherever else the grid is kept."""
+        """Whether something is true here and on all other ranks of the grid."""
         return here
 
     @property
     def offset(self) -> tuple[int, ...]:
-        """The first cell that is kept here."""
+        """The first cell of this part of the grid."""
         return (0,) * self.setting.rank
 
     @property
     def ranks(self) -> "Communicator | None":
-        """Those that keep the grid together; None where it is kept whole."""
+        """The ranks that share the grid; None if it is whole."""
         return None
 
     @property
@@ -286,7 +286,7 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
 def compile_step(
     function: Callable[..., object], setting: Setting, threads: int | None = None
 ) -> Callable[..., object]:
-    """The function compiled for one static shape, or itself where that cannot be.
+    """The function compiled for one static shape, or itself if that is impossible.
 
     Every simulation gets a code object of its own: torch counts recompilations for
     each code object, and gives up after eight.
@@ -340,7 +340,7 @@ def _keep_compiled_code() -> None:
             problem,
         )
     place = current().compile.cache
-    # Where nothing can be written torch finds a place of its own.
+    # If nothing can be written there, torch chooses a folder.
     if place != "none":
         folder = str(cache_folder(place, "compiled"))
         if not _obstacle_to_writing(folder):

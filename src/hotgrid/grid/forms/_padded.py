@@ -1,9 +1,9 @@
 """Padded buffers: the form of the CPU.
 
-A shift along the last dim of a whole array is not vectorised on a CPU, a slice of
+A shift along the last dim of a whole array is not vectorized on a CPU, a slice of
 a padded one is. The slice is taken of the plane laid out flat, so that a step is one
 long loop without rows; at the ends of a row it reads the next one, inside the margin,
-where it does no harm. Steps spoil the margin from the outside, and it is refreshed
+where it does not matter. Steps invalidate the margin from the outside, and it is refreshed
 every `depth` steps. Compiled steps are launched by the native core where it is there.
 """
 
@@ -163,7 +163,7 @@ class PaddedForm(TwoBufferForm):
             self._now = 1 - self._now
 
     def _begin(self) -> None:
-        """Get a kernel for the core to launch, or compile the whole grid where none is had."""
+        """Get a kernel for the core to launch, or compile the whole grid if there is none."""
         self._kernel, seconds = self._kernel_of(self.setting)
         if self._kernel is None:
             self._piece = 0

@@ -31,7 +31,7 @@ class StripForm(TwoBufferForm):
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
-        """The rows must be dealt out evenly."""
+        """The rows must divide evenly into strips."""
         if _rows_together(setting) > 1:
             return ""
         return f"it needs an even number of rows, got {setting.size[0]}"

@@ -1,4 +1,4 @@
-"""What a model is: data, and one pure function from a cell's neighbours to the cell."""
+"""The base of models: declarations, and one pure function, `step`."""
 
 import math
 import re
@@ -59,7 +59,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Input:
-    """Something every cell carries that does not change: a mask, a map, a profile.
+    """Something that every cell has and that does not change: a mask, a map, a profile.
 
     Attributes:
         name: The key in the inputs.
@@ -143,9 +143,9 @@ def total(x: Tensor) -> Tensor:
 class Model(HasParameters, ABC):
     """How one cell follows from its neighbours.
 
-    A model declares `fields`, perhaps `inputs`, the `radius` it looks, its
-    `Parameter`s as class attributes, and `step`. How and where it runs is not its
-    business: the same `step` serves one CPU, a GPU, gradients and a cluster.
+    A model declares `fields`, perhaps `inputs`, the `radius` it reads, its
+    `Parameter`s as class attributes, and `step`. It does not depend on how and where it
+    runs: the same `step` serves one CPU, a GPU, gradients and a cluster.
 
     Example:
         >>> class Heat(Model):
@@ -160,9 +160,9 @@ class Model(HasParameters, ABC):
     """
 
     fields: Sequence[Field] = ()
-    """What changes."""
+    """The fields: what changes."""
     inputs: Sequence[Input] = ()
-    """What does not change."""
+    """The inputs: what does not change."""
     radius: int = 1
     """How many cells away a step looks."""
     ranks: Sequence[int] = (2,)

@@ -73,7 +73,7 @@ def options_of(model: type[Model]) -> dict[str, Option]:
 
 
 def build_model(model: type[Model], values: Mapping[str, object]) -> Model:
-    """Make a model, with values as texts (they are converted) or as what they are.
+    """Make a model, with values as text (which is converted) or as Python values.
 
     Example:
         >>> from hotgrid.grid import pde

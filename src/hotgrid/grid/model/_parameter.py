@@ -1,4 +1,4 @@
-"""`Parameter`: a number of a model, with the bounds that keep it sane."""
+"""`Parameter`: a number of a model, with its bounds."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class HasParameters:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a model that can be set, with the bounds that keep it sane.
+    """A number of a model that can be set, with its bounds.
 
     Written as a class attribute; on an instance the attribute is the number, a float. It
     is set when the model is made, and stays: a run and what it saves are of one model.

@@ -26,9 +26,9 @@ class SeenState(dict[str, Tensor]):
 
 
 def once(method: Callable[[Any, State], Part]) -> Callable[[Any, State], Part]:
-    """Compute a part of several views or observables once for one look.
+    """Compute a part of several views or observables once per observation.
 
-    For a method of a model that takes a state and is pure. Outside of a look it is
+    For a method of a model that takes a state and is pure. Outside of an observation it is
     computed each time.
     """
 

@@ -14,7 +14,7 @@ _SIGNED_FROM = 0.02
 _MOST_CELLS = 99.5
 _LEAST_SHARE = 0.05
 # How much of the way the range of a film shrinks in a frame, and how much of the range
-# that is shown must be in use; each change of it draws the colour bar anew.
+# that is shown must be in use; each change of it redraws the colour bar.
 _FADE = 0.1
 _USED = 0.8
 

@@ -21,7 +21,7 @@ Writer = Callable[[GridState, Path, str | None, Observations], list[Path]]
 def check_export(
     simulation: GridState, formats: Iterable[str], view: str | None = None
 ) -> None:
-    """Raise what `export` would raise before it writes; for a look ahead of a long run.
+    """Raise what `export` would raise before it writes; to check before a long run.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -89,10 +89,10 @@ def export(
 
     Arguments:
         simulation: What is written.
-        folder: Where to; it is made if need be.
+        folder: Where to; it is created if needed.
         formats: Any of the above.
         view: The view of the picture; by default the model's own choice.
-        observations: What was observed on the way; by default only the present.
+        observations: What was observed during the run; by default only the present state.
 
     Returns:
         The paths of the files.

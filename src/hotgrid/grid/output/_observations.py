@@ -1,4 +1,4 @@
-"""Observables over time: rows to look at, to plot and to write down."""
+"""Observables over time: rows to read, to plot and to save."""
 
 import csv
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Observations:
     """The observables of a simulation over time; `every` can call it.
 
     Attributes:
-        rows: One for each look: `step`, `time` and every observable. For a batch there
+        rows: One for each observation: `step`, `time` and every observable. For a batch there
             is one column for each run, such as `mass[0]`.
 
     Example:

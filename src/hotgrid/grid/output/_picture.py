@@ -1,4 +1,4 @@
-"""Looking at a simulation: one view as a picture with title and colour bar."""
+"""Pictures of a simulation: one view with title and colour bar."""
 
 import io
 from pathlib import Path
@@ -24,7 +24,7 @@ _WIDEST, _TALLEST, _THINNEST = 8.0, 6.4, 0.9
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.65, 1.1, 0.55, 0.4
 _TITLE, _BAR_GAP, _BAR = 4.2, 0.12, 0.16
 _SOLID = "0.62"
-# More cells than this along a side are not seen, only waited for.
+# More cells than this along a side are not visible, only slow.
 _MOST_CELLS = 4096
 
 
@@ -233,7 +233,7 @@ def solid_cells(simulation: GridState) -> Tensor | None:
 
 
 def _slice(x: Tensor) -> np.ndarray:
-    """What is seen of `[*space]`: the middle of three dims, thinned where it is vast."""
+    """The visible part of `[*space]`: the middle of three dims, thinned if it is large."""
     if x.ndim == 3:
         x = x[x.shape[0] // 2]
     thin = tuple(slice(None, None, -(-n // _MOST_CELLS)) for n in x.shape)

@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation: each rank its part, to be taken up on any mesh."""
+"""Checkpoints of a simulation: each rank its part, loadable on any mesh."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -25,9 +25,9 @@ class SimulationCheckpoints:
     Arguments:
         simulation: What is saved.
         folder: Where; all hosts must share it.
-        keep_last: How many of the newest stay; None keeps all.
-        keep_every: Steps that are a multiple of this stay as well.
-        notes: Kept with every state, and given back by `load`; anything JSON knows.
+        keep_last: How many of the newest are kept; None keeps all.
+        keep_every: Steps that are a multiple of this are kept as well.
+        notes: Saved with every state, and returned by `load`; any JSON value.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -43,7 +43,7 @@ class SimulationCheckpoints:
         (30, True)
 
     Raises:
-        ArgumentError: A number makes no sense.
+        ArgumentError: A number is invalid.
     """
 
     def __init__(

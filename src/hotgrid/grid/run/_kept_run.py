@@ -1,4 +1,4 @@
-"""A run in its folder: begun, resumed, or gone on with after a restart."""
+"""A run in its folder: started, resumed, or continued after a restart."""
 
 import contextlib
 import hashlib
@@ -139,7 +139,7 @@ class KeptRun:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # What waits for a lost rank would only be waited for in vain.
+        # Do not wait for work that waits for a lost rank.
         if not isinstance(problem, CommunicationError):
             self.checkpoints.__exit__(kind, problem, trace)
 
@@ -161,7 +161,7 @@ def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
 
 
 def _start(case: Case) -> str:
-    """What decides the start beside model and seed: the contents of files of cells."""
+    """What determines the initial state besides model and seed: files of cells."""
     found = hashlib.blake2b(digest_size=16)
     for name, value in sorted(case.set.items()):
         if (

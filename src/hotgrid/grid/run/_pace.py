@@ -134,7 +134,7 @@ class Pace:
         if self._stop is None:
             return False
         wait_for(self._simulation.device)
-        # Ranks must go equally far, so they also agree on how far that is.
+        # Ranks must make the same steps, so they also agree on how many.
         quick = time.perf_counter() - set_out < _STOP_WITHIN / 4
         if steps == self._stride and self._form.everywhere(quick):
             self._stride *= 2
@@ -147,7 +147,7 @@ class Pace:
         edits, now = simulation._edits, simulation.step_count
         due = [callback for period, callback in simulation._callbacks if now % period == 0]
         looking = now % self._check_every == 0 or not more
-        # Callbacks save and draw: they are not shown what is no longer finite.
+        # Callbacks save and draw: they do not see a state that is not finite.
         if looking or due:
             if not self._form.everywhere(finite(self._form.own())):
                 self._unstable()
@@ -186,7 +186,7 @@ class Pace:
         self._good_now = False
 
     def _unstable(self) -> NoReturn:
-        """Walk again from the last good state to the first bad step, and stop before it."""
+        """Repeat the steps since the last good state, and stop before the first bad one."""
         simulation, form = self._simulation, self._form
         step, last = self._good_at, self._good
         if not form.everywhere(finite(last)):

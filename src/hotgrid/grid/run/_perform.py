@@ -221,7 +221,7 @@ def _performed(run: _Run) -> RunOutcome:
         with film or contextlib.nullcontext(), _traced(run):
             speed = _go(run)
     except UnstableError:
-        # What it holds now is the last good state: the way back is not lost.
+        # It now holds the last good state, which is saved.
         if run.kept is not None:
             run.kept.checkpoints.save()
         raise
@@ -237,12 +237,12 @@ def _performed(run: _Run) -> RunOutcome:
 
 
 def _copy_bandwidth(run: _Run, speed: Speed, stopped: bool) -> float | None:
-    """What a copy reaches here: as kept, or measured now if that is worth the time."""
+    """The copy bandwidth: as stored, or measured now if that is worth the time."""
     if not speed.steps or run.ranks.rank:
         return None
     device = run.simulation.device
     found = kernels.kept_bandwidth(device)
-    # It takes time and memory, which a short run and one that must end have not.
+    # It takes time and memory: too much for a short run, or one that must end.
     if found is None and not stopped and speed.seconds >= _WORTH_MEASURING:
         found = kernels.copy_bandwidth(device)
     return found and found.bytes_per_second

@@ -65,7 +65,7 @@ def rollout(
         compiled: Compile a step, once for a model and a grid.
         halo: How the grid is cut over ranks: `state` then holds the cells of this rank
             only, and `inputs` still the whole grid. Every rank calls with its own cells,
-            goes backward with its own loss, and gets the gradient of the sum of all
+            calls `backward` on its own loss, and gets the gradient of the sum of all
             losses; that of parameters and inputs is this rank's share of it, to be
             summed over ranks with `all_reduce`.
 

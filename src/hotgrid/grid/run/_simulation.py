@@ -1,4 +1,4 @@
-"""`Simulation`: a model, a grid, a device, and the passing of time."""
+"""`Simulation`: a model that runs on a grid, on a device."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +28,7 @@ class Simulation(GridState):
             those left out come from the model's initial state.
         seed: Seeds the initial state.
         device: Where it runs; by default the GPU if there is one.
-        mesh: How the grid is cut over ranks, such as `"2x2"`; every rank makes the same
+        mesh: How the grid is split over ranks, such as `"2x2"`; every rank makes the same
             simulation. See `hotgrid.cluster`.
         dtype: The floating type of arithmetic.
         storage: The floating type fields are kept in; by default `dtype`.
@@ -37,11 +37,11 @@ class Simulation(GridState):
         inputs: Static inputs that replace the model's own, by name.
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
             model has of its own; by default the fastest. Where several may be, they are
-            timed before the first step, and the winner is kept; see `explain_form`.
+            timed before the first step, and the winner is stored; see `explain_form`.
         compiled: Whether steps are compiled; by default as in the settings.
         depth: With a mesh, the steps between two exchanges of margins; by default what the
             planner finds best.
-        overlap: With a mesh, whether messages travel while the interior is computed; by
+        overlap: With a mesh, whether messages are sent while the interior is computed; by
             default on GPUs.
         communicator: With a mesh, the ranks; by default those that were started together.
 

@@ -17,7 +17,7 @@ _FORMAT = "hotgrid state 1"
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """A few letters that differ where two sets of tensors do."""
+    """A digest of a set of tensors."""
     found = hashlib.blake2b(digest_size=16)
     for name, x in sorted(tensors.items()):
         found.update(f"{name} {x.dtype} {tuple(x.shape)} ".encode())

@@ -6,7 +6,7 @@ from types import FrameType, TracebackType
 
 
 class StopRequest:
-    """Whether SIGTERM has come; while it is open, that does not end the process.
+    """Whether SIGTERM was received; inside the block it does not end the process.
 
     Arguments:
         heeded: Whether the run checks it; otherwise the signal has its usual effect.
@@ -18,7 +18,7 @@ class StopRequest:
         self._came = False
 
     def __call__(self) -> bool:
-        """Whether it has come."""
+        """Whether it was received."""
         return self._came
 
     def __enter__(self) -> "StopRequest":

@@ -1,4 +1,4 @@
-"""Every operation of a step on trial: whether it keeps each cell to itself."""
+"""Every operation of a step on trial: whether it works cell by cell."""
 
 import linecache
 import math

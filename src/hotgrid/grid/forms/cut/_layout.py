@@ -1,4 +1,4 @@
-"""How a grid is cut well: what the planner must know of a model, and what it advises."""
+"""How to split a grid: what the planner must know about a model, and what it chooses."""
 
 import math
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ def planned_depth(
 ) -> int:
     """The steps between two exchanges that this machine's planner finds best.
 
-    By what `hotgrid plan --calibrate` measured here, or else by what is usual. Hosts may
+    Based on what `hotgrid plan --calibrate` measured here, or else on typical values. Hosts may
     differ in that, so let one rank decide for all. A `depth` that is given is only held
     against the mesh.
 
@@ -142,7 +142,7 @@ def agreed_depth(
 
 
 def _machine(device: torch.device, ranks: int) -> "tuple[Device, Link]":
-    """What was measured here, or what is usual."""
+    """What was measured here, or typical values."""
     from hotgrid.cluster.plan import load_calibration, parse_devices, parse_link
 
     kind = "cuda" if device.type == "cuda" else "cpu"
