@@ -53,14 +53,14 @@ def test_it_fills_shows_and_clears(capsys: pytest.CaptureFixture[str]):
     assert shown.startswith("2 winners in ")
     assert "another machine" not in shown
     assert told(capsys, "topk") == shown
-    assert told(capsys, "--clear").startswith("Forgot 2 winners in ")
+    assert told(capsys, "--clear").startswith("Removed 2 winners in ")
     assert "Nothing is stored" in told(capsys)
 
 
 def test_clearing_an_op_leaves_the_others(capsys: pytest.CaptureFixture[str]):
     told(capsys, "--fill", "topk", "8x32", "40x4", *TABLE)
     told(capsys, "--fill", "gemv", "8x16")
-    assert told(capsys, "--clear", "gemv").startswith("Forgot 1 winners of gemv in ")
+    assert told(capsys, "--clear", "gemv").startswith("Removed 1 winners of gemv in ")
     assert [each["key"].split()[0] for each in plain(capsys)["winners"]] == ["topk", "topk"]
     assert plain(capsys, "--clear", "topk") | {"file": ""} == {
         "file": "",

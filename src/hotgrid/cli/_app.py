@@ -13,7 +13,7 @@ from .tune._options import examples_text, options_text
 
 _EPILOGUE = """\
 Examples:
-  hotgrid models                          every model, with a line each
+  hotgrid models                          every model, with a one-line summary
   hotgrid run heat --steps 5000           run one and see how fast it goes
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
@@ -131,7 +131,7 @@ def build() -> App:
     """Return the whole command tree; call its `meta` with the arguments to run one."""
     app = App(
         name="hotgrid",
-        help="Coherent space-time dynamics on dense grids, and AI on the same tensors.",
+        help="Simulations on dense grids in PyTorch, from a laptop to a cluster.",
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=f"hotgrid {__version__}",
@@ -163,7 +163,7 @@ def build() -> App:
     app.command(
         "hotgrid.cli._validate:validate",
         name="validate",
-        help="Compute what is known and compare, on this device, now.",
+        help="Compare models with exact and published results.",
         help_epilogue=_VALIDATE_EPILOGUE,
     )
     app.command(tokens_group())

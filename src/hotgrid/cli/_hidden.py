@@ -24,7 +24,7 @@ def hidden_package(names: tuple[str, ...] = ("numpy", "torch")) -> tuple[str, st
 
 
 def import_problem(error: Exception) -> str | None:
-    """Return why torch does not import, if another package is to blame for the error."""
+    """Return why torch does not import, if another package causes the error."""
     hidden = hidden_package() if "torch" not in sys.modules else None
     if hidden is None:
         return None

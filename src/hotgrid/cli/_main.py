@@ -40,7 +40,7 @@ def main() -> NoReturn:
     code = run(sys.argv[1:])
     interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
     if code == CommunicationError.exit_code or interrupted:
-        # Threads and connections that wait for another rank would hold this one back.
+        # Threads and connections that wait for another rank would block the exit.
         os._exit(code)
     sys.exit(code)
 
@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_unwritten_output()
         return PIPE_CLOSED
     except OSError as error:
-        if error.strerror is None:  # not from the system: a fault that needs its traceback
+        if error.strerror is None:  # not from the system: a bug that needs its traceback
             raise
         what = f"`{error.filename}`" if error.filename else "a file or the output"
         _complain(f"{what} cannot be read or written ({error.strerror}).")
@@ -165,7 +165,7 @@ def _complain(message: str) -> None:
     rank = os.environ.get("RANK", "0")
     if rank != "0" and not message.startswith("rank "):
         message = f"rank {rank}: {message}"
-    # Names of files come from outside; a terminal would obey what is in them.
+    # File names are untrusted; a terminal would interpret control characters in them.
     message = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), message)
-    with suppress(OSError):  # nothing is left to complain on
+    with suppress(OSError):  # there is nowhere to report it
         print(f"hotgrid: {message}", file=sys.stderr, flush=True)  # noqa: T201

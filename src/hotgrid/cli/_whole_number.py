@@ -1,4 +1,4 @@
-"""Whole numbers on the command line: nothing is rounded on the quiet."""
+"""Whole numbers on the command line: nothing is rounded silently."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -46,7 +46,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield lambda section: None
         return
     with console.status("") as status:
-        yield lambda section: status.update(f"Looking at {section} ...")
+        yield lambda section: status.update(f"Checking {section} ...")
 
 
 def _rendered(terminal: Terminal, findings: Sequence[Finding]) -> str:

@@ -1,4 +1,4 @@
-"""Looking at the whole machine: one probe a section, and none can end the diagnosis."""
+"""The checks of the whole machine: one probe per section; failures are findings."""
 
 from collections.abc import Callable, Iterator
 

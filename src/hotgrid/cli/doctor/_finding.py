@@ -28,12 +28,12 @@ class Finding:
 
 
 def not_seen(section: str, name: str, error: Exception) -> Finding:
-    """Return what to report when looking at something raised an exception."""
+    """Return the finding for a check that raised an exception."""
     return Finding(
         section,
         name,
         "could not look",
         state="broken",
         detail=f"{type(error).__name__}: {error}",
-        way_out="correct what the error names; if hotgrid is at fault, please report it",
+        way_out="fix what the error names; if it is a bug in hotgrid, please report it",
     )

@@ -160,7 +160,7 @@ def native_core() -> Iterator[Finding]:
 
 
 def _native_variables(missing: str | None) -> Iterator[Finding]:
-    """Yield the variables whose values the core does not understand and passes over."""
+    """Yield the variables whose values the core does not understand and ignores."""
     switch = os.environ.get("HOTGRID_NATIVE", "").strip()
     understood = (missing or "").startswith("HOTGRID_NATIVE") or not switch
     if not understood and switch.lower() not in ("on", "1", "yes", "true"):
@@ -179,7 +179,7 @@ def _passed_over(variable: str, value: str, expected: str) -> Finding:
         variable,
         value,
         state="note",
-        detail=f"is not {expected}; the core may pass over it",
+        detail=f"is not {expected}; the core may ignore it",
         way_out=f"correct {variable} or unset it",
     )
 

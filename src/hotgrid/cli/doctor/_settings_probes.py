@@ -1,4 +1,4 @@
-"""Probes of the settings in force and of the folders that caches live in."""
+"""Probes of the settings in force and of the cache folders."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""`hotgrid plan`: memory, step time and scaling on devices that need not be here."""
+"""`hotgrid plan`: memory, step time and scaling on devices that you need not have."""
 
 from json import dumps
 from pathlib import Path
@@ -109,7 +109,7 @@ def plan(
 def _expect_sense(
     case: Case | None, devices: str | None, plot: Path | None, calibrate: bool, check: bool
 ) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if case is None and (not calibrate or devices is not None or check):
         raise ArgumentError(
             "name a model, such as `hotgrid plan karman --devices 64xH200 "

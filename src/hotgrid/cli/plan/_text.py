@@ -26,7 +26,7 @@ class Report:
         share_source: Where the share of copy is from.
         strong: The same grid on more and more devices.
         weak: The same block for each of more and more devices.
-        simulated: The schedule acted out, without and with overlap; None for very many.
+        simulated: The simulated schedule, without and with overlap; None for very many.
     """
 
     size: tuple[int, ...]

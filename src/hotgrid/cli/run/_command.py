@@ -59,7 +59,7 @@ def run(name: str, /, **told: Any) -> None:
     """Run a model and report its observables and speed."""
     resume, json = told.pop("resume", False), told.pop("json", False)
     case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
-    # Not before: a misspelled option need not wait for torch.
+    # Not earlier: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 
     if start_ranks(case, sys.argv[1:], resume=resume):

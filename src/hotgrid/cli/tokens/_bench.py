@@ -1,4 +1,4 @@
-"""`hotgrid tokens bench`: how fast a text of yours is encoded, here and by others."""
+"""`hotgrid tokens bench`: how fast your text is encoded, here and by other libraries."""
 
 import importlib.util
 import itertools

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ENCODING = f"An encoding by name, by default {DEFAULT_ENCODING}; see `hotgrid tokens vocabs`."
 _VOCAB = "A vocabulary of your own instead: a .tiktoken file or a tokenizer.json."
-_PATTERN = "How a .tiktoken file cuts texts: gpt2, cl100k, llama3, qwen2, o200k, or a regex."
+_PATTERN = "How a .tiktoken file splits texts: gpt2, cl100k, llama3, qwen2, o200k, or a regex."
 
 
 @Parameter(name="*")
@@ -35,7 +35,7 @@ class Choice:
         Raises:
             ArgumentError: The options do not go together, or a file cannot be used.
             DamagedError: A file of ranks is not the one it is named for.
-            MissingPartError: A file of ranks is nowhere and cannot be fetched.
+            MissingPartError: A file of ranks is missing and cannot be downloaded.
         """
         from hotgrid.tokens import get_encoding
 

@@ -63,7 +63,7 @@ def count(
         files: Files, folders or globs; standard input if there are none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        specials: Take `<|endoftext|>` and its like for special tokens; by default they are
+        specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.
         errors: What to do about bytes that are not UTF-8: strict leaves the file out and says
             so, replace reads them as U+FFFD; by default strict.

@@ -54,7 +54,7 @@ Examples:
         ),
         "train": (
             "_train:train",
-            "Make a vocabulary out of texts.",
+            "Train a vocabulary on texts.",
             """\
 A .json file (HuggingFace's tokenizer.json) holds everything. A .tiktoken file
 holds the tokens only: give --pattern again when you use it.
@@ -111,7 +111,7 @@ def tokens_group() -> App:
     """The group of commands."""
     group = App(
         name="tokens",
-        help="Turn texts into tokens and back, count, train, look and measure.",
+        help="Encode, decode, count, train, inspect and measure.",
         help_epilogue=_EPILOGUE,
     )
     for name, (place, summary, epilogue) in _COMMANDS.items():

@@ -28,7 +28,7 @@ def printable(name: object) -> str:
 
 
 def visible(text: object) -> str:
-    """A text, or the name of a file, in which nothing steers a terminal or a browser.
+    """A text, or the name of a file, without control characters for a terminal or a browser.
 
     It is one line, and the same wherever it is printed.
     """
@@ -36,7 +36,7 @@ def visible(text: object) -> str:
 
 
 def quoted(name: object) -> str:
-    r"""A name to be copied into a shell; `$'\x1b'` for what is not fit to be seen."""
+    r"""A name to be copied into a shell; `$'\x1b'` for what cannot be printed."""
     text = str(name)
     if visible(text) == text:
         return shlex.quote(text)
@@ -53,7 +53,7 @@ def _escaped(character: str) -> str:
 
 @contextmanager
 def named_visibly(*paths: Path | None) -> Iterator[None]:
-    """Let errors call files as everything else that is printed does.
+    """Make file names in errors printable.
 
     Raises:
         ArgumentError, StoreError: The same, with visible names.

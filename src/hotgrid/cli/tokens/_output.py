@@ -47,7 +47,7 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
 
 
 def print_table(console: Terminal, table: "Table") -> None:
-    """Print a table; a pipe has no width, so there a row is a line."""
+    """Print a table; in a pipe a row is one line."""
     wide = console if console.is_terminal else Terminal(width=10_000, highlight=False)
     with wide.capture() as captured:
         wide.print(table)
@@ -57,7 +57,7 @@ def print_table(console: Terminal, table: "Table") -> None:
 
 @contextmanager
 def output(path: Path | None) -> Iterator[BinaryIO]:
-    """Where bytes go: a file that is there only once it is whole, or standard output."""
+    """Where bytes go: a file that is written atomically, or standard output."""
     if path is None:
         sys.stdout.flush()
         yield sys.stdout.buffer

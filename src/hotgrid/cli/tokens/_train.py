@@ -1,4 +1,4 @@
-"""`hotgrid tokens train`: a vocabulary out of texts."""
+"""`hotgrid tokens train`: a vocabulary from texts."""
 
 from collections.abc import Iterator, Sequence
 from json import dumps
@@ -34,7 +34,7 @@ def train(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Make a vocabulary out of texts.
+    """Train a vocabulary on texts.
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
@@ -115,7 +115,7 @@ def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json:
     if lost:
         names = ", ".join(f"{visible(name)} ({number})" for name, number in lost.items())
         lines.append(
-            f"A .tiktoken file has no place for special tokens: without {names}. "
+            f"A .tiktoken file cannot contain special tokens: without {names}. "
             "A .json file keeps them."
         )
     use = f"--vocab {quoted(out)}"

@@ -95,7 +95,7 @@ def _expect_sense(
     clear: bool,
     options: dict[str, str],
 ) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if explain + fill + clear > 1:
         raise ArgumentError("give one of --explain, --fill and --clear")
     bare = explain and not options and op != GRID

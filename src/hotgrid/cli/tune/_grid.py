@@ -15,7 +15,7 @@ GRID = "grid"
 
 
 def expect_grid_sense(words: tuple[str, ...], own_options: bool) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if own_options:
         raise ArgumentError("`--k` and `--dim` are of ops; options of a model go after --set")
     if len(words) == 1:

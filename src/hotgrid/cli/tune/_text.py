@@ -8,7 +8,7 @@ def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that show people what the JSON contains."""
     if "cleared" in found:
         of = f" of {found['op']}" if found["op"] else ""
-        yield f"Forgot {found['cleared']} winners{of} in {found['file'] or 'no file'}."
+        yield f"Removed {found['cleared']} winners{of} in {found['file'] or 'no file'}."
     elif "options" in found:
         yield f"{found['op']} has the candidates {', '.join(found['candidates'])}"
         yield "Options, with their defaults:"

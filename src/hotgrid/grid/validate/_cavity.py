@@ -1,4 +1,4 @@
-"""The lid-driven cavity, held against the tables of Ghia, Ghia and Shin."""
+"""The lid-driven cavity, compared with the tables of Ghia, Ghia and Shin."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -19,7 +19,7 @@ _LOOK_EVERY = 2048
 
 
 def settled(velocity: float, change: float) -> Callable[[Simulation], bool]:
-    """A condition for `until`: from look to look no velocity changed by more than a share."""
+    """A condition for `until`: from check to check no velocity changed by more than a share."""
     last: list[Tensor] = []
 
     def until(sim: Simulation) -> bool:

@@ -1,4 +1,4 @@
-"""A cylinder in a channel, held against the benchmark of Schaefer and Turek.
+"""A cylinder in a channel, compared with the benchmark of Schaefer and Turek.
 
 M. Schaefer and S. Turek, Benchmark computations of laminar flow around a cylinder, Notes
 on Numerical Fluid Mechanics 52 (1996) 547-566, test cases 2D-1 and 2D-2; the digits of
@@ -24,10 +24,10 @@ _LAUNCH = 64
 
 @dataclass(frozen=True)
 class History:
-    """What was seen of a cylinder, look by look.
+    """Observations of a cylinder.
 
     Attributes:
-        every: Steps between two looks.
+        every: Steps between two of them.
         drag: Coefficients of drag.
         lift: Coefficients of lift.
         pressure: Differences of pressure between front and back.

@@ -1,4 +1,4 @@
-"""Flows with an exact solution, and one with a second opinion."""
+"""Flows with an exact solution, and one compared with another solver."""
 
 import math
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def _sheared(terms: Terms) -> tuple[DoubleShear, int]:
 
 
 def _double_shear(terms: Terms) -> Iterator[Row]:
-    """Layers that roll up, held against a solver of another kind."""
+    """Layers that roll up, compared with a solver of another kind."""
     model, n = _sheared(terms)
     sim = terms.simulation(model, (n, n), dtype=torch.float32)
     start = _velocity(sim).to(sim.device)

@@ -1,4 +1,4 @@
-"""Life: patterns whose fate is known to the cell, and a law that holds for any cells."""
+"""Life: patterns with a known evolution, and a law that holds for any cells."""
 
 from collections.abc import Iterator
 from functools import partial, reduce

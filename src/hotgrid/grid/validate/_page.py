@@ -1,4 +1,4 @@
-"""The table as one HTML page that needs nothing else."""
+"""The table as one self-contained HTML page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -72,7 +72,7 @@ def _page(rows: Sequence[Row], where: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>hotgrid validate</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>What is known, and what hotgrid computes</h1>\n"
+        f"<h1>Validation of hotgrid</h1>\n"
         f"<p>{passed} of {len(rows)} rows pass. Computed on {escape(where)}, {when}.</p>\n"
         f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table>\n"
         "</body>\n</html>\n"
