@@ -138,7 +138,7 @@ def test_checkpoints_of_a_simulation_do_not_trip_a_restart(
 def test_a_restart_goes_on_from_its_own_run_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ):
-    """Even where the run before was asked for the very same."""
+    """Even if the previous run had the same settings."""
     assert hotgrid(*HEAT, "--steps", "10") == 0
     # As torchrun does; without a name of the job it is known by its process.
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", name)

@@ -1,4 +1,4 @@
-"""Runs as real processes that are killed, told to stop, or do not belong together.
+"""Runs as real processes that are killed, stopped, or do not belong together.
 
 `doomed.py` is the model: its second rank kills itself at the moment that a test asks for.
 """

@@ -1,4 +1,4 @@
-"""What `hotgrid run` and `validate` are told, how a run is interrupted, what is left behind."""
+"""The inputs of `hotgrid run` and `validate`, interrupts, and what is left behind."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation: saved on one mesh, taken up on any, and told to stop."""
+"""Checkpoints of a simulation: saved on one mesh, loaded on any, and stopped runs."""
 
 import math
 import threading

@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def made(folder: Path, asked: dict[str, str], *files: str, **options: Any) -> RunFolder:
-    """A run that has written its files, each with what was asked in it."""
+    """A run that has written its files, each with its settings."""
     with RunFolder(folder, former=("*.old",)) as run:
         run.begin(asked, files=files, **options)
         for name in (*files, "checkpoints/step"):
@@ -145,7 +145,7 @@ def test_a_live_run_is_not_disturbed_and_a_dead_one_holds_nothing(tmp_path: Path
 
 
 def test_a_lock_that_is_removed_while_another_waits_for_it_is_taken_anew(tmp_path: Path):
-    """The waiter has the old file open; a lock on that would keep nobody out."""
+    """The waiter has the old file open; a lock on that would not exclude other processes."""
     with RunFolder(tmp_path) as first:
         waiter = subprocess.Popen(
             [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE
