@@ -91,8 +91,8 @@ def main() -> None:
         print(f"{name:26}{value:<8.3f}{low} to {high}")
     print(
         f"\nWhat differs: here the cylinder is {thick:.0f} cells thick and the Mach number "
-        f"{3**0.5 * model.velocity:.2f};\n`hotgrid validate` takes more of the one and less "
-        "of the other, and longer."
+        f"{3**0.5 * model.velocity:.2f};\n`hotgrid validate` uses a thicker cylinder, "
+        "a lower Mach number and more steps."
     )
     print(f"{speed.steps:,} steps took {speed.seconds:.0f} s, film included.")
     print(f"Picture: {options.out / 'karman.png'}. Film: {film.path}.")

@@ -52,8 +52,8 @@ def test_the_public_names_of_a_package_are_those_it_promised(package: str):
     assert found == promised, (
         f"hotgrid.{package} shows {sorted({*found} - {*promised})} that are not promised and "
         f"lacks {sorted({*promised} - {*found})}. Others rely on public names. If this is "
-        f"intended, change `{package}` in tests/project/exports.toml (sorted), and document it on "
-        "the package's docs page and in CHANGELOG.md; removing a name needs a deprecation first."
+        f"intended, change `{package}` in tests/project/exports.toml (sorted), the package's "
+        "docs page and CHANGELOG.md; removing a name needs a deprecation first."
     )
 
 
