@@ -148,7 +148,7 @@ class Communicator(ABC):
             facts: What must be equal on all ranks, such as the dtype and the shape; hashable.
 
         Raises:
-            ArgumentError: They differ; the text shows every rank. All ranks raise it.
+            ArgumentError: They differ; the message shows every rank. All ranks raise it.
 
         Example:
             >>> SingleRank(checking=True).agree("all_reduce", torch.float32, (3, 4))

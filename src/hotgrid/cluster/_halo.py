@@ -53,7 +53,7 @@ class HaloExchange:
 
     Trips go axis by axis: 2 messages for an axis, and corners come by way of two
     neighbours. `at_once` sends to every neighbour directly instead, diagonal ones
-    included: 8 messages in 2-D and 26 in 3-D, but all of them are under way between
+    included: 8 messages in 2-D and 26 in 3-D, but all of them are sent between
     `start` and `finish`. The bytes are the same. Messages cost more than bytes in most
     places, so axis by axis is the rule.
 
@@ -143,10 +143,10 @@ class HaloExchange:
         Until `finish`, owned cells may be read and must not be written.
 
         Raises:
-            ArgumentError: A buffer has another size, or an exchange is under way.
+            ArgumentError: A buffer has another size, or an exchange is running.
         """
         if self._flight is not None:
-            raise ArgumentError("an exchange is under way: call `finish` before `start`")
+            raise ArgumentError("an exchange is running: call `finish` before `start`")
         rounds = self._freight(buffers, self.padded)
         self._flight = buffers, rounds, self._depart(rounds[0], buffers) if rounds else None
 
@@ -159,7 +159,7 @@ class HaloExchange:
             HotgridError: Another rank was lost.
         """
         if self._flight is None:
-            raise ArgumentError("nothing is under way: call `start` before `finish`")
+            raise ArgumentError("no exchange is running: call `start` before `finish`")
         buffers, rounds, pending = self._flight
         self._flight = None
         for legs in rounds:
@@ -208,7 +208,7 @@ class HaloExchange:
     def _depart(
         self, legs: Sequence[_Leg], buffers: Sequence[Tensor], *, back: bool = False
     ) -> Pending:
-        """Pack and post; on the way back what arrived leaves, and where it left arrives."""
+        """Pack and post; in the transpose, source and destination are exchanged."""
         sends, receives = [], []
         for leg in legs:
             trip, out, into = leg.trip, leg.leaving, leg.arriving

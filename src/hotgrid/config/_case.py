@@ -208,7 +208,7 @@ class Case:
         "a whole number of at least 0",
         _whole(0),
         "How often the ranks of --mesh are restarted after one was lost; by default 3 "
-        "where checkpoints are made on the way.",
+        "if checkpoints are written during the run.",
     )
 
     @property

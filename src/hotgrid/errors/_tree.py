@@ -89,7 +89,7 @@ class DamagedError(StoreError):
 
 
 class CommunicationError(HotgridError, ConnectionError):
-    """Another rank was lost or did not answer in time; the message says who waited for what.
+    """Another rank was lost or did not answer in time; the message has the details.
 
     A second try may succeed, so the exit code is that of a temporary failure.
     """

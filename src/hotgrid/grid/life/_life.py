@@ -48,7 +48,7 @@ class Life(CellModel):
         'B36/S23'
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Life3D(CellModel):
         'B4/S5'
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     ranks = (3,)

@@ -27,7 +27,7 @@ class WindowRule(CellModel):
         1
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     ranks = (1, 2, 3)

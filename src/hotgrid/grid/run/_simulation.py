@@ -52,7 +52,7 @@ class Simulation(GridState):
         10
 
     Raises:
-        ArgumentError: An argument does not fit the model; the text names it.
+        ArgumentError: An argument does not fit the model; the message names it.
     """
 
     speed: Speed | None = None
