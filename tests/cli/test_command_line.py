@@ -26,7 +26,7 @@ def test_help_lists_commands_options_examples_and_exit_codes(
     for word in ("doctor", "config", "completion", "-c KEY=VALUE", "--version", "Examples:"):
         assert word in text
     for code in (
-        "0    fine",
+        "0    success",
         "1    something is wrong",
         "2    the command",
         "130  interrupted",
