@@ -201,9 +201,10 @@ class Model(HasParameters, ABC):
                     f"`{name}` is not a parameter of {type(self).__name__}"
                     f"{near(name, self._parameters)} (its parameters are {known})"
                 )
-        for name, parameter in self._parameters.items():
-            value = parameters.get(name, parameter.default)
-            vars(self)[name] = parameter.checked(name, value)
+        self._values = {
+            name: parameter.checked(name, parameters.get(name, parameter.default))
+            for name, parameter in self._parameters.items()
+        }
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -305,7 +306,6 @@ class Model(HasParameters, ABC):
             name: value
             for name, value in own
             if not name.startswith("_")
-            and name not in self._parameters
             and (isinstance(value, plain) or is_dataclass(value))
         }
         # The address of an object is not part of its identity.

@@ -1,8 +1,10 @@
 """`Parameter`: a number of a model, with its bounds."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NoReturn, Self, overload
 
 from hotgrid.errors import ArgumentError
@@ -10,6 +12,10 @@ from hotgrid.errors import ArgumentError
 
 class HasParameters:
     """Base of what declares parameters: on its instances they are numbers."""
+
+    # Not in `__dict__` under their own names: tracing such a lookup calls `__get__` again,
+    # without end on torch 2.11.
+    _values: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -51,17 +57,17 @@ class Parameter:
     def __get__(self, model: Any, kind: type[Any] | None = None) -> Self | float:
         if model is None or not self.name:
             return self
-        if self.name not in model.__dict__:
+        if self.name not in model._values:
             raise ArgumentError(
                 f"`{type(model).__name__}` has no `{self.name}` yet: its `__init__` must call "
                 "`super().__init__(**parameters)` first"
             )
-        return model.__dict__[self.name]
+        return model._values[self.name]
 
     def __set__(self, model: Any, value: object) -> NoReturn:
         kind = type(model).__name__
         raise ArgumentError(
-            f"`{self.name}` of {kind} is {model.__dict__.get(self.name)!r} and cannot change: "
+            f"`{self.name}` of {kind} is {self.__get__(model)!r} and cannot change: "
             f"simulations that run it would not notice {value!r}. Make another model, "
             f"`{kind}({self.name}={value!r})`; with `state=simulation.state` a new "
             "simulation continues from an old one"

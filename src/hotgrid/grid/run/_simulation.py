@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, explained
@@ -13,9 +12,6 @@ from ._pace import CHECK_EVERY, Pace, goal_of
 from ._progress import Progress
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed
-
-if TYPE_CHECKING:
-    pass
 
 
 class Simulation(GridState):
