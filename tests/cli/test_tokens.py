@@ -13,7 +13,7 @@ import pytest
 import tiktoken
 
 from hotgrid import tokens
-from hotgrid.cli.tokens import _json as _tokens_json, _progress as _tokens_progress
+from hotgrid.cli.tokens import _json as _tokens_json
 from hotgrid.cli.tokens._group import _COMMANDS
 from hotgrid.cli.tokens._input import _PART
 from hotgrid.errors import ArgumentError
@@ -321,7 +321,10 @@ def test_a_name_is_shown_in_one_way_everywhere(
         (["encode", name, "--out", name], f"`{shown}` is already there"),
         (["encode", name, "--out", f"no{name}/x"], f"there is no folder `no{shown}` for `x`"),
         (["decode", f"{name}.u32"], f"`{shown}.u32` has 3 bytes"),
-        ([*vocabulary, f"{name}.json"], f"`{shown}.json` is no tokenizer that can be loaded"),
+        (
+            [*vocabulary, f"{name}.json"],
+            f"`{shown}.json` is not a tokenizer that can be loaded",
+        ),
         ([*vocabulary, name], f"`{shown}` must be a .tiktoken file"),
         ([*vocabulary, f"no{name}.json"], f"cannot read `no{shown}.json`"),
     ):
@@ -500,7 +503,7 @@ def test_long_work_shows_a_bar_on_a_terminal_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     (tmp_path / "a.txt").write_text("some words " * 1000)
-    monkeypatch.setattr(_tokens_progress, "_PATIENCE_SECONDS", -1)
+    monkeypatch.setattr("hotgrid.progress._bar._BRIEF_AFTER_SECONDS", -1)
     assert hotgrid("count", "a.txt") == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

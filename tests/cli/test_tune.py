@@ -236,7 +236,10 @@ def test_the_forms_of_a_simulation_are_explained(capsys: pytest.CaptureFixture[s
         "timed only for this report: padded (it gains only where steps are compiled for a CPU)"
         in lines
     )
+    rule = "no other form can be faster here"
+    assert lines[-1] == f"runs use `roll` by rule, not by timing: {rule}"
     (call,) = plain(capsys, "--explain", *GRID, "--dtype", "float64")["calls"]
+    assert call["rule"] == rule
     assert {each["name"] for each in call["candidates"]} == {"strips", "padded", "roll"}
     assert (call["shape"], call["chosen"], call["bytes"]) == ([16, 8], "roll", 16 * 8 * 16)
     assert " float64 cpu Heat " in call["call"]

@@ -82,7 +82,7 @@ def run_options() -> set[str]:
 
 LAUNCHER = """
 import os, subprocess, sys, time
-rank = "import hotgrid.cluster._launch as l, time; l.follow_launcher(); print('up', flush=True); time.sleep(600)"
+rank = "import hotgrid.cluster._launch._launch as l, time; l.follow_launcher(); print('up', flush=True); time.sleep(600)"
 environment = {**os.environ, "LAUNCHER_OF_HOTGRID": str(os.getpid())}
 subprocess.Popen([sys.executable, "-c", rank], env=environment)
 time.sleep(600)
@@ -114,7 +114,8 @@ except KeyboardInterrupt:
 
 LAUNCH = """
 import os, signal, sys
-from hotgrid.cluster import launch, _launch
+from hotgrid.cluster import launch
+from hotgrid.cluster._launch import _launch
 signal.signal(signal.SIGINT, signal.default_int_handler)
 _launch._PATIENCE = 0.5 if sys.argv[2] == "stubborn" else 20
 sys.executable = sys.argv[1] + "/python"

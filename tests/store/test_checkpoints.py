@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.store import Checkpoints, Shard
-from hotgrid.store._dtypes import _TORCH_NAMES
+from hotgrid.store._shard._dtypes import _TORCH_NAMES
 
 from .ranks import same_bits
 

@@ -14,7 +14,8 @@ import pytest
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.files import whole_file
-from hotgrid.store import RunFolder, _run_lock
+from hotgrid.store import RunFolder
+from hotgrid.store._run import _lock as _run_lock
 
 from .ranks import on_ranks
 

@@ -40,11 +40,11 @@ from ._launch import (
     launch as launch,
     launched as launched,
     restarts as restarts,
+    run_module as run_module,
+    run_ranks as run_ranks,
+    world as world,
 )
 from ._mesh import Mesh as Mesh
 from ._pieces import join as join, take as take
-from ._run_module import run_module as run_module
 from ._shards import rank_seed as rank_seed, shard_of as shard_of
-from ._threads import run_ranks as run_ranks
 from ._trace import trace as trace
-from ._world import world as world

@@ -8,5 +8,5 @@ nothing that is read can run code.
 
 from ._checkpoints import Checkpoints as Checkpoints
 from ._load import Checkpoint as Checkpoint
-from ._run_folder import RunFolder as RunFolder
+from ._run import RunFolder as RunFolder
 from ._shard import Shard as Shard

@@ -13,14 +13,9 @@ from safetensors import safe_open
 
 from hotgrid.errors import DamagedError, HotgridError
 
-from ._blocks import blocks_of, check_blocks
-from ._dtypes import dtype_of
 from ._manifest import FileRecord, Manifest, read_manifest
 from ._places import step_folder
-from ._region import Region
-from ._shard import Spec
-from ._shard_file import checked_places
-from ._straight import Straight
+from ._shard import Region, Spec, Straight, blocks_of, check_blocks, checked_places, dtype_of
 from ._wanted import Target, targets
 
 if TYPE_CHECKING:

@@ -14,10 +14,7 @@ from hotgrid._version import __version__
 from hotgrid.errors import DamagedError, StoreError
 from hotgrid.files import read_regular
 
-from ._blocks import BLOCK
-from ._dtypes import bytes_of, is_known
-from ._region import Region, fault_in_cover
-from ._shard import Spec
+from ._shard import BLOCK, Region, Spec, bytes_of, fault_in_cover, is_known
 
 MANIFEST = "manifest.json"
 _FORMAT, _VERSION = "hotgrid checkpoint", 1

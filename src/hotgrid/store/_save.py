@@ -20,9 +20,7 @@ from ._group import Group, all_or_raise
 from ._load import check_step
 from ._manifest import MANIFEST, FileRecord, Manifest, manifest_bytes
 from ._places import Aside, remove_leftovers, step_folder
-from ._region import Region
-from ._shard import Shard, Spec, as_shards, described, planned
-from ._shard_file import write_shard_file
+from ._shard import Region, Shard, Spec, as_shards, described, planned, write_shard_file
 
 if TYPE_CHECKING:
     from torch import Tensor

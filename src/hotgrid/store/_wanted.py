@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hotgrid.errors import ArgumentError, near
 
-from ._dtypes import dtype_of
-from ._region import Region, whole
-from ._shard import Shard, Spec
+from ._shard import Region, Shard, Spec, dtype_of, whole
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -36,7 +36,7 @@ def models(*, json: bool = False) -> None:
         listed = [
             {
                 "name": name,
-                "class": f"{model.__module__.rpartition('.')[0]}.{model.__name__}",
+                "class": f"{model.__module__.partition('._')[0]}.{model.__name__}",
                 "summary": _summary(model),
                 "ranks": list(model.ranks),
                 "size": list(model.size),

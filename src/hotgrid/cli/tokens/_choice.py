@@ -76,7 +76,7 @@ def _name(path: Path) -> str:
 
 def patterns() -> MappingProxyType[str, str]:
     """The patterns that have a name."""
-    from hotgrid.tokens._pattern_names import PATTERNS
+    from hotgrid.tokens._patterns import PATTERNS
 
     return PATTERNS
 
@@ -87,7 +87,7 @@ def pattern_of(name_or_regex: str) -> str:
     Raises:
         ArgumentError: It looks like a name, and no pattern has it.
     """
-    from hotgrid.tokens._pattern_names import pattern_named
+    from hotgrid.tokens._patterns import pattern_named
 
     regex = pattern_named(name_or_regex)
     if regex == name_or_regex and regex.replace("_", "").replace("-", "").isalnum():

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
+from hotgrid.progress import Progress
 
 from ._choice import Choice
 from ._input import Errors, Files, Source, sources, token_arrays
 from ._names import printable, visible
 from ._output import print_table
-from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
@@ -74,7 +74,9 @@ def count(
     counts: list[Count] = []
     # A named file that cannot be read is an error; one found in a folder is not.
     problems: list[tuple[Source, str]] = []
-    with Progress("counting", sum(source.size for source in found)) as bar:
+    with Progress(
+        "counting", sum(source.size for source in found), unit="bytes", brief=True
+    ) as bar:
         for source in found:
             try:
                 counts.append(_counted(encoding, source, specials, errors, bar))

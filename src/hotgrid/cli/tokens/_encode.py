@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from hotgrid.errors import ArgumentError
+from hotgrid.progress import Progress
 
 from ._choice import Choice
 from ._input import Errors, Files, only, sources, token_arrays
 from ._names import visible
 from ._output import Format, output, read_tokens, refuse_existing, write_tokens
-from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
@@ -64,7 +64,11 @@ def encode(
     found = sources(files, text)
     encoding = choice.load()
     total = sum(source.size for source in found)
-    with Progress("encoding", total, shown=not to_terminal) as bar, output(out) as sink:
+    show = False if to_terminal else None
+    with (
+        Progress("encoding", total, unit="bytes", show=show, brief=True) as bar,
+        output(out) as sink,
+    ):
         texts = (
             token_arrays(encoding, source, specials=specials, errors=errors, bar=bar)
             for source in found
@@ -97,9 +101,10 @@ def decode(
     form = format or _by_suffix(source.path)
     encoding = choice.load()
     to_terminal = out is None and sys.stdout.isatty()
+    show = False if to_terminal else None
     with (
         source.open("tokens") as tokens,
-        Progress("decoding", 0, shown=not to_terminal) as bar,
+        Progress("decoding", unit="bytes", show=show, brief=True) as bar,
         output(out) as sink,
     ):
         parts = _decoded(encoding, read_tokens(tokens, visible(source.name), form), bar)

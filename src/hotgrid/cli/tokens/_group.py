@@ -92,11 +92,9 @@ Examples:
         ),
         "bench": (
             "_bench:bench",
-            "Measure how fast your text is encoded, here and by other libraries.",
+            "Measure how fast your text is encoded.",
             """\
-Others are tiktoken and those of tokenizers, wordchipper, gigatoken, fastokens,
-quicktok and bpe-openai that are installed. Libraries whose tokens differ from
-tiktoken's get no figure.
+benchmarks/bench_tokens.py compares with tiktoken and other libraries.
 
 Examples:
   hotgrid tokens bench book.txt

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from hotgrid.progress import Progress
     from hotgrid.tokens import Encoding
-
-    from ._progress import Progress
 
 # A lone `-` is standard input, so the parser must let hyphens through.
 Files = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="FILE")]

@@ -73,7 +73,8 @@ def vocabs(*, json: bool = False) -> int:
 
 
 def _known() -> list[Known]:
-    from hotgrid.tokens import _registry, _vocabularies, get_encoding
+    from hotgrid.tokens import _registry, get_encoding
+    from hotgrid.tokens._files import _vocabularies
 
     found: list[Known] = []
     for name in _registry._EMBEDDED:

@@ -79,4 +79,5 @@ def _explained(simulation: "hg.grid.Simulation") -> dict[str, Any]:
         "drawbacks": found.drawbacks,
         "winner": best.name if best else None,
         "chosen": found.chosen,
+        "rule": found.rule,
     }

@@ -82,7 +82,9 @@ def _explained(call: Mapping[str, Any]) -> Iterator[str]:
         yield f"not for this call: {', '.join(call['absent'])}"
     for name, reason in call.get("drawbacks", {}).items():
         yield f"timed only for this report: {name} ({reason})"
-    if call["chosen"] != call["winner"]:
+    if call.get("rule"):
+        yield f"runs use `{call['chosen']}` by rule, not by timing: {call['rule']}"
+    elif call["chosen"] != call["winner"]:
         yield f"calls of this kind use `{call['chosen']}`, as chosen or stored before"
 
 

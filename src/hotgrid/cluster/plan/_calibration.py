@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hotgrid.cluster._launch import cores
-from hotgrid.cluster._run_module import run_module
+from hotgrid.cluster._launch import cores, run_module
 from hotgrid.config import cache_folder, current
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file

@@ -60,11 +60,20 @@ def chosen_form(
         if (share or setting.cells) < CELLS_WORTH_TIMING:
             return able[0](setting)
         return UndecidedForm(setting, ranks)
-    if len(able) == 1 or setting.cells < CELLS_WORTH_TIMING:
+    if _rule(setting, able):
         return able[0](setting)
     known = contest_of(setting, able, {}).known()
     winner = None if known is None else _fastest(able, [_seconds(known)])
     return UndecidedForm(setting) if winner is None else winner(setting)
+
+
+def _rule(setting: Setting, able: Sequence[type[Form]]) -> str:
+    """Why a form is taken without timing; empty where they are timed."""
+    if len(able) == 1:
+        return "no other form can be faster here"
+    if setting.cells < CELLS_WORTH_TIMING:
+        return f"grids of fewer than {CELLS_WORTH_TIMING:,} cells are not worth timing"
+    return ""
 
 
 def first_form(setting: Setting, name: str | None = None) -> Form:
@@ -190,6 +199,7 @@ class FormExplanation:
         chosen: The form that a simulation takes by itself.
         bytes: What a step must read and write.
         limit: The seconds that this takes at least; 0 where it was not measured.
+        rule: Why a simulation takes `chosen` without timing; empty where it times.
 
     Example:
         >>> from hotgrid.grid import Simulation, explain_form, pde
@@ -205,6 +215,7 @@ class FormExplanation:
     chosen: str
     bytes: float
     limit: float
+    rule: str = ""
 
 
 def explained(
@@ -223,6 +234,7 @@ def explained(
         chosen=chosen,
         bytes=bytes_per_step,
         limit=limit,
+        rule=_rule(setting, candidates_of(setting)),
     )
 
 

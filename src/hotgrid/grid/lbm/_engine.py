@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State
+from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State, brief
 
 from ._boundary import (
     MARKS,
@@ -238,7 +238,7 @@ class LatticeModel(Model):
         pair = isinstance(begun, Sequence) and len(begun) == 2
         parts = list(begun[1]) if pair and isinstance(begun[1], Sequence | Tensor) else []
         if len(parts) != self.lattice.rank:
-            got = f"a velocity of {begun[1]!r}" if pair else type(begun).__name__
+            got = f"a velocity of {brief(begun[1])}" if pair else brief(begun)
             raise ArgumentError(
                 f"{type(self).__name__} must begin with a density and a velocity, one tensor "
                 f"{size} for each of {self.lattice.rank} axes: (density, [uy, ux]) in 2-D; "

@@ -7,11 +7,11 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, explained
 from hotgrid.grid.model import checked_path
 from hotgrid.grid.output import Picture, draw
+from hotgrid.progress import Progress
 
 from ._pace import CHECK_EVERY, Pace, goal_of
-from ._progress import Progress
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
-from ._speed import Speed
+from ._speed import Speed, speed_note
 
 
 class Simulation(GridState):
@@ -88,7 +88,8 @@ class Simulation(GridState):
         fresh = self.speed is None
         pace = Pace(self, goal, check_every, until, stop, fresh=fresh)
         shown = progress if self._form.is_primary else False
-        with Progress(self, goal, shown, fresh=fresh) as bar:
+        name, note = type(self.model).__name__, speed_note(self, fresh=fresh)
+        with Progress(name, goal, unit="steps", note=note, show=shown) as bar:
             self.speed = pace.go(bar.update)
         return self.speed
 
