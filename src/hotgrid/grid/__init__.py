@@ -29,6 +29,7 @@ from .output import (
     Observations as Observations,
     Picture as Picture,
     Recorder as Recorder,
+    TerminalPicture as TerminalPicture,
     check_export as check_export,
     draw as draw,
     export as export,

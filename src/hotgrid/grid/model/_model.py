@@ -305,8 +305,7 @@ class Model(HasParameters, ABC):
         kept = {
             name: value
             for name, value in own
-            if not name.startswith("_")
-            and (isinstance(value, plain) or is_dataclass(value))
+            if not name.startswith("_") and (isinstance(value, plain) or is_dataclass(value))
         }
         # Where an object lies in memory is no part of what it is.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(kept))

@@ -11,3 +11,4 @@ from ._picture import (
     draw as draw,
 )
 from ._recorder import Recorder as Recorder
+from ._terminal_picture import TerminalPicture as TerminalPicture

@@ -13,11 +13,11 @@ from typing import TypeVar
 import torch
 
 from hotgrid import cluster, kernels, store
-from hotgrid.config import Case, current
+from hotgrid.config import Case, current, logger
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
 from hotgrid.grid.forms.cut import job_of, planned_depth
 from hotgrid.grid.model import Model, build_model
-from hotgrid.grid.output import Observations, Recorder, check_export, export
+from hotgrid.grid.output import Observations, Recorder, TerminalPicture, check_export, export
 
 from ._catalogue import find_model
 from ._kept_run import KeptRun, film_path
@@ -86,8 +86,13 @@ def _expect_device(name: str | None) -> None:
         raise ArgumentError(f"the device {name!r} cannot be used here: torch sees no GPU")
 
 
-def perform(case: Case, *, resume: bool) -> RunOutcome:
+def perform(case: Case, *, resume: bool, watch: bool = False) -> RunOutcome:
     """Run a case to its end, or to where it is told to stop, and write what it asks for.
+
+    Arguments:
+        case: What is run.
+        resume: Whether to go on from the newest checkpoint.
+        watch: Whether to draw the run in the terminal.
 
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
@@ -110,7 +115,7 @@ def perform(case: Case, *, resume: bool) -> RunOutcome:
                 opened.enter_context(kept)
         if ranks.rank:
             case = _scratch(case, opened)
-        return _performed(_Run(case, simulation, ranks, kept, stop))
+        return _performed(_Run(case, simulation, ranks, kept, stop), watch)
 
 
 def _scratch(case: Case, opened: contextlib.ExitStack) -> Case:
@@ -209,17 +214,22 @@ def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulati
     return simulation
 
 
-def _performed(run: _Run) -> RunOutcome:
+def _performed(run: _Run, watch: bool) -> RunOutcome:
     case, simulation, ranks = run.case, run.simulation, run.ranks
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
+    watched = _watched(run) if watch else None
     if run.kept is not None:
         with _first_speaks(ranks):
             run.kept.begin()
     seen = _observing(run, every)
     try:
-        with film or contextlib.nullcontext(), _traced(run):
-            speed = _go(run)
+        with (
+            film or contextlib.nullcontext(),
+            watched or contextlib.nullcontext(),
+            _traced(run),
+        ):
+            speed = _go(run, progress=False if watched else None)
     except UnstableError:
         # What it holds now is the last good state: the way back is not lost.
         if run.kept is not None:
@@ -311,6 +321,18 @@ def _film(case: Case, simulation: Simulation, every: int) -> Recorder | None:
     return Recorder(simulation, path, every, case.view) if path else None
 
 
+def _watched(run: _Run) -> TerminalPicture | None:
+    """The picture in the terminal of the first rank, if it has one; the same on all ranks."""
+    if run.ranks.gather_json(TerminalPicture.possible())[0]:
+        goal = _steps(run.case, run.simulation)
+        return TerminalPicture(run.simulation, run.case.view, goal)
+    if run.ranks.rank == 0:
+        logger("run").warning(
+            "`--watch` needs a terminal, which stderr is not; the run goes on without it"
+        )
+    return None
+
+
 def _observing(run: _Run, every: int) -> Observations | None:
     """Have rows and checkpoints written down on the way, as far as the case wants them."""
     case, simulation, kept = run.case, run.simulation, run.kept
@@ -354,13 +376,14 @@ def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
     return cluster.trace(run.case.trace, run.ranks)
 
 
-def _go(run: _Run) -> Speed:
+def _go(run: _Run, progress: bool | None) -> Speed:
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
     if stop is not None and any(run.ranks.gather_json(stop())):
         # Told before the first step; what there is will be saved.
         return simulation.run(0)
     if case.time is not None:
-        return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)
+        left = max(0.0, case.time - simulation.time)
+        return simulation.run(time=left, stop=stop, progress=progress)
     left = max(0, _steps(case, simulation) - simulation.step_count)
-    return simulation.run(left, stop=stop)
+    return simulation.run(left, stop=stop, progress=progress)
