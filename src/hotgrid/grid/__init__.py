@@ -30,6 +30,7 @@ from .output import (
     Picture as Picture,
     Recorder as Recorder,
     TerminalPicture as TerminalPicture,
+    VtkSeries as VtkSeries,
     check_export as check_export,
     draw as draw,
     export as export,

@@ -12,3 +12,4 @@ from ._picture import (
 )
 from ._recorder import Recorder as Recorder
 from ._terminal_picture import TerminalPicture as TerminalPicture
+from ._vtk_series import VtkSeries as VtkSeries
