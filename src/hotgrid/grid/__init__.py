@@ -26,6 +26,7 @@ from .model import (
     view as view,
 )
 from .output import (
+    LivePicture as LivePicture,
     Observations as Observations,
     Picture as Picture,
     Recorder as Recorder,

@@ -5,6 +5,10 @@ from ._export import (
     export as export,
     export_names as export_names,
 )
+from ._live_picture import (
+    LivePicture as LivePicture,
+    can_play as can_play,
+)
 from ._observations import Observations as Observations
 from ._picture import (
     Picture as Picture,
