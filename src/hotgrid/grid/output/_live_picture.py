@@ -61,7 +61,7 @@ class LivePicture:
         self._advance = advance or self._step_by_step
         self._view = ReducedView(simulation, view)
         self._sent = self._seen = 0
-        self._stride = 1
+        self._steps_in_time = 1
         self._task: asyncio.Task[None] | None = None
         self.widget: Any = _widget_class()(
             title=type(simulation.model).__name__,
@@ -125,11 +125,7 @@ class LivePicture:
         try:
             while self.widget.playing:
                 if self._sent - self._seen < _IN_FLIGHT:
-                    begin = time.perf_counter()
-                    steps = self.widget.steps_per_frame or self._stride
-                    self._attempt(steps)
-                    quick = time.perf_counter() - begin < _SLICE / 2
-                    self._stride = self._stride * 2 if quick else max(1, self._stride // 2)
+                    self._attempt(self.widget.steps_per_frame or self._steps_in_time)
                 await asyncio.sleep(_SLICE)
         finally:
             self._task = None
@@ -137,7 +133,11 @@ class LivePicture:
 
     def _attempt(self, steps: int) -> None:
         try:
+            begin = time.perf_counter()
             self._advance(steps)
+            if steps:
+                rate = steps / (time.perf_counter() - begin)
+                self._steps_in_time = min(max(1, int(rate * _SLICE)), 2 * steps)
         except HotgridError as problem:
             self.widget.problem = str(problem)
             self.widget.playing = False
