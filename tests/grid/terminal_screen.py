@@ -18,7 +18,8 @@ _CUBE = (0, 95, 135, 175, 215, 255)
 
 def colour_256(number: int) -> Colour:
     if number >= 232:
-        return (8 + 10 * (number - 232),) * 3
+        grey = 8 + 10 * (number - 232)
+        return grey, grey, grey
     number -= 16
     return _CUBE[number // 36], _CUBE[number // 6 % 6], _CUBE[number % 6]
 
