@@ -113,7 +113,7 @@ class LivePicture:
     def _pick(self, change: Any) -> None:
         if change["new"] in self._simulation.model.views():
             self._view = ReducedView(self._simulation, change["new"])
-            self.refresh()
+            self._attempt(0)
 
     def _play(self, change: Any) -> None:
         if change["new"] and self._task is None:
@@ -138,10 +138,10 @@ class LivePicture:
             if steps:
                 rate = steps / (time.perf_counter() - begin)
                 self._steps_in_time = min(max(1, int(rate * _SLICE)), 2 * steps)
+            self.refresh()
         except HotgridError as problem:
             self.widget.problem = str(problem)
             self.widget.playing = False
-        self.refresh()
 
     def _step_by_step(self, steps: int) -> None:
         for _ in range(steps):
