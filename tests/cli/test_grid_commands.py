@@ -175,9 +175,9 @@ def test_export_writes_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixtu
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
         "film.gif", "checkpoints", "fields.npz", "observables.csv", "u.png",
-        "observables.png", "views.vti", "run.toml",
+        "observables.png", "views", "views.pvd", "run.toml",
     }  # fmt: skip
-    assert {Path(path).parts[1] for path in found["files"]} == names - {"run.toml"}
+    assert {Path(path).parts[1] for path in found["files"]} == names - {"run.toml", "views"}
     with np.load("out/fields.npz") as fields:
         assert fields["u"].shape == (8, 12)
         assert fields["u"].sum() == pytest.approx(found["observables"]["heat"], rel=1e-5)

@@ -160,14 +160,15 @@ class Case:
     export: tuple[str, ...] = _told(
         "formats, such as npz,png",
         _words,
-        "Write at the end any of npz, csv, png, vti, separated by commas.",
+        "Write at the end any of npz, csv, png, vti, separated by commas; vti with --every on "
+        "the way, too.",
         default=(),
     )
     every: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "Steps between frames, rows and checkpoints; by default 200 rows, and one checkpoint "
-        "at the end.",
+        "Steps between frames, rows, .vti files and checkpoints; by default 200 rows, and one "
+        "checkpoint at the end.",
     )
     mesh: str | None = _told(
         "ranks along each axis, such as 2x2",

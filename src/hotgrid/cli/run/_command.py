@@ -57,14 +57,14 @@ def models(*, json: bool = False) -> None:
 
 def run(name: str, /, **told: Any) -> None:
     """Run a model and report its observables and speed."""
-    resume, json = told.pop("resume", False), told.pop("json", False)
+    resume, watch, json = (told.pop(name, False) for name in _NOT_OF_A_CASE)
     case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
     # Not earlier: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 
     if start_ranks(case, sys.argv[1:], resume=resume):
         return
-    outcome = perform(case, resume=resume)
+    outcome = perform(case, resume=resume, watch=watch)
     if not outcome.spoken:
         return
     console = Terminal(highlight=False)
@@ -75,7 +75,7 @@ def run(name: str, /, **told: Any) -> None:
 
 
 def _signature() -> inspect.Signature:
-    """The options of `run`: the fields of a case, and two that no case file has."""
+    """The options of `run`: the fields of a case, and those that no case file has."""
     found: list[inspect.Parameter] = []
     kinds = get_type_hints(Case)
     for each in fields(Case):
@@ -115,6 +115,7 @@ _AS_TYPED: dict[Any, Any] = {
 }
 _NOT_OF_A_CASE = {
     "resume": "Continue from the newest checkpoint in --out, on any mesh.",
+    "watch": "Draw the run in the terminal instead of a progress bar.",
     "json": "Print one JSON object instead of a table.",
 }
 run.__signature__ = _signature()

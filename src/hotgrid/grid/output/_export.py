@@ -154,11 +154,11 @@ def _png(
 def _vti(simulation: GridState, folder: Path, *_: object) -> list[Path]:
     path = folder / "views.vti"
     with whole_file(path) as aside:
-        write_vti(aside, simulation.size, _views(simulation), simulation.time)
+        write_vti(aside, simulation.size, views_of(simulation), simulation.time)
     return [path]
 
 
-def _views(simulation: GridState) -> dict[str, np.ndarray]:
+def views_of(simulation: GridState) -> dict[str, np.ndarray]:
     """Every view of the first run as an array, and the solid cells."""
     state = next(simulation._looks())
     found = {

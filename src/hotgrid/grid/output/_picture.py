@@ -11,7 +11,7 @@ from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
 
-from ._colours import Colours, colours_of
+from ._colours import SOLID, Colours, colours_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,6 @@ _DPI = 120
 _WIDEST, _TALLEST, _THINNEST = 8.0, 6.4, 0.9
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.65, 1.1, 0.55, 0.4
 _TITLE, _BAR_GAP, _BAR = 4.2, 0.12, 0.16
-_SOLID = "0.62"
 # More cells than this along a side are not visible, only slow.
 _MOST_CELLS = 4096
 
@@ -292,4 +291,4 @@ def _image(figure: "Figure", axes: Any, numbers: np.ndarray, colours: Colours) -
 def _colour_map(colours: Colours) -> Any:
     from matplotlib import colormaps
 
-    return colormaps[colours.map_name].with_extremes(bad=_SOLID)
+    return colormaps[colours.map_name].with_extremes(bad=str(SOLID))

@@ -11,7 +11,7 @@ from typing import Any
 from hotgrid import cluster, store
 from hotgrid.config import CASE_PATTERNS, Case, logger
 from hotgrid.errors import CommunicationError, StoreError
-from hotgrid.grid.output import export_names
+from hotgrid.grid.output import VtkSeries, export_names
 
 from ._checkpoints import SimulationCheckpoints
 from ._simulation import Simulation
@@ -151,9 +151,21 @@ def film_path(case: Case) -> Path | None:
     return case.out / case.record
 
 
+def has_series(case: Case) -> bool:
+    """Whether VTK files are written on the way."""
+    return "vti" in case.export and case.every is not None
+
+
+def formats_at_end(case: Case) -> list[str]:
+    """What is exported of the last state alone."""
+    return [each for each in case.export if not (each == "vti" and has_series(case))]
+
+
 def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
     """What the run writes into its folder."""
-    names = export_names(simulation, case.export, case.view)
+    names = export_names(simulation, formats_at_end(case), case.view)
+    if has_series(case):
+        names += VtkSeries.names
     for path in filter(None, (film_path(case), case.trace)):
         with contextlib.suppress(ValueError):
             names.append(path.resolve().relative_to(folder.resolve()).as_posix())

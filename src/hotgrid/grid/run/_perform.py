@@ -13,14 +13,21 @@ from typing import TypeVar
 import torch
 
 from hotgrid import cluster, kernels, store
-from hotgrid.config import Case, current
+from hotgrid.config import Case, current, logger
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
 from hotgrid.grid.forms.cut import job_of, planned_depth
 from hotgrid.grid.model import Model, build_model
-from hotgrid.grid.output import Observations, Recorder, check_export, export
+from hotgrid.grid.output import (
+    Observations,
+    Recorder,
+    TerminalPicture,
+    VtkSeries,
+    check_export,
+    export,
+)
 
 from ._catalogue import find_model
-from ._kept_run import KeptRun, film_path
+from ._kept_run import KeptRun, film_path, formats_at_end, has_series
 from ._outcome import RunOutcome
 from ._simulation import Simulation
 from ._speed import Speed
@@ -43,6 +50,19 @@ class _Run:
     ranks: cluster.Communicator
     kept: KeptRun | None
     stop: StopRequest
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What is written down of the states on the way."""
+
+    rows: Observations | None = None
+    series: VtkSeries | None = None
+
+    def __call__(self, simulation: Simulation) -> None:
+        for each in (self.rows, self.series):
+            if each is not None:
+                each(simulation)
 
 
 def start_ranks(case: Case, arguments: Sequence[str], *, resume: bool) -> bool:
@@ -86,8 +106,13 @@ def _expect_device(name: str | None) -> None:
         raise ArgumentError(f"the device {name!r} cannot be used here: torch sees no GPU")
 
 
-def perform(case: Case, *, resume: bool) -> RunOutcome:
+def perform(case: Case, *, resume: bool, watch: bool = False) -> RunOutcome:
     """Run a case to its end, or until it is stopped, and write its output.
+
+    Arguments:
+        case: What is run.
+        resume: Whether to go on from the newest checkpoint.
+        watch: Whether to draw the run in the terminal.
 
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
@@ -110,7 +135,7 @@ def perform(case: Case, *, resume: bool) -> RunOutcome:
                 opened.enter_context(kept)
         if ranks.rank:
             case = _scratch(case, opened)
-        return _performed(_Run(case, simulation, ranks, kept, stop))
+        return _performed(_Run(case, simulation, ranks, kept, stop), watch)
 
 
 def _scratch(case: Case, opened: contextlib.ExitStack) -> Case:
@@ -209,17 +234,22 @@ def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulati
     return simulation
 
 
-def _performed(run: _Run) -> RunOutcome:
+def _performed(run: _Run, watch: bool) -> RunOutcome:
     case, simulation, ranks = run.case, run.simulation, run.ranks
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
+    watched = _watched(run) if watch else None
     if run.kept is not None:
         with _first_speaks(ranks):
             run.kept.begin()
     seen = _observing(run, every)
     try:
-        with film or contextlib.nullcontext(), _traced(run):
-            speed = _go(run)
+        with (
+            film or contextlib.nullcontext(),
+            watched or contextlib.nullcontext(),
+            _traced(run),
+        ):
+            speed = _go(run, progress=False if watched else None)
     except UnstableError:
         # It now holds the last good state, which is saved.
         if run.kept is not None:
@@ -248,13 +278,13 @@ def _copy_bandwidth(run: _Run, speed: Speed, stopped: bool) -> float | None:
     return found and found.bytes_per_second
 
 
-def _keep_what_can_be(run: _Run, seen: Observations | None, every: int) -> None:
+def _keep_what_can_be(run: _Run, seen: _Seen, every: int) -> None:
     """Save where an interrupt left a run; several ranks were not left in the same step."""
     if run.ranks.size > 1:
         return
     # After a second interrupt, do not wait.
     with contextlib.suppress(KeyboardInterrupt):
-        if seen and run.simulation.step_count % every == 0:
+        if run.simulation.step_count % every == 0:
             seen(run.simulation)
         _written(run, seen, stopped=True)
 
@@ -278,7 +308,7 @@ def _left(run: _Run, film: Recorder | None) -> str:
     return f"interrupted at step {now:,} of {goal:,}; {kept}{filmed}"
 
 
-def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
+def _written(run: _Run, seen: _Seen, stopped: bool) -> list[Path]:
     """Write the output of a case; for a run that continues later, only what it needs."""
     case, simulation = run.case, run.simulation
     if case.out is None or run.kept is None:
@@ -287,12 +317,15 @@ def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
         run.kept.folder.expect_there()
     files = [run.kept.checkpoints.save()]
     if stopped:
-        if seen and "csv" in case.export:
-            seen.save(case.out / _TABLE)
+        if seen.rows and "csv" in case.export:
+            seen.rows.save(case.out / _TABLE)
         return files
-    if seen:
-        seen(simulation)
-    return files + export(simulation, case.out, case.export, view=case.view, observations=seen)
+    seen(simulation)
+    if seen.series:
+        files.append(seen.series.path)
+    return files + export(
+        simulation, case.out, formats_at_end(case), view=case.view, observations=seen.rows
+    )
 
 
 def _steps(case: Case, simulation: Simulation) -> int:
@@ -313,41 +346,75 @@ def _film(case: Case, simulation: Simulation, every: int) -> Recorder | None:
     return Recorder(simulation, path, every, case.view) if path else None
 
 
-def _observing(run: _Run, every: int) -> Observations | None:
-    """Write rows and checkpoints during the run, as far as the case requests them."""
+def _watched(run: _Run) -> TerminalPicture | None:
+    """The picture in the terminal of the first rank, if it has one; the same on all ranks."""
+    if run.ranks.gather_json(TerminalPicture.possible())[0]:
+        goal = _steps(run.case, run.simulation)
+        return TerminalPicture(run.simulation, run.case.view, goal)
+    if run.ranks.rank == 0:
+        logger("run").warning(
+            "`--watch` needs a terminal, which stderr is not; the run goes on without it"
+        )
+    return None
+
+
+def _observing(run: _Run, every: int) -> _Seen:
+    """Have rows and checkpoints written down on the way, as far as the case wants them."""
     case, simulation, kept = run.case, run.simulation, run.kept
     if case.out is None or kept is None:
-        return None
+        return _Seen()
     table = case.out / _TABLE
-    seen = None
+    rows = series = None
     if {"csv", "png"} & {*case.export}:
-        seen = Observations(_earlier_rows(run, table) if kept.resumed else ())
-        if not seen.rows:
-            seen(simulation)
-        simulation.every(every, seen)
+        read = partial(Observations.load, table, until=simulation.step_count)
+        rows = Observations(_earlier(run, table, lambda: read().rows))
+        if not rows.rows:
+            rows(simulation)
+        simulation.every(every, rows)
+    if has_series(case):
+        series = _series(run, case.out, every)
+    seen = _Seen(rows, series)
     if case.checkpoint_period is not None:
 
         def keep(simulation: Simulation) -> None:
             with _first_speaks(run.ranks):
                 kept.folder.expect_there()
             # First the rows: those of a checkpoint are never missing.
-            if seen and "csv" in case.export:
-                seen.save(table)
+            if rows and "csv" in case.export:
+                rows.save(table)
             kept.checkpoints.save(asynchronous=True)
 
         simulation.every(case.checkpoint_period, keep)
     return seen
 
 
-def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
-    """The rows up to where the run continues, as rank 0 finds them, on all ranks."""
+def _series(run: _Run, out: Path, every: int) -> VtkSeries:
+    """Have VTK files written on the way, after those that are there up to here."""
+    read = partial(VtkSeries.load, out, until=run.simulation.step_count)
+    series = VtkSeries(out)
+    series.steps += _earlier(run, series.path, read)
 
-    def rows() -> "list[dict[str, float]]":
-        if run.ranks.rank or not table.is_file():
-            return []
-        return Observations.load(table, until=run.simulation.step_count).rows
+    def write(simulation: Simulation) -> None:
+        if run.kept is not None:
+            with _first_speaks(run.ranks):
+                run.kept.folder.expect_there()
+        series(simulation)
 
-    return run.ranks.gather_json(_said_once(run.ranks, rows))[0]
+    if not series.steps:
+        write(run.simulation)
+    run.simulation.every(every, write)
+    return series
+
+
+def _earlier(run: _Run, path: Path, read: Callable[[], list[Result]]) -> list[Result]:
+    """What a resumed run wrote up to here, as the first rank finds it, on all ranks."""
+
+    def found() -> list[Result]:
+        return [] if run.ranks.rank or not path.is_file() else read()
+
+    if run.kept is None or not run.kept.resumed:
+        return []
+    return run.ranks.gather_json(_said_once(run.ranks, found))[0]
 
 
 def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
@@ -356,13 +423,14 @@ def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
     return cluster.trace(run.case.trace, run.ranks)
 
 
-def _go(run: _Run) -> Speed:
+def _go(run: _Run, progress: bool | None) -> Speed:
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
     if stop is not None and any(run.ranks.gather_json(stop())):
         # Stopped before the first step; the initial state is saved.
         return simulation.run(0)
     if case.time is not None:
-        return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)
+        left = max(0.0, case.time - simulation.time)
+        return simulation.run(time=left, stop=stop, progress=progress)
     left = max(0, _steps(case, simulation) - simulation.step_count)
-    return simulation.run(left, stop=stop)
+    return simulation.run(left, stop=stop, progress=progress)

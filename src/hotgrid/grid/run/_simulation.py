@@ -6,7 +6,7 @@ from pathlib import Path
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, explained
 from hotgrid.grid.model import checked_path
-from hotgrid.grid.output import Picture, draw
+from hotgrid.grid.output import LivePicture, Picture, can_play, draw
 from hotgrid.progress import Progress
 
 from ._pace import CHECK_EVERY, Pace, goal_of
@@ -93,8 +93,15 @@ class Simulation(GridState):
             self.speed = pace.go(bar.update)
         return self.speed
 
-    def show(self, view: str | None = None) -> Picture:
-        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it."""
+    def show(self, view: str | None = None) -> Picture | LivePicture:
+        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it.
+
+        In a notebook where anywidget is installed (`pip install hotgrid[notebook]`) it is live,
+        with buttons to play, pause and step; `draw` gives a still one there, too. So does this
+        where the grid is cut over ranks.
+        """
+        if self._form.ranks is None and can_play():
+            return LivePicture(self, view, lambda steps: self.run(steps, progress=False))
         return draw(self, view)
 
     def fork(self) -> "Simulation":
