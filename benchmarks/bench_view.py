@@ -63,10 +63,12 @@ class Stand:
 
     @property
     def live(self) -> str:
+        """The address of the socket."""
         host = f"ws://127.0.0.1:{self.server.port}"
         return f"{host}/m/{self.model}/live?token={self.server.token}"
 
     def close(self) -> None:
+        """End it all."""
         self._ended.set()
         self.app.close()
         self.server.stop()
@@ -128,7 +130,7 @@ class Client:
     """A plain socket that acknowledges frames, at most so many a second."""
 
     def __init__(self, stand: Stand, rate: float = 60.0, size: int = 1024) -> None:
-        self.socket = connect(stand.live, max_size=None, compression=None)
+        self.socket = connect(stand.live, max_size=None, compression=None, legacy=True)
         self.send(type="look", view=self.hello()["view"], region=[0, 0, 1e9, 1e9],
                   pixels=[size, size])  # fmt: skip
         self.frames, self.steps = 0, 0.0
@@ -137,15 +139,18 @@ class Client:
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def hello(self) -> dict[str, Any]:
+        """The first message."""
         while True:
             text = self.socket.recv()
             if isinstance(text, str) and (found := json.loads(text))["type"] == "hello":
                 return found
 
     def send(self, **message: Any) -> None:
+        """Send a message."""
         self.socket.send(json.dumps(message))
 
     def start(self) -> "Client":
+        """Begin to read."""
         self._thread.start()
         return self
 
@@ -158,6 +163,7 @@ class Client:
                 self.send(type="ack", frame=int.from_bytes(data[4:8], "little"))
 
     def close(self) -> None:
+        """Stop reading."""
         self._ended = True
 
 
@@ -186,7 +192,7 @@ def thread_seconds(client: Client) -> float:
 def latency(size: int) -> dict[str, Any]:
     """From sending a stroke to receiving the frame that shows it."""
     stand = Stand("life", size, "cpu", playing=False)
-    socket = connect(stand.live, max_size=None, compression=None)
+    socket = connect(stand.live, max_size=None, compression=None, legacy=True)
     look = {"type": "look", "view": "alive", "region": [0, 0, 64, 64], "pixels": [64, 64]}
     socket.send(json.dumps(look))
     times: list[float] = []
@@ -233,7 +239,7 @@ def crowd(size: int, count: int = 100) -> list[dict[str, Any]]:
     alone, memory = rate(), resident()
     script = (
         "import sys, time; from websockets.sync.client import connect\n"
-        f"s = [connect({stand.live!r}, compression=None) for _ in range({count})]\n"
+        f"s = [connect({stand.live!r}, compression=None, legacy=True) for _ in range({count})]\n"
         "print('there', flush=True); time.sleep(60)"
     )
     others = subprocess.Popen(

@@ -54,9 +54,7 @@ class Shown:
         page.on("pageerror", lambda e: self.problems.append(str(e)))
         page.goto(f"http://127.0.0.1:{self.server.port}{path}?token={self.server.token}")
         if path != "/" or self.app._case is not None:
-            reaches(
-                page, "window.hotgrid?.connected && window.hotgrid.frame > 0"
-            )
+            reaches(page, "window.hotgrid?.connected && window.hotgrid.frame > 0")
         return page
 
     def close(self) -> None:

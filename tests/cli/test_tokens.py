@@ -362,14 +362,14 @@ def test_what_was_named_and_cannot_be_counted_is_exit_1(
         (["encode", "--text", "a", "ids"], "`--text` and files are two inputs"),
         (["encode", "ids", "--out", "ids"], "`ids` is already there; `--force` replaces it"),
         (["encode", "ids", "--out", "no/ids"], "there is no folder `no` for `ids`"),
-        (["encode", "ids", "--out", "empty"], "`empty` is no file that can be replaced"),
-        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is no file that can"),
-        (["encode", "ids", "--pattern", "gpt2"], "it goes with `--vocab FILE.tiktoken` only"),
+        (["encode", "ids", "--out", "empty"], "`empty` is not a file that can be replaced"),
+        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is not a file"),
+        (["encode", "ids", "--pattern", "gpt2"], "use it with `--vocab FILE.tiktoken` only"),
         (["encode", "ids", "--vocab", "a.json"], "are two encodings; give one"),
         (["decode", "words"], "`words` holds 'two' where a token should be"),
-        (["decode", "ids"], "100256 is no token of cl100k_base, whose highest is 100276"),
-        (["decode", "huge"], "9999999999 is no token of cl100k_base"),
-        (["decode", "odd.u32"], "`odd.u32` has 7 bytes, which is no multiple of 4"),
+        (["decode", "ids"], "100256 is not a token of cl100k_base, whose highest is 100276"),
+        (["decode", "huge"], "9999999999 is not a token of cl100k_base"),
+        (["decode", "odd.u32"], "`odd.u32` has 7 bytes, which is not a multiple of 4"),
         (["decode", "ids", "--format", "npy"], "`ids` is not an .npy file"),
         (["decode", "floats.npy"], "holds an array of float64 with 1 dimensions"),
         (["decode", "short.npy"], "`short.npy` ends 4 bytes early"),
@@ -407,7 +407,7 @@ def test_a_wrong_input_is_one_message_and_exit_1(
             ["encode", "--vocab", "a.bin"],
             "`a.bin` must be a .tiktoken file or a tokenizer.json",
         ),
-        (["encode", "--vocab", "a.tiktoken"], "`a.tiktoken` does not say how texts are cut"),
+        (["encode", "--vocab", "a.tiktoken"], "`a.tiktoken` does not contain a pattern"),
         (["count", "--vocab", "a.json"], "cannot read `a.json`"),
         (
             ["count", "--vocab", "a.tiktoken", "--pattern", "cl10k"],
@@ -448,7 +448,7 @@ def test_a_suffix_that_says_no_format_is_refused(
 ):
     assert hotgrid("encode", "--text", "Hello", "--out", "o.xyz") == 1
     said = capsys.readouterr().err
-    assert "`--out o.xyz` does not say a format" in said
+    assert "`--out o.xyz` has no suffix of a format" in said
     assert "--format text" in said
     assert not (tmp_path / "o.xyz").exists()
     for arguments in (["o.xyz", "--format", "text"], ["o.txt"], ["o"]):
@@ -496,7 +496,7 @@ def test_bytes_that_are_no_text_are_written_and_said(
     assert hotgrid("decode") == 0
     out, err = capsysbinary.readouterr()
     assert out == "👍".encode()[:2]
-    assert err == b"hotgrid: some bytes are no UTF-8; written as they are.\n"
+    assert err == b"hotgrid: some bytes are not UTF-8; written unchanged.\n"
 
 
 def test_long_work_shows_a_bar_on_a_terminal_only(

@@ -49,7 +49,7 @@ def test_a_tiktoken_file_says_how_to_use_it(capsys: pytest.CaptureFixture[str]):
     told = capsys.readouterr().out.splitlines()
     count = len(tokens.load_tiktoken("m.tiktoken")._mergeable_ranks)
     assert told[0].startswith(f"Wrote m.tiktoken with {count} tokens")
-    assert told[1].startswith("A .tiktoken file has no place for special tokens: without ")
+    assert told[1].startswith("A .tiktoken file cannot contain special tokens: without ")
     assert f"<|endoftext|> ({count})" in told[1]
     assert told[2] == (rf"Use it with `--vocab m.tiktoken --pattern '{pattern}'`.")
     count = ["tokens", "count", "corpus/a.txt", "--vocab", "m.tiktoken", "--pattern", pattern]

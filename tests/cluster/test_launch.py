@@ -53,7 +53,7 @@ def test_a_device_that_is_none_is_said():
 
 
 def test_the_script_for_slurm_starts_a_torchrun_on_every_node(tmp_path: Path):
-    page = Path(__file__).parents[2] / "docs" / "cluster.md"
+    page = Path(__file__).parents[2] / "docs" / "guide" / "cluster_jobs.md"
     [script] = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", page.read_text("utf-8"), re.DOTALL)
     stand_ins = {"scontrol": "printf 'node7\\nnode8\\n'", "srun": 'printf "%s\\n" "$@"'}
     for name, does in stand_ins.items():

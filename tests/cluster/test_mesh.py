@@ -122,7 +122,7 @@ def test_axes_that_a_mesh_does_not_name_stay_whole():
             r"into 8 parts, but it has 5 cells: use at most 5",
         ),
         (lambda: Mesh("2x2").coordinate(4), r"no rank 4 in mesh `2x2`: use 0 to 3"),
-        (lambda: Mesh("2x2").rank((0, 2)), r"\(0, 2\) lies outside of mesh `2x2`"),
+        (lambda: Mesh("2x2").rank((0, 2)), r"\(0, 2\) is outside of mesh `2x2`"),
         (lambda: Mesh("2x2").neighbour(0, (1,)), r"`offset` \(1,\) has 1 values for 2 axes"),
         (lambda: Mesh("2x2").check_ranks(3), r"`2x2` needs 4 ranks, but 3 were started"),
         (

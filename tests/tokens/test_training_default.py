@@ -19,7 +19,7 @@ from hotgrid.tokens._training._twin import alphabet
 from hotgrid.tokens._twin import Twin
 
 SHA256 = "144a8daa320b273c20e4392af627d230d7d51f8b02f8f5e75337c296dc0c9c84"
-CARD = Path(__file__).parents[2] / "docs" / "vocabulary_card.md"
+CARD = Path(__file__).parents[2] / "docs" / "reference" / "vocabulary_card.md"
 
 
 def test_it_is_the_file_that_the_card_describes():

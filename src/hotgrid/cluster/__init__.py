@@ -1,8 +1,8 @@
 """cluster: the same program on many devices.
 
 Layer: above `kernels`, below `store`. A `Mesh` lays ranks out over a grid and a `Block` is
-what one of them owns: plain integers. A `Communicator` is one rank's end of a group of
-ranks, always given explicitly. On it stand `HaloExchange`, which fills the margins of
+what one of them owns: plain integers. A `Communicator` is one rank's access to a group of
+ranks, always passed explicitly. It is used by `HaloExchange`, which fills the margins of
 blocks in place, the differentiable collectives (`all_reduce`, `all_gather`,
 `reduce_scatter`, `all_to_all`, `broadcast`, `permute`, `to_device`, `halo_exchange`), and
 the entry points of data-parallel training. `hotgrid.cluster.plan` predicts what a cluster

@@ -40,7 +40,7 @@ def bench(
         files: Files, folders or globs; standard input if there are none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         megabytes: Use no more of the text than this; by default 8.
         json: Print one JSON object instead of a table.

@@ -1,4 +1,4 @@
-"""Arguments of the collectives as callers give them, or a clear error on every rank."""
+"""Checks of the arguments of collectives, with the same error on every rank."""
 
 from collections.abc import Sequence
 

@@ -2,7 +2,7 @@
 
 One convention of gradients holds for all of them: the loss is the sum of the losses of all
 ranks, and every rank calls `backward` on its own. A gradient is then the derivative of that
-sum. Where all ranks compute one and the same loss, it is counted once for each rank: divide
+sum. If all ranks compute the same loss, it is counted once for each rank: divide
 it by `communicator.size`, or let one rank keep it and the others take 0 times theirs.
 """
 
@@ -149,12 +149,12 @@ def all_to_all(
     split_sizes: Sequence[int] | None = None,
     concat_sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """Cut a tensor into one part for every rank, hand them out, and join what comes in.
+    """Split a tensor into one part for every rank, send them, and join what arrives.
 
     With two different dims this turns a tensor that is cut along one of them into one
     that is cut along the other.
 
-    Gradient: the parts go back to where they came from, which is `all_to_all` with the
+    Gradient: the parts are sent back, which is `all_to_all` with the
     dims and sizes exchanged.
 
     Args:
@@ -187,7 +187,7 @@ def all_to_all(
         same = split_dim == concat_dim
         count = split_sizes[communicator.rank] if same else x.shape[concat_dim]
         concat_sizes = (count,) * communicator.size
-        # Compiled code goes without: a graph holds no Python objects.
+        # Compiled code does without: a graph contains no Python objects.
         if same and not torch.compiler.is_compiling():
             facts = (x.dtype, x.shape, "dim=", split_dim, "sizes=", tuple(split_sizes))
             communicator.agree("all_to_all", *facts)
@@ -196,14 +196,14 @@ def all_to_all(
 
 
 def broadcast(x: Tensor, communicator: Communicator, source: int = 0) -> Tensor:
-    """Give every rank what one rank has.
+    """Copy the tensor of one rank to all ranks.
 
     Gradient: the rank `source` gets the sum of the gradients of all ranks, the others 0.
 
     Args:
         x: Of one shape on all ranks; only that of `source` is read.
         communicator: The ranks.
-        source: Who has it.
+        source: The rank that has it.
 
     Returns:
         The tensor of `source`, on every rank.
@@ -223,12 +223,12 @@ def broadcast(x: Tensor, communicator: Communicator, source: int = 0) -> Tensor:
 def permute(x: Tensor, communicator: Communicator, targets: Mapping[int, int]) -> Tensor:
     """Send tensors from rank to rank.
 
-    Gradient: each goes back the way its tensor came; a rank that sent nothing gets 0.
+    Gradient: each is sent back to where its tensor came from; a rank that sent nothing gets 0.
 
     Args:
         x: Of one shape on all ranks.
         communicator: The ranks.
-        targets: Who sends to whom, `{source: target}`. No target may appear twice.
+        targets: Which rank sends to which, `{source: target}`. No target may appear twice.
 
     Returns:
         What was sent to this rank. If nothing was, zeros that may share one place in

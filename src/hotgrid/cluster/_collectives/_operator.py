@@ -27,7 +27,7 @@ class Operator:
             `"int dim, str op"`.
         forward: `(x, *settings, worker) -> result`; never returns `x` itself.
         fake: The same without communication: only the shape counts.
-        backward: `(gradient, kept, *settings, worker) -> gradient of x`, made of operators,
+        backward: `(gradient, kept, *settings, worker) -> gradient of x`, built from operators,
             so that it has a gradient itself.
         keeps: `(*settings, worker) -> bool`: whether `kept` is `(x, result)`;
             otherwise it is empty.
@@ -54,8 +54,8 @@ class Operator:
             return (back, *(None,) * len(ctx.settings))
 
         def run(ctx: Any, *inputs: Any) -> Tensor:
-            # What forward made may be a view of a buffer that nobody else has; as `data` it
-            # may be written into.
+            # The result of forward may be a view of a buffer that nothing else uses; as
+            # `data` it may be written into.
             output = forward(*inputs).data
             remember(ctx, inputs, output)
             return output
@@ -74,7 +74,7 @@ class Operator:
 
     def __call__(self, x: Tensor, *settings: Any) -> Tensor:
         """Apply it; the last of the settings is the worker."""
-        # Tracers that are not Dynamo hand in tensors of their own kind.
+        # Tracers other than Dynamo pass tensors of their own kind.
         if torch.compiler.is_compiling() or type(x) not in (Tensor, Parameter):
             return self._compiled(x, *settings[:-1], settings[-1].name)
         if x.requires_grad and torch.is_grad_enabled():

@@ -1,4 +1,4 @@
-"""What the differentiable collectives do: forward, backward, and the shape of a result.
+"""The operators of the differentiable collectives: forward, backward, and result shapes.
 
 Every transpose is another collective of this file, so gradients have gradients.
 """
@@ -39,8 +39,8 @@ def _all_reduce(x: Tensor, op: str, communicator: Communicator) -> Tensor:
 def _largest(x: Tensor, communicator: Communicator) -> Tensor:
     """The largest over ranks, and NaN where one has NaN.
 
-    Backends do not agree on the order of NaN, but on that of whole numbers: the bits of a
-    float are in its order, once those of negative ones are turned over.
+    Backends do not agree on the order of NaN, but on that of integers: the bits of a
+    float have its order, once those of negative ones are inverted.
     """
     wide = x if x.dtype == torch.float64 else x.float()
     kind = torch.int64 if x.dtype == torch.float64 else torch.int32
@@ -227,7 +227,7 @@ REDUCE = Operator(
 
 
 def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> Tensor:
-    """`targets` says for each rank where its tensor goes, or -1."""
+    """`targets` has for each rank where its tensor goes, or -1."""
     communicator.agree("permute", x.dtype, x.shape, "targets=", tuple(targets))
     rank = communicator.rank
     target = targets[rank]
@@ -247,7 +247,7 @@ def _permute(x: Tensor, targets: Sequence[int], communicator: Communicator) -> T
 
 
 def _nothing(x: Tensor) -> Tensor:
-    """Zeros for ranks that get nothing; those that would take memory share one place."""
+    """Zeros for ranks that get nothing; large ones share one element in memory."""
     # Two operations cost more than a few zeros.
     if x.numel() > _FEW:
         return x.new_zeros(()).expand_as(x)

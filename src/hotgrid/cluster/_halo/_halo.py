@@ -53,7 +53,7 @@ class HaloExchange:
 
     Trips go axis by axis: 2 messages for an axis, and corners come by way of two
     neighbours. `at_once` sends to every neighbour directly instead, diagonal ones
-    included: 8 messages in 2-D and 26 in 3-D, but all of them are under way between
+    included: 8 messages in 2-D and 26 in 3-D, but all of them are sent between
     `start` and `finish`. The bytes are the same. Messages cost more than bytes in most
     places, so axis by axis is the rule.
 
@@ -61,9 +61,9 @@ class HaloExchange:
         communicator: The ranks.
         mesh: Their layout over the grid.
         size: Cells of the whole grid.
-        margin: Cells at every cut side; a sequence says each axis by itself, and an axis
+        margin: Cells at every cut side; a sequence has one number per axis, and an axis
             of one rank then repeats its own far end.
-        periodic: Whether the ends of an axis meet, for all or for each. At an end that is
+        periodic: Whether the ends of an axis are joined, for all or for each. At an end that is
             bounded a block has no margin.
         components: For each buffer, which components are needed in which margin; None
             for all. In a corner those that both its margins need hold.
@@ -72,11 +72,11 @@ class HaloExchange:
     Attributes:
         block: What this rank owns.
         padded: The same with its margins: the space of buffers.
-        periodic: Whether the ends of each axis meet.
+        periodic: Whether the ends of each axis are joined.
         traffic: What was sent so far.
 
     Raises:
-        ArgumentError: Mesh, size, margin and ranks do not fit; the text says what would.
+        ArgumentError: Mesh, size, margin and ranks do not fit; the message says what would.
 
     Example:
         >>> halo = HaloExchange(SingleRank(), "1x1", (2, 3), margin=(1, 0))
@@ -118,7 +118,7 @@ class HaloExchange:
 
     @property
     def inside(self) -> tuple[slice, ...]:
-        """Where the owned cells lie in the space of a buffer: `buffer[(..., *inside)]`."""
+        """The slices of the owned cells in the space of a buffer: `buffer[(..., *inside)]`."""
         return tuple(
             slice(own - all_, own - all_ + count)
             for own, all_, count in zip(
@@ -143,10 +143,10 @@ class HaloExchange:
         Until `finish`, owned cells may be read and must not be written.
 
         Raises:
-            ArgumentError: A buffer has another size, or an exchange is under way.
+            ArgumentError: A buffer has another size, or an exchange is running.
         """
         if self._flight is not None:
-            raise ArgumentError("an exchange is under way: call `finish` before `start`")
+            raise ArgumentError("an exchange is running: call `finish` before `start`")
         rounds = self._freight(buffers, self.padded)
         self._flight = buffers, rounds, self._depart(rounds[0], buffers) if rounds else None
 
@@ -159,7 +159,7 @@ class HaloExchange:
             HotgridError: Another rank was lost.
         """
         if self._flight is None:
-            raise ArgumentError("nothing is under way: call `start` before `finish`")
+            raise ArgumentError("no exchange is running: call `start` before `finish`")
         buffers, rounds, pending = self._flight
         self._flight = None
         for legs in rounds:
@@ -208,7 +208,7 @@ class HaloExchange:
     def _depart(
         self, legs: Sequence[_Leg], buffers: Sequence[Tensor], *, back: bool = False
     ) -> Pending:
-        """Pack and post; on the way back what arrived leaves, and where it left arrives."""
+        """Pack and post; in the transpose, source and destination are exchanged."""
         sends, receives = [], []
         for leg in legs:
             trip, out, into = leg.trip, leg.leaving, leg.arriving
@@ -238,7 +238,7 @@ class HaloExchange:
             needs = (None,) * len(buffers) if self._needs is None else self._needs
             if len(needs) != len(buffers) or not buffers:
                 raise ArgumentError(
-                    f"`components` speaks of {len(needs)} buffers, got {len(buffers)}"
+                    f"`components` is for {len(needs)} buffers, got {len(buffers)}"
                 )
             self._legs[kind] = [
                 [_leg(trip, buffers, needs) for trip in trips] for trips in self._rounds

@@ -3,7 +3,7 @@
 A margin is filled by trips. A trip has a direction: every rank that takes part sends the
 cells at its side of that direction to the next rank there, and receives from the rank
 behind it. Ranks take the same trips in the same order, so messages between two ranks that
-are neighbours at both sides (a ring of two) are told apart by tag and by order alike.
+are neighbours at both sides (a ring of two) are distinguished by tag and by order.
 """
 
 import itertools

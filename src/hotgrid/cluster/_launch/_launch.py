@@ -1,4 +1,4 @@
-"""Starting ranks of this very program on this machine, and starting them again."""
+"""Starting ranks of this program on this machine, and restarting them."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def is_primary() -> bool:
 
 
 def restarts() -> int:
-    """How often the launcher has started the ranks of this host again.
+    """How often the launcher has restarted the ranks of this host.
 
     Example:
         >>> restarts()
@@ -54,7 +54,7 @@ def restarts() -> int:
 
 
 def job() -> str | None:
-    """What the launcher calls this job; the same after a restart. None if it has no name.
+    """The launcher's name of this job; the same after a restart. None if it has none.
 
     Example:
         >>> job() is None
@@ -68,7 +68,7 @@ def job() -> str | None:
 
 
 def _parent() -> str:
-    """The parent process, unlike any other: its number may be used again, but not both."""
+    """A unique name of the parent process: its number and start time."""
     parent = os.getppid()
     try:
         begun = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]
@@ -93,9 +93,9 @@ def launch(
 ) -> int:
     """Run `hotgrid` with these arguments as several ranks on this machine, to the end.
 
-    Cores are shared out among the ranks, unless `OMP_NUM_THREADS` says otherwise. When a
+    Cores are divided among the ranks, unless `OMP_NUM_THREADS` is set. When a
     rank fails, the others have eight seconds to end. When none of them failed by itself but
-    one was killed, or lost another, all are started again.
+    one was killed, or lost another, all are restarted.
 
     Ranks run in a session of their own, so a signal to the launcher alone and Ctrl-C do the
     same: SIGTERM, SIGINT and SIGTSTP are passed on to every rank. After SIGINT ranks have eight
@@ -134,9 +134,9 @@ def launch(
 
 
 def follow_launcher() -> None:
-    """End this rank soon after the launcher that started it, however that came to its end.
+    """End this rank soon after the launcher that started it, however that one ended.
 
-    A launcher that is killed cannot tell its ranks, and they would go on writing where the
+    A killed launcher cannot notify its ranks, and they would continue writing where the
     next run begins.
     """
     parent = int(os.environ.get(_PARENT, "0"))
@@ -151,7 +151,7 @@ def _end_with(parent: int) -> None:
 
 
 def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> dict[str, str]:
-    """What torchrun would tell ranks, so that they need not know who started them."""
+    """The variables that torchrun would set, so that ranks need not know what started them."""
     defaults = {"OMP_NUM_THREADS": str(max(1, cores() // ranks))}
     if "lo" in [interface for _, interface in socket.if_nameindex()]:
         # Ranks of one machine need no network, and no name of the machine that resolves.
@@ -190,7 +190,7 @@ def _started(
 
 
 def _failures(signals: "_Signals") -> dict[int, int]:
-    """Wait for all ranks; what those returned that failed, in the order in which they did."""
+    """Wait for all ranks; return the failures, in the order in which they happened."""
     failures: dict[int, int] = {}
     left = dict(enumerate(signals.started))
     deadline = None
@@ -200,7 +200,7 @@ def _failures(signals: "_Signals") -> dict[int, int]:
             if code is None:
                 continue
             del left[rank]
-            # Those that were ended from here are no cause of anything.
+            # Ranks that were ended from here are not a cause.
             if code and not (deadline is not None and time.monotonic() > deadline):
                 failures[rank] = code
         if deadline is None and (failures or signals.code == _INTERRUPTED):
@@ -212,13 +212,13 @@ def _failures(signals: "_Signals") -> dict[int, int]:
 
 
 def _tell_of_interrupt(signals: "_Signals") -> None:
-    """Say that SIGINT came, unless the first rank has said so."""
+    """Report SIGINT, unless the first rank has done so."""
     if signals.code != _INTERRUPTED or signals.started[0].returncode == _INTERRUPTED:
         return
     ranks = ", ".join(map(str, sorted(signals.killed)))
     killed = f"; rank {ranks} did not end within {_PATIENCE:g} s and was killed"
     logger("cluster").error(
-        "interrupted%s; `--resume` goes on from the last checkpoint, if there is one",
+        "interrupted%s; `--resume` continues from the last checkpoint, if there is one",
         killed if ranks else "",
     )
 
@@ -230,23 +230,23 @@ def _tell(failures: Mapping[int, int], attempt: int, most: int) -> None:
     )
     if attempt < most:
         logger("cluster").warning(
-            "rank %d %s; all ranks are started again (%d of %d)", rank, what, attempt + 1, most
+            "rank %d %s; all ranks are restarted (%d of %d)", rank, what, attempt + 1, most
         )
     else:
         logger("cluster").error(
-            "rank %d %s, and no restart is left; `--resume` goes on from the last checkpoint, "
-            "if there is one",
+            "rank %d %s, and no restart is left; `--resume` continues from the last "
+            "checkpoint, if there is one",
             rank,
             what,
         )
 
 
 class _Signals:
-    """Passes signals on to the ranks, and remembers what came.
+    """Forwards signals to the ranks, and records them.
 
     Attributes:
         started: The ranks.
-        code: The exit code that belongs to the signal that came; 0 if none did.
+        code: The exit code of the signal that was received; 0 if none was.
         killed: The ranks that had to be killed.
     """
 
@@ -264,7 +264,7 @@ class _Signals:
         return self
 
     def concern(self, started: list[subprocess.Popen[bytes]]) -> None:
-        """From now on pass signals on to these, also one that came while they started."""
+        """From now on forward signals to these, also one received while they started."""
         self.started = started
         self.killed = set()
         if self.code:

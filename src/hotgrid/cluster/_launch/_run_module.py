@@ -14,7 +14,7 @@ def run_module(ranks: int, module: str, arguments: Sequence[str], timeout: float
     """Run a module as several ranks on this machine and return what it printed.
 
     Raises:
-        HotgridError: A rank failed or it took too long; the text has the last it said.
+        HotgridError: A rank failed or it took too long; the message has its last output.
 
     Example:
         `run_module(2, "hotgrid", ["run", "heat", "--mesh", "2", "--json"], timeout=120)`

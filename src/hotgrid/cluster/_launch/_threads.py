@@ -31,7 +31,7 @@ def run_ranks(
 ) -> list[Result]:
     """Call a function once for every rank, each in a thread, and return what they return.
 
-    The ranks talk through gloo over the loopback device, as processes on one machine do,
+    The ranks communicate through gloo over the loopback device, as processes on one machine do,
     but start in milliseconds. The threads share the interpreter: this is for trying out and
     for tests, not for speed.
 
@@ -46,8 +46,8 @@ def run_ranks(
 
     Raises:
         ArgumentError: `size` is below 1.
-        HotgridError: A rank did not come back in time.
-        Exception: What a rank raised; a note on it says which rank. The others then lose
+        HotgridError: A rank did not return in time.
+        Exception: What a rank raised, with a note that names the rank. The others then lose
             contact and end as well.
 
     Example:
@@ -62,7 +62,7 @@ def run_ranks(
     store = HashStore()
     results: dict[int, Result] = {}
     errors: list[BaseException] = []
-    # A rank with nothing to say would leave before the others have found it.
+    # A rank with nothing to send would leave before the others have connected.
     all_here = threading.Barrier(size, timeout=timeout)
 
     def body(rank: int) -> None:
@@ -92,7 +92,7 @@ def run_ranks(
     if errors:
         raise errors[0]
     if late := [thread.name for thread in threads if thread.is_alive()]:
-        raise HotgridError(f"{', '.join(late)} did not come back within {2 * timeout:g} s")
+        raise HotgridError(f"{', '.join(late)} did not return within {2 * timeout:g} s")
     return [results[rank] for rank in range(size)]
 
 
@@ -108,7 +108,7 @@ def _called(
 def _rank(
     store: Store, rank: int, size: int, timeout: float, checking: bool
 ) -> GroupCommunicator:
-    # Ranks ask for further groups in the same order, so the count tells them apart.
+    # Ranks create further groups in the same order, so the count identifies them.
     names = (f"beside-{count}" for count in itertools.count())
 
     def another() -> dist.ProcessGroup:

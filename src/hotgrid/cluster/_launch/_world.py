@@ -1,4 +1,4 @@
-"""The ranks that a launcher started, found through the environment it left."""
+"""The ranks that a launcher started, found through environment variables."""
 
 import atexit
 import os
@@ -21,7 +21,7 @@ from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 
 from ._launch import follow_launcher, launched, restarts
 
-# Seconds that ranks have to come together.
+# Seconds that ranks have to connect.
 _START = 300.0
 _DROPPED_AFTER = 0.1
 
@@ -38,8 +38,8 @@ def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Comm
             only the first call of each kind is compared. Give the same on all ranks.
 
     Raises:
-        ArgumentError: There is no such kind of device, or torchrun was started in a way
-            in which ranks would not find each other again after a restart.
+        ArgumentError: There is no such kind of device, or torchrun was started in such a way
+            that restarted ranks could not connect.
         CommunicationError: The other ranks could not be found in time.
         HotgridError: Ranks have different versions of hotgrid or torch.
 
@@ -117,7 +117,7 @@ def _join(device: torch.device) -> None:
 
 
 def _meeting_place(patience: timedelta) -> tuple[Store, int, int]:
-    """Where ranks find each other's addresses, apart from those of an earlier attempt."""
+    """The store in which ranks find each other's addresses, separate for each attempt."""
     store, rank, size = next(rendezvous("env://", timeout=patience))
     if _store_outlives_ranks():
         store = PrefixStore(f"attempt-{restarts()}", store)
@@ -132,7 +132,7 @@ def _expect_restarts_to_work() -> None:
     hosts = int(os.environ.get("GROUP_WORLD_SIZE", "1"))
     again = int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
     if hosts > 1 and again and _store_outlives_ranks():
-        # Each host counts its own restarts, so nothing common tells attempts apart.
+        # Each host counts its own restarts, so nothing common identifies attempts.
         raise ArgumentError(
             "torchrun would give ranks that it starts again the addresses of those that are "
             "gone: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all hosts, or leave out "

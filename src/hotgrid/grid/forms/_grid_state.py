@@ -381,7 +381,7 @@ class GridState:
         read = getattr(self.model, "cells", None)
         if read is None:
             raise ArgumentError(
-                f"{type(self.model).__name__} has no cells that live or die; look at `state`"
+                f"{type(self.model).__name__} has no cells that live or die; use `state`"
             )
         return read(self.state).cpu()
 

@@ -36,7 +36,7 @@ _VISCOSITY_MAP = "viscosity_map"
 
 
 class LatticeModel(Model):
-    """What all flows on a lattice share; a flow says its viscosity and its boundaries.
+    """The base of all flows on a lattice; a flow defines its viscosity and its boundaries.
 
     The field `f` is `[populations, *space]`: what was left by the last collision,
     shifted by the weights of the lattice. Space is `[y, x]` in 2-D and `[z, y, x]` in
@@ -102,7 +102,7 @@ class LatticeModel(Model):
         return {}
 
     def fitted(self, size: tuple[int, ...]) -> Model:
-        """A twin that knows the numbers of this grid, so that its steps can use them."""
+        """A copy with the numbers of this grid, so that its steps can use them."""
         twin = copy.copy(self)
         twin._of_grid = self.of_grid(size)
         return twin

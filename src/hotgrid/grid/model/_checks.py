@@ -1,4 +1,4 @@
-"""Arguments of a simulation: what fits the model, and clear words for what does not."""
+"""Arguments of a simulation: what fits the model, and clear errors for what does not."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -106,7 +106,7 @@ def given_tensors(what: str, given: object) -> State:
             found[name] = torch.as_tensor(value)
         except (TypeError, ValueError, RuntimeError) as problem:
             reason = str(problem).splitlines()[0]
-            raise ArgumentError(f"`{name}` in `{what}` is no tensor: {reason}") from None
+            raise ArgumentError(f"`{name}` in `{what}` is not a tensor: {reason}") from None
         if found[name].is_complex():
             raise ArgumentError(
                 f"`{name}` in `{what}` is complex ({found[name].dtype}), and cells hold real "

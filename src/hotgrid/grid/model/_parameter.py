@@ -1,4 +1,4 @@
-"""`Parameter`: a number of a model, with the bounds that keep it sane."""
+"""`Parameter`: a number of a model, with its bounds."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class HasParameters:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a model that can be set, with the bounds that keep it sane.
+    """A number of a model that can be set, with its bounds.
 
     Written as a class attribute; on an instance the attribute is the number, a float. It
     is set when the model is made, and stays: a run and what it saves are of one model.
@@ -67,10 +67,10 @@ class Parameter:
     def __set__(self, model: Any, value: object) -> NoReturn:
         kind = type(model).__name__
         raise ArgumentError(
-            f"`{self.name}` of {kind} is {self.__get__(model)!r} and stays so: "
-            f"simulations that run it would not hear of {value!r}. Make another model, "
+            f"`{self.name}` of {kind} is {self.__get__(model)!r} and cannot change: "
+            f"simulations that run it would not notice {value!r}. Make another model, "
             f"`{kind}({self.name}={value!r})`; with `state=simulation.state` a new "
-            "simulation goes on from where an old one is"
+            "simulation continues from an old one"
         )
 
     def checked(self, name: str, value: object) -> float:

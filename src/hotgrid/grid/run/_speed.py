@@ -1,4 +1,4 @@
-"""How fast a run was, held against what the hardware can do."""
+"""How fast a run was, compared with what the hardware can do."""
 
 import functools
 import math

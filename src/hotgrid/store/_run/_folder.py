@@ -1,4 +1,4 @@
-"""The folder of a run: one folder, one run, never mixed and never lost."""
+"""The folder of a run: one run per folder, never mixed and never lost."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from ._record import RECORD, RunRecord, read_record
 
 _CHECKPOINTS = "checkpoints"
 _EARLIER = re.compile(r"earlier-([0-9]+)")
-# Where an earlier run is gathered until all of it is there; then it gets its number.
+# Where an earlier run is collected until it is complete; then it gets its number.
 _GATHERED = ".moving-aside"
 # Temporary files of `whole_file` whose process was killed, and scratch folders.
 _LEFT_OVER = re.compile(r"\..+-[0-9a-f]{32}(\.[A-Za-z0-9]+)?")
@@ -30,21 +30,21 @@ class RunFolder:
     """A folder that holds one run: `run.toml`, `checkpoints/` and what else it writes.
 
     As a context it is locked, so that two live runs cannot share it. `begin` makes it the
-    folder of this run. A run that was there before is moved aside whole, into `earlier-1`,
-    `earlier-2` and so on inside the folder, or gone on with when asked. Nothing is
+    folder of this run. A previous run is moved aside, into `earlier-1`,
+    `earlier-2` and so on inside the folder, or continued on request. Nothing is
     overwritten or deleted. With several ranks, all of them make the same calls, and rank 0
     does the work.
 
     Args:
-        folder: The folder; made if need be.
+        folder: The folder; created if needed.
         group: The ranks, as for `Checkpoints`. A single process by default.
         former: Patterns of what runs without a `run.toml` have left beside `checkpoints`.
 
     Attributes:
         path: The folder.
         checkpoints: Where its checkpoints go.
-        id: Unlike that of any other run; known after `begin`. Checkpoints should carry it.
-        identity: A hash of what was asked; known after `begin`.
+        id: Unique; known after `begin`. Checkpoints should carry it.
+        identity: A hash of `asked`; known after `begin`.
         goes_on: Whether the run had begun before; known after `begin`.
 
     Raises:
@@ -118,21 +118,21 @@ class RunFolder:
     ) -> None:
         """Make this the folder of a run, and write `run.toml`.
 
-        A run goes on if `resume` says so, or if a launcher has restarted its job. Otherwise
-        it is a new one, and what was there before is moved aside.
+        A run continues if `resume` is true, or if a launcher has restarted its job. Otherwise
+        it is a new one, and the previous one is moved aside.
 
         Args:
-            asked: What decides the results: model, sizes, parameters, seed, data.
+            asked: Everything that determines the results: model, sizes, parameters, seed, data.
             files: What the run writes into the folder, as paths in it.
             options: The other options of the command, for the record.
-            job: What the launcher calls its job; the same after a restart, and new for
+            job: The launcher's name of its job; the same after a restart, and new for
                 every launch.
-            resume: Go on with the run that is there.
+            resume: Continue the run in the folder.
 
         Raises:
-            ArgumentError: The run to resume was asked for something else; the text says
+            ArgumentError: The run to resume has other settings; the message says
                 what differs.
-            StoreError: There is no run to resume, or the one before cannot be moved.
+            StoreError: There is no run to resume, or the previous one cannot be moved.
         """
         record = RunRecord(dict(asked), sorted(set(files)), dict(options or {}), job)
         mine = all_or_raise(self._group, lambda: self._begun(record, resume))
@@ -143,7 +143,7 @@ class RunFolder:
         """Write the `run.toml` that a run to resume lacks, after its checkpoints were loaded.
 
         Such a run was made by an earlier hotgrid or by a script. Before its checkpoints are
-        found to fit, nobody knows what was asked. All ranks call it.
+        checked, its settings are unknown. All ranks call it.
         """
         record, self._adopted = self._adopted, None
         all_or_raise(self._group, lambda: record and record.write(self.path))
@@ -222,7 +222,7 @@ class RunFolder:
 
     def _move_aside(self, found: RunRecord | None, record: RunRecord) -> None:
         gathered = self.path / _GATHERED
-        # `run.toml` last: until then, a move that was cut short still knows what to move.
+        # `run.toml` last: until then, an interrupted move still knows what to move.
         names = sorted(self._belonging(found, record), key=lambda name: (name == RECORD, name))
         if not names and not gathered.is_dir():
             return
@@ -241,8 +241,8 @@ class RunFolder:
                 "another folder"
             ) from problem
         logger("store").warning(
-            "this is a new run; the one before is now in `%s`, and `--resume` would have gone "
-            "on with it",
+            "this is a new run; the previous one is now in `%s`, and `--resume` would have "
+            "continued it",
             aside,
         )
 
@@ -253,7 +253,7 @@ class RunFolder:
         return gathered.rename(self.path / f"earlier-{number}")
 
     def _belonging(self, found: RunRecord | None, record: RunRecord) -> Iterator[str]:
-        """What belongs to the run before, or stands where the new one will write."""
+        """What belongs to the previous run, or is where the new one will write."""
         names = {RECORD, _CHECKPOINTS, *record.files}
         if found is not None:
             names |= {*found.files}
@@ -269,7 +269,7 @@ class RunFolder:
 
 
 def _merge(source: Path, target: Path) -> None:
-    """Move what is in one folder into another, where nothing stands in its place."""
+    """Move the contents of one folder into another, unless something is in the way."""
     for path in list(source.iterdir()):
         there = target / path.name
         if not os.path.lexists(there):

@@ -60,7 +60,7 @@ class RunLock:
                 if _locked(descriptor, folder):
                     if holds(self._path, descriptor):
                         return descriptor
-                    # The holder before has removed the file; there may be a new one.
+                    # The previous holder has removed the file; there may be a new one.
                     os.close(descriptor)
                     continue
                 if time.monotonic() > deadline:
@@ -76,7 +76,7 @@ class RunLock:
 
     @contextlib.contextmanager
     def shared(self) -> Iterator[int]:
-        """Let processes that are started inside hold the lock too; give its descriptor."""
+        """Let processes that are started inside share the lock; return its descriptor."""
         os.environ[_INHERITED] = str(self.descriptor)
         try:
             yield self.descriptor
@@ -84,7 +84,7 @@ class RunLock:
             del os.environ[_INHERITED]
 
     def release(self) -> None:
-        """Give the lock back; a folder that was made for it and is empty goes."""
+        """Release the lock; remove a folder that was created for it and is empty."""
         if holds(self._path, self.descriptor):
             with contextlib.suppress(OSError):
                 self._path.unlink()
@@ -119,7 +119,7 @@ def holds(path: Path, descriptor: int) -> bool:
 
 
 def _make(folder: Path) -> list[Path]:
-    """Make a folder and those above it; give those that were made, innermost first."""
+    """Create a folder and its parents; return those that were created, innermost first."""
     lacking = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return lacking

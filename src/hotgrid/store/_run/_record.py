@@ -1,4 +1,4 @@
-"""`run.toml`: what a run was asked to do, by which command, when and where."""
+"""`run.toml`: the settings of a run, by which command, when and where."""
 
 import datetime
 import hashlib
@@ -21,7 +21,7 @@ RECORD = "run.toml"
 _FORMAT, _VERSION = "hotgrid run", 1
 _LARGEST = 1 << 22
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_NOTICE = "# Written by hotgrid: what the run in this folder is. Do not edit.\n"
+_NOTICE = "# Written by hotgrid: describes the run in this folder. Do not edit.\n"
 
 
 def provenance() -> dict[str, Any]:
@@ -40,11 +40,11 @@ class RunRecord:
     """One run. `asked` and `id` never change; the rest does when the run is resumed.
 
     Attributes:
-        asked: What decides the results, by name.
+        asked: Everything that determines the results, by name.
         files: What the run writes into its folder, as paths in it.
         options: The other options of the command.
-        job: What the launcher calls its job; ranks that are restarted know it again.
-        id: Unlike that of any other run.
+        job: The launcher's name of its job; restarted ranks recognize it.
+        id: Unique.
         begun: The command, version, time and host that began the run.
         resumed: The same for each `--resume`.
     """
@@ -59,12 +59,12 @@ class RunRecord:
 
     @property
     def identity(self) -> str:
-        """A hash of what was asked and of the version of the format."""
+        """A hash of `asked` and of the version of the format."""
         text = json.dumps([_FORMAT, _VERSION, dict(self.asked)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def resumed_by(self, later: "RunRecord") -> "RunRecord":
-        """This run, gone on with by a later command."""
+        """This run, continued by a later command."""
         return replace(
             self,
             files=sorted({*self.files, *later.files}),
@@ -74,7 +74,7 @@ class RunRecord:
         )
 
     def expect_same(self, folder: Path, other: "RunRecord") -> None:
-        """Refuse to go on with this run as another one; name all that differs."""
+        """Refuse to continue this run with other settings; list all differences."""
         names = sorted({*self.asked, *other.asked})
         differ = [name for name in names if self.asked.get(name) != other.asked.get(name)]
         if differ:
@@ -83,12 +83,12 @@ class RunRecord:
                 for name in differ
             )
             raise ArgumentError(
-                f"`{folder}` holds another run: {told}. Ask for the same to go on with it, or "
-                "leave out `--resume`: then it is moved aside, and a new run begins"
+                f"`{folder}` contains another run: {told}. Use the same settings to continue "
+                "it, or leave out `--resume` to move it aside and start a new run"
             )
 
     def write(self, folder: Path) -> None:
-        """Put `run.toml` into the folder in one move."""
+        """Write `run.toml` into the folder, atomically."""
         with whole_file(folder / RECORD) as aside:
             aside.write_text(self._text(), encoding="utf-8", errors="backslashreplace")
 
@@ -122,7 +122,7 @@ def read_record(folder: Path) -> RunRecord | None:
     try:
         table = tomllib.loads(text.decode())
         if table["format"] != _FORMAT:
-            raise ValueError("it is no record of a run")
+            raise ValueError("it is not the record of a run")
         if table["version"] == _VERSION:
             return _parsed(table)
         version = table["version"]
@@ -145,15 +145,15 @@ def _parsed(table: Mapping[str, Any]) -> RunRecord:
         resumed=[dict(each) for each in table.get("resumed", [])],
     )
     if record.identity != table["identity"]:
-        raise ValueError("what was asked does not have its own hash")
+        raise ValueError("`asked` does not match its hash")
     return record
 
 
 def _inside(name: str) -> str:
-    """A path that stays in the folder: one from a stranger could lead anywhere."""
+    """A path inside the folder: an untrusted one could lead anywhere."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError(f"{name!r} is no file of a run")
+        raise ValueError(f"{name!r} is not a file of a run")
     return name
 
 

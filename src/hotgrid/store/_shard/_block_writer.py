@@ -1,4 +1,4 @@
-"""A file written block by block, past the memory of the system, with checksums."""
+"""A file written block by block, bypassing the page cache, with checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALIGNMENT = 4096
 
 
 class _Buffer(NamedTuple):
-    """Memory of one block, seen as bytes and as a tensor; it begins with a page."""
+    """Memory of one block, as bytes and as a tensor; aligned to a page."""
 
     view: memoryview
     tensor: Tensor
@@ -40,9 +40,9 @@ class _Block(NamedTuple):
 class BlockWriter:
     """Writes a new file from tensors of bytes, on any device.
 
-    The caller fills one block while threads make the checksums of others and write them.
-    They write with `O_DIRECT` where the file system knows it: data that nobody will read
-    soon need not pass through the memory of the system, which costs a copy, pages for the
+    The caller fills one block while threads compute the checksums of others and write them.
+    They write with `O_DIRECT` if the file system supports it: data that nobody will read
+    soon need not pass through the page cache, which costs a copy, pages for the
     whole checkpoint, and on small machines most of the time.
 
     Plain threads and not an executor: an executor takes no more work once the interpreter
@@ -74,7 +74,7 @@ class BlockWriter:
         self._buffer, self._filled, self._number = self._free.get(), 0, 0
 
     def __enter__(self) -> Self:
-        # Some Pythons start no more threads once they are about to exit; then do without.
+        # Some Pythons start no threads during exit; then do without.
         with contextlib.suppress(RuntimeError):
             for _ in range(self._count):
                 thread = threading.Thread(target=self._run)
@@ -92,7 +92,7 @@ class BlockWriter:
         os.close(self._descriptor)
 
     def add(self, data: Tensor) -> None:
-        """Take the next bytes, a flat tensor of uint8."""
+        """Append bytes, a flat tensor of uint8."""
         while data.numel():
             fits = min(BLOCK - self._filled, data.numel())
             self._buffer.tensor[self._filled : self._filled + fits].copy_(data[:fits])
@@ -102,7 +102,7 @@ class BlockWriter:
                 self._send()
 
     def finish(self) -> list[str]:
-        """See it all on the disk; give the checksums of the blocks.
+        """Sync everything to the disk; return the checksums of the blocks.
 
         Raises:
             OSError: Something could not be written.
@@ -159,7 +159,7 @@ class BlockWriter:
             except OSError as problem:
                 if problem.errno != errno.EINVAL or refused:
                     raise
-                # A file system that took the flag, and does not do it after all.
+                # A file system that accepts the flag, but does not support it.
                 refused = True
                 self._go_direct(False)
             else:
@@ -172,9 +172,9 @@ class BlockWriter:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Reserve all the space at once, where the file system can.
+    """Reserve all the space at once, if the file system can.
 
-    Then blocks are written side by side, and a full disk is known before the first byte.
+    Then blocks are written in parallel, and a full disk is known before the first byte.
     Python's `os.posix_fallocate` would write to every block of a file system that cannot.
     """
     reserve = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)

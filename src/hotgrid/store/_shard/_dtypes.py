@@ -30,7 +30,7 @@ _NAMES = {f"torch.{name}": short for short, name in _TORCH_NAMES.items()}
 
 
 def name_of(dtype: torch.dtype) -> str | None:
-    """The name in files, such as `F32`; None when files do not know the type."""
+    """The name in files, such as `F32`; None if the format has no such type."""
     return _NAMES.get(str(dtype))
 
 

@@ -1,4 +1,4 @@
-"""One safetensors file: written as a stream with checksums, opened with suspicion.
+"""One safetensors file: written as a stream with checksums, opened with care.
 
 The format is small: the length of the header in 8 bytes, the header as JSON, the bytes of
 the tensors. Writing it here makes checksums in the same pass, takes tensors from a GPU
@@ -33,7 +33,7 @@ class Written(NamedTuple):
 
 
 def write_shard_file(path: Path, tensors: Mapping[str, Tensor]) -> Written:
-    """Write tensors into a new file, and see it on the disk before coming back."""
+    """Write tensors into a new file, and sync it to the disk before returning."""
     import torch
 
     # Wide types first: then every tensor begins at a multiple of its element size.
@@ -64,10 +64,10 @@ def _header(tensors: Mapping[str, Tensor]) -> bytearray:
 
 
 def checked_places(path: Path, expected: Mapping[str, Spec]) -> dict[str, range]:
-    """Compare the header of a file with what it should hold; give the bytes of each tensor.
+    """Compare the header of a file with the expected one; return the bytes of each tensor.
 
     Raises:
-        DamagedError: The header is no header, or tells of other tensors.
+        DamagedError: The header is invalid, or lists other tensors.
         OSError: The file cannot be read.
     """
     try:
@@ -78,9 +78,9 @@ def checked_places(path: Path, expected: Mapping[str, Spec]) -> dict[str, range]
         raise DamagedError(f"`{path}` is damaged: {problem}") from None
     if shown != dict(expected):
         raise DamagedError(
-            f"`{path}` is damaged: it holds other tensors than the manifest says"
+            f"`{path}` is damaged: it contains other tensors than the manifest lists"
         )
-    # The library has found the header to be sound; what it does not tell is the places.
+    # The library has checked the header, but does not return the offsets.
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))

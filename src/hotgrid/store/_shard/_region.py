@@ -1,4 +1,4 @@
-"""Boxes of a tensor: where they overlap, and whether they make up the whole."""
+"""Boxes of a tensor: where they overlap, and whether they cover the whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Region(NamedTuple):
         return tuple(map(sum, zip(self.offset, self.shape, strict=True)))
 
     def overlap(self, other: Region) -> Region | None:
-        """What both hold, or None."""
+        """The overlap, or None."""
         start = tuple(map(max, zip(self.offset, other.offset, strict=True)))
         end = tuple(map(min, zip(self.end, other.end, strict=True)))
         if any(a >= b for a, b in zip(start, end, strict=True)):
@@ -46,9 +46,9 @@ def whole(shape: Sequence[int]) -> Region:
 
 
 def fault_in_cover(shape: Sequence[int], regions: Sequence[Region]) -> str | None:
-    """Say why regions do not make up a tensor without gaps and overlaps, or None.
+    """Return why regions do not cover a tensor without gaps and overlaps, or None.
 
-    Regions without cells count for nothing.
+    Empty regions are ignored.
     """
     regions = [region for region in regions if region.cells]
     if pair := _overlapping(regions):
@@ -62,7 +62,7 @@ def fault_in_cover(shape: Sequence[int], regions: Sequence[Region]) -> str | Non
 def _overlapping(regions: Sequence[Region]) -> tuple[Region, Region] | None:
     if len(regions) < 2:
         return None
-    # Sweep along the dim that tells most regions apart, so that few must be compared.
+    # Sweep along the dim that separates most regions, so that few must be compared.
     dims = range(len(regions[0].offset))
     axis = max(
         dims, key=lambda dim: len({region.offset[dim] for region in regions}), default=-1

@@ -1,4 +1,4 @@
-"""A tensor of which every rank holds a piece, and the plan of who writes which piece."""
+"""A tensor of which every rank holds a piece, and the plan of which rank writes which."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shard:
         global_shape: The shape of the whole tensor.
 
     Raises:
-        ArgumentError: The piece does not lie within the whole.
+        ArgumentError: The piece is not within the whole.
 
     Example:
         >>> right = Shard(torch.zeros(9, 64, 32), offset=(0, 0, 32), global_shape=(9, 64, 64))
@@ -57,7 +57,7 @@ class Shard:
         )
         if not fits:
             raise ArgumentError(
-                f"a piece of shape {shape} at `offset` {self.offset} does not lie within "
+                f"a piece of shape {shape} at `offset` {self.offset} is not within "
                 f"`global_shape` {self.global_shape}"
             )
 
@@ -79,7 +79,7 @@ def _is_text(name: str) -> bool:
 
 
 def as_shards(tensors: Mapping[str, Tensor | Shard]) -> dict[str, Shard]:
-    """Check what a caller wants saved. A plain tensor is a piece that is the whole."""
+    """Check what a caller saves. A plain tensor is a piece that is the whole."""
     import torch
 
     if not isinstance(tensors, Mapping):
@@ -132,7 +132,7 @@ class Plan(NamedTuple):
 
 
 def planned(descriptions: Sequence[Mapping[str, Any]]) -> Plan:
-    """Decide who writes what, from the description of every rank. The same on all ranks.
+    """Decide which rank writes what, from all descriptions. The same on all ranks.
 
     Raises:
         ArgumentError: Ranks do not agree about a tensor, or their pieces leave gaps.

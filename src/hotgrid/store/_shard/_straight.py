@@ -30,7 +30,7 @@ class Straight:
         return None
 
     def fill(self, start: int, data: memoryview) -> None:
-        """Copy the parts of a block to where they are wanted."""
+        """Copy the parts of a block to their destinations."""
         import torch
 
         source = torch.frombuffer(data, dtype=torch.uint8)

@@ -89,3 +89,8 @@ export function segments(name, options, value, change) {
     group.press = press;
     return group;
 }
+
+/** A text of the code as nodes: what stands between backticks is code. */
+export function spelled(text) {
+    return text.split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
+}

@@ -1,6 +1,6 @@
 // Short messages at the edge of the page: saved, copied, refused.
 
-import { button, make } from "./dom.js";
+import { button, make, spelled } from "./dom.js";
 
 const SHOWN = 5000;
 // Errors stay longer: they have to be read, not only noticed.
@@ -21,7 +21,7 @@ export function notice(text, { error = false, link = null } = {}) {
     const box = make(
         "div",
         { class: error ? "notice notice-error" : "notice", data: { text } },
-        make("span", {}, text),
+        make("span", {}, spelled(text)),
         link
             ? make("a", { href: link.href, target: "_blank", rel: "noopener" }, link.text)
             : null,

@@ -32,3 +32,8 @@ export function titled(name) {
     const words = name.replaceAll("_", " ");
     return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+/** The name of a class as words: `DoubleShear` is "Double Shear". */
+export function spaced(name) {
+    return name.replace(/([a-z])([A-Z])/g, "$1 $2");
+}

@@ -1,7 +1,7 @@
-"""What a boundary is: cells it governs, and populations it selects there.
+"""The base of boundaries: the cells they apply to, and the populations they replace.
 
 A step pulls populations from their upstream cells, lets every boundary, in order,
-put others in their place, and collides. Where no boundary speaks, the ends of the
+replace some of them, and collides. Without a boundary, the ends of the
 grid are joined.
 """
 
@@ -95,7 +95,7 @@ class Boundary(ABC):
     obstacle: ClassVar[bool] = False
     """Whether its cells are solid, so that drag and lift are taken on them."""
     marks: ClassVar[bool] = True
-    """Whether a step asks which cells are its own."""
+    """Whether a step needs to know which cells are its own."""
     quiet_elsewhere: ClassVar[bool] = False
     """Whether it changes nothing in cells that are not its own, nor where its inputs with
     `quiet_at_zero` are zero: a CPU then does without it there."""
@@ -115,13 +115,13 @@ class Boundary(ABC):
 
         Arguments:
             site: What it can see.
-            pulled: One `[*space]` for each population, as streaming brought it.
+            pulled: One `[*space]` for each population, after streaming.
         """
 
     def settle(
         self, site: Site, pulled: Sequence[Tensor], collided: Sequence[Tensor]
     ) -> list[Tensor]:
-        """The populations after the collision; by default as they are."""
+        """The populations after the collision; unchanged by default."""
         return list(collided)
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:  # noqa: B027
@@ -141,7 +141,7 @@ class Boundary(ABC):
         return {}
 
     def links(self, lattice: Lattice, size: tuple[int, ...], device: torch.device | str) -> Any:
-        """Where fluid meets it, as `force` wants to know it; computed once for a grid."""
+        """The links between fluid and solid, for `force`; computed once for a grid."""
         return cut_links(lattice, self.cells(size).to(device))
 
     def force(
@@ -149,7 +149,7 @@ class Boundary(ABC):
     ) -> list[Tensor]:
         """The force of the fluid on it along each axis, double 0-d tensors.
 
-        By the momentum that populations exchange with it in one step; it is asked of
+        It is the momentum that populations exchange with it in one step; only called for
         obstacles.
 
         Arguments:
@@ -183,7 +183,7 @@ class Face(Boundary):
 
     face: str
     mirrors: ClassVar[bool] = False
-    """Whether the flow goes on beyond it as its mirror image: a flow starts so."""
+    """Whether the flow continues beyond it as its mirror image, used for the initial state."""
 
     def __post_init__(self) -> None:
         if self.face not in FACES:

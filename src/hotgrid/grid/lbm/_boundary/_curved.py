@@ -1,4 +1,4 @@
-"""A solid with a smooth surface: bounce-back that knows where on a link the surface lies."""
+"""A solid with a smooth surface: bounce-back at the point where a link crosses it."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +31,10 @@ class _Links(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Curved(Boundary):
-    """A solid at rest whose surface may lie anywhere between cells (Bouzidi 2001, linear).
+    """A solid at rest whose surface may be anywhere between cells (Bouzidi 2001, linear).
 
-    What flies into the surface comes back, read between cells where it must have been one
-    step ago to arrive now. Where `HalfWay` makes stairs of a curved surface, this follows
+    Populations bounce back from the surface, interpolated between cells to where they were one
+    step ago to arrive now. `HalfWay` turns a curved surface into stairs; this follows
     it, and errors fall with the square of the cell size. A little mass is lost or gained
     at the surface; that falls, too.
 
@@ -147,9 +147,9 @@ class Curved(Boundary):
         return total
 
     def _met(self, size: tuple[int, ...], fluid: Tensor, c: Tensor) -> Tensor:
-        """The part of a link at which the surface is met, from fluid cells `[links, rank]`.
+        """The fraction of a link at the surface, from fluid cells `[links, rank]`.
 
-        Links point against c. By halving, since all that is asked of a distance is its sign.
+        Links point against c. By bisection, since only the sign of the distance matters.
         """
         low, high = fluid.new_zeros(len(fluid)), fluid.new_ones(len(fluid))
         for _ in range(_HALVINGS):

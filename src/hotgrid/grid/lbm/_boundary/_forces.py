@@ -48,7 +48,7 @@ def exchanged_momentum(
         links: What `cut_links` gave.
         velocity: Velocity of the solid along each axis.
         late: The solid sends populations back one step later (full-way walls), and
-            what comes back is read from its cells.
+            they are read from its cells.
 
     Example:
         >>> from hotgrid.grid.lbm import D2Q9

@@ -28,7 +28,7 @@ class _ZouHe(Face):
         return True
 
     def known(self, site: Site, pulled: Sequence[Tensor]) -> Tensor:
-        """Density times (1 - inward velocity), from what streaming did bring."""
+        """Density times (1 - inward velocity), from the populations that streaming provides."""
         axis = self.axis(site.lattice.rank)
         found: Any = 1.0
         for i, c in enumerate(site.lattice.velocities):
@@ -63,7 +63,7 @@ class ZouHeVelocity(_ZouHe):
     """A face where the velocity is given and the density follows.
 
     Attributes:
-        face: Which face. Its cells lie on the boundary itself.
+        face: Which face. Its cells are on the boundary itself.
         velocity: Velocity along each axis, in the order of the axes: `(uy, ux)`.
         profile: What the velocity is multiplied by, `[*space]`, or a function from the
             size; None is one everywhere.
@@ -111,7 +111,7 @@ class ZouHePressure(_ZouHe):
     """A face where the density, and so the pressure, is given and flow goes straight through.
 
     Attributes:
-        face: Which face. Its cells lie on the boundary itself.
+        face: Which face. Its cells are on the boundary itself.
         density: The density; the pressure is a third of it.
 
     Example:
@@ -139,17 +139,17 @@ class ZouHePressure(_ZouHe):
 
 @dataclass(frozen=True)
 class ExtrapolationOutlet(Face):
-    """A face through which the flow leaves: beyond it things go on as in the last cells.
+    """A face through which the flow leaves: the last cells are extrapolated beyond it.
 
-    It lets eddies out, and sends back about a quarter of a sound wave. Nothing keeps the
-    density from creeping unless it is held. Put it before walls that meet it, so that they
-    have the last word in the corner.
+    It lets eddies out, and reflects about a quarter of a sound wave. Nothing keeps the
+    density from drifting unless it is held. Put it before walls that meet it, so that they
+    win in the corner.
 
     Attributes:
         face: Which face.
-        hold: What part of a density above one, or below, is taken away in a step; 0 is
+        hold: What part of a density above one, or below, is removed in a step; 0 is
             none. Two over the cells across the grid keeps the density of a channel near
-            one, and sends little more sound back.
+            one, and reflects little more sound.
 
     Example:
         >>> ExtrapolationOutlet("x+").cells((2, 3))[0]

@@ -27,7 +27,7 @@ from ._forces import exchanged_momentum
 
 
 def bounced(site: Site, index: int, velocity: Sequence[Number]) -> Tensor:
-    """A population that comes back from a wall half a cell away."""
+    """A population that bounces back from a wall half a cell away."""
     lattice = site.lattice
     back = site.f.part(lattice.opposite[index])[site.here]
     push = dotted(site, velocity, index) if velocity else 0.0
@@ -36,13 +36,13 @@ def bounced(site: Site, index: int, velocity: Sequence[Number]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class HalfWay(Boundary):
-    """Solid cells whose surface lies half-way between a solid and a fluid cell.
+    """Solid cells whose surface is half-way between a solid and a fluid cell.
 
-    What flies into the solid comes back in the same step. Solid cells hold rest.
+    Populations that enter the solid bounce back in the same step. Solid cells are at rest.
 
     Attributes:
         solid: Where it is solid: a bool tensor `[*space]`, or a function from the size.
-        velocity: Velocity of the solid along each axis; empty for one that stands still.
+        velocity: Velocity of the solid along each axis; empty for one at rest.
 
     Example:
         >>> from hotgrid.grid import lbm
@@ -88,7 +88,7 @@ class HalfWay(Boundary):
         return {"links": links}
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """Where the upstream cell is solid, what left this cell comes back."""
+        """If the upstream cell is solid, what left this cell bounces back."""
         found = list(pulled)
         links = site.own("links").to(torch.int32)
         for i in range(1, site.lattice.count):
@@ -114,9 +114,9 @@ class HalfWay(Boundary):
 
 @dataclass(frozen=True, eq=False)
 class FullWay(Boundary):
-    """Solid cells that send everything back one step later, in place of a collision.
+    """Solid cells that bounce everything back one step later, instead of a collision.
 
-    Its surface, too, lies half-way between cells; it is a step late when flows change.
+    Its surface, too, is half-way between cells; it is a step late when flows change.
 
     Attributes:
         solid: Where it is solid: a bool tensor `[*space]`, or a function from the size.
@@ -162,7 +162,7 @@ class Wall(Face):
 
     Attributes:
         face: Which face.
-        velocity: Velocity of the wall along each axis; empty for one that stands still.
+        velocity: Velocity of the wall along each axis; empty for one at rest.
 
     Example:
         >>> Wall("y+", velocity=(0, 0.1)).cells((4, 4)).sum(1)
@@ -191,7 +191,7 @@ class Wall(Face):
         return super().cells(size)
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """What left the cell through the face comes back."""
+        """What left the cell through the face bounces back."""
         entering = self.entering(site.lattice)
         return self.replaced(
             site, pulled, {i: bounced(site, i, self.velocity) for i in entering}

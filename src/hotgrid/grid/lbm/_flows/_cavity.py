@@ -8,9 +8,9 @@ from ._reynolds import ReynoldsFlow
 
 
 class Cavity(ReynoldsFlow):
-    """A box of fluid whose lid, at `y+`, slides along x; the other walls stand still.
+    """A box of fluid whose lid, at `y+`, slides along x; the other walls are at rest.
 
-    Walls lie half a cell outside of the grid, so a size of `(n, n)` is a box of n cells.
+    Walls are half a cell outside of the grid, so a size of `(n, n)` is a box of n cells.
 
     Arguments:
         lattice: The velocities, or their name; `D3Q19` or `D3Q27` for a box in 3-D.
@@ -36,7 +36,7 @@ class Cavity(ReynoldsFlow):
     ) -> None:
         lattice = find_lattice(lattice)
         slide = (*[0.0] * (lattice.rank - 1), "velocity")
-        # The lid comes first: in its corners the walls that stand still have the last word.
+        # The lid comes first: in its corners the walls at rest win.
         still = [face for face in FACES[: 2 * lattice.rank] if face != "y+"]
         super().__init__(
             lattice=lattice,

@@ -63,7 +63,7 @@ class CylinderFlow(ReynoldsFlow):
             size: The grid they were taken on.
 
         Raises:
-            ArgumentError: The lift does not swing often enough to tell.
+            ArgumentError: The lift does not oscillate often enough.
         """
         return frequency(lift, every) * self.length(size) / self.reference_velocity
 
@@ -94,7 +94,7 @@ def frequency(history: Sequence[float], every: int = 1) -> float:
     if len(rises) < 3:
         raise ArgumentError(
             f"the signal rises through its mean {len(rises)} times in {len(signal)} values; "
-            "it takes 3 to tell a frequency: run longer"
+            "a frequency needs 3: run longer"
         )
     at = rises + signal[rises] / (signal[rises] - signal[rises + 1])
     return (len(rises) - 1) / (float(at[-1] - at[0]) * every)

@@ -1,4 +1,4 @@
-"""Karman: the street of eddies behind a cylinder."""
+"""Karman: the vortex street behind a cylinder."""
 
 import math
 
@@ -13,10 +13,10 @@ from ._cylinder import CylinderFlow
 
 
 class Karman(CylinderFlow):
-    """The street of eddies behind a cylinder in a stream, in 2-D.
+    """The vortex street behind a cylinder in a stream, in 2-D.
 
     The stream comes in at `x-` with one velocity and leaves at `x+`; it slips along
-    `y-` and `y+`. The cylinder stands in the middle of the height, a fifth of the width
+    `y-` and `y+`. The cylinder is in the middle of the height, a fifth of the width
     downstream. It starts with a faint wave across, so that the street need not wait for
     round-off to grow. Make it at least three times as wide as high: in a shorter box sound
     is thrown back between inlet and outlet and drowns the lift.

@@ -11,8 +11,8 @@ from hotgrid.grid.model import Parameter
 class ReynoldsFlow(LatticeBoltzmann):
     """A flow known by its Reynolds number, the same at every size of the grid.
 
-    The viscosity is velocity times length over Reynolds number; a case says what its
-    length is, in cells, for a grid.
+    The viscosity is velocity times length over Reynolds number; a case defines its
+    length, in cells, for a grid.
 
     Example:
         >>> class Box(ReynoldsFlow):

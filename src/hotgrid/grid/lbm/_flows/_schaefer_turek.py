@@ -25,7 +25,7 @@ class SchaeferTurek(CylinderFlow):
 
     The channel is 2.2 long and 0.41 high, the cylinder 0.1 thick with its middle at
     (0.2, 0.2) from the lower left corner, a little below the middle. A parabola comes in
-    at `x-` and leaves at `x+`. The cylinder is `Curved`, not made of whole cells. The number
+    at `x-` and leaves at `x+`. The cylinder is `Curved`, not built from whole cells. The number
     of rows sets the resolution; `grid(rows)` gives the whole size. A Reynolds number of 20
     is steady (2D-1), at 100 eddies are shed (2D-2).
 
@@ -65,7 +65,7 @@ class SchaeferTurek(CylinderFlow):
 
     @staticmethod
     def grid(rows: int) -> tuple[int, int]:
-        """The size of a grid with so many rows: as long as the benchmark says."""
+        """The size of a grid with so many rows: as long as in the benchmark."""
         rows = whole_number("rows", rows, 1)
         return rows, round(WIDTH / HEIGHT * rows) + 1
 
@@ -98,7 +98,7 @@ class SchaeferTurek(CylinderFlow):
     def centre(self, size: tuple[int, ...]) -> tuple[float, float]:
         """The middle of the cylinder in cells, `(y, x)`."""
         cells = size[0] / HEIGHT
-        # The walls lie half a cell outside of the rows, the inlet on the first column.
+        # The walls are half a cell outside of the rows, the inlet on the first column.
         return MIDDLE * cells - 0.5, MIDDLE * cells
 
     def parabola(self, size: tuple[int, ...]) -> Tensor:

@@ -1,8 +1,9 @@
 // All models with a picture each. Pictures are computed one after the other while the page is
 // open, so a card first waits for its own.
 
-import { make } from "/web/dom.js";
+import { make, spelled } from "/web/dom.js";
 import { placeIcons } from "/web/icons.js";
+import { spaced } from "/web/text.js";
 import { toggleTheme } from "/web/theme.js";
 
 const ASK_EVERY = 1000;
@@ -25,10 +26,10 @@ function card({ name, title, summary, size, thumb }) {
                 make(
                     "div",
                     { class: "card-head" },
-                    make("b", {}, title),
+                    make("b", {}, spaced(title)),
                     make("span", {}, size.join(" \u00d7 ")),
                 ),
-                make("p", {}, summary),
+                make("p", {}, spelled(summary)),
             ),
         ),
     );

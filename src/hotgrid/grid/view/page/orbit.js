@@ -5,7 +5,13 @@ const STEEPEST = 1.45;
 export class Orbit {
     turn = -0.6;
     tilt = 0.45;
-    distance = 2;
+    #whole;
+
+    /** `size` is that of the box, in cells: from the first distance all of it is seen. */
+    constructor(size) {
+        this.#whole = 2.3 * Math.hypot(...halfEdges(size));
+        this.distance = this.#whole;
+    }
 
     turnBy(dx, dy) {
         this.turn -= dx * 0.008;
@@ -13,11 +19,12 @@ export class Orbit {
     }
 
     zoomBy(factor) {
-        this.distance = Math.min(6, Math.max(1.2, this.distance / factor));
+        const least = 0.4 * this.#whole;
+        this.distance = Math.min(3 * this.#whole, Math.max(least, this.distance / factor));
     }
 
     home() {
-        Object.assign(this, new Orbit());
+        Object.assign(this, { turn: -0.6, tilt: 0.45, distance: this.#whole });
     }
 
     /** Where the eye is, and the directions to the right, up and ahead of it. */

@@ -1,6 +1,6 @@
 // The group "Parameters": a slider and a number for each, from the model's declaration.
 
-import { button, make } from "/web/dom.js";
+import { button, make, spelled } from "/web/dom.js";
 import { complain } from "/web/notice.js";
 import { paced } from "/web/pace.js";
 import { titled } from "/web/text.js";
@@ -68,7 +68,7 @@ function row(live, parameter) {
             back,
         ),
         control,
-        meaning ? make("p", { class: "hint" }, titled(meaning)) : null,
+        meaning ? make("p", { class: "hint" }, spelled(titled(meaning))) : null,
     );
     part.follow = () => {
         if (performance.now() - touched < HOLD) return;

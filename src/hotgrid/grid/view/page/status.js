@@ -86,8 +86,8 @@ export function connectionBanner(live) {
 /** Says what the page waits for until there is a picture. */
 export function waitingNote() {
     const note = element("waiting");
-    on("hello", ({ title }) => {
-        note.textContent = `${title} is starting\u2026`;
+    on("hello", () => {
+        note.textContent = `${state.title} is starting\u2026`;
     });
     on("connection", (lost) => {
         if (lost?.wait === null) note.hidden = true;

@@ -1,9 +1,11 @@
 // The page of one model: puts the parts together and speaks with the server.
 
+import { spelled } from "/web/dom.js";
 import { placeIcons } from "/web/icons.js";
 import { Live, socketBeside } from "/web/live.js";
 import { notice } from "/web/notice.js";
 import { paced } from "/web/pace.js";
+import { spaced } from "/web/text.js";
 import { toggleTheme } from "/web/theme.js";
 import { boxEdges } from "./box.js";
 import { brushesGroup, setTool } from "./brushes.js";
@@ -142,7 +144,7 @@ function hello(message) {
         hello: message,
         viewer: message.viewer,
         model: message.model,
-        title: message.title,
+        title: spaced(message.title),
         size: message.size,
         seed: message.seed,
         parameters: Object.fromEntries(
@@ -162,9 +164,9 @@ function build(message) {
     declared = declarationOf(message);
     tables = new Tables(message.maps);
     stage.setTables(tables);
-    document.title = `${message.title} \u00b7 hotgrid`;
-    element("title").textContent = message.title;
-    element("summary").textContent = message.summary;
+    document.title = `${state.title} \u00b7 hotgrid`;
+    element("title").textContent = state.title;
+    element("summary").replaceChildren(...spelled(message.summary));
     element("summary").title = message.summary;
     state.view = message.view;
     state.slice = Math.floor(message.size[0] / 2);

@@ -24,7 +24,7 @@ uniform vec3 eye, right, up, ahead, halfEdges;
 uniform vec2 slope;
 uniform float rest, density, reach;
 uniform int steps;
-uniform bool flip;
+uniform bool flip, cells;
 in vec2 place;
 out vec4 colour;
 
@@ -57,6 +57,7 @@ void main() {
         float much = matter(here);
         float hides = much * much * density;
         vec3 tint = textureLod(colours, vec2(here.r * 0.99609 + 0.00195, 0.5), 0.0).rgb;
+        if (cells) tint = vec3(0.36, 0.6, 0.93);
         if (here.g > 0.5) { hides = 40.0; tint = vec3(0.52, 0.55, 0.6); }
         float alpha = 1.0 - exp(-hides * stride * 12.0);
         if (hides > 0.02) {
@@ -71,7 +72,7 @@ void main() {
 }`;
 
 export class Volume {
-    orbit = new Orbit();
+    orbit = new Orbit(state.size);
     /** How much is hidden by what lies before it, as the reader sets it. */
     density = 1;
     #canvas;
@@ -185,8 +186,14 @@ export class Volume {
         const short = Math.min(width, height);
         gl.uniform2f(uniforms.slope, (SLOPE * width) / short, (SLOPE * height) / short);
         gl.uniform1f(uniforms.rest, this.#rest(this.#frame));
-        gl.uniform1f(uniforms.density, this.density * (colours === STATES ? 6 : 2));
+        gl.uniform1f(uniforms.density, this.density * (colours === STATES ? 30 : 2));
         gl.uniform1i(uniforms.steps, this.#software ? 72 : 256);
+        // Two states are cells, not a cloud: sharp, and in one colour that light can shade.
+        const cells = colours === STATES;
+        const filter = cells ? gl.NEAREST : gl.LINEAR;
+        gl.texParameteri(gl.TEXTURE_3D, gl.TEXTURE_MIN_FILTER, filter);
+        gl.texParameteri(gl.TEXTURE_3D, gl.TEXTURE_MAG_FILTER, filter);
+        gl.uniform1i(uniforms.cells, cells ? 1 : 0);
         gl.uniform1i(uniforms.flip, this.#flip ? 1 : 0);
         gl.drawArrays(gl.TRIANGLES, 0, 3);
     }
