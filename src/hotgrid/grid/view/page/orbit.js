@@ -9,7 +9,7 @@ export class Orbit {
 
     /** `size` is that of the box, in cells: from the first distance all of it is seen. */
     constructor(size) {
-        this.#whole = 2.3 * Math.hypot(...halfEdges(size));
+        this.#whole = 2.6 * Math.hypot(...halfEdges(size));
         this.distance = this.#whole;
     }
 

@@ -2,10 +2,10 @@
 
 import { paced } from "/web/pace.js";
 import { short } from "/web/text.js";
-import { byteOfCell, numberOfByte } from "./frame.js";
+import { BITS, byteOfCell, numberOfByte } from "./frame.js";
 import { on, planePlace, planeSize, state } from "./state.js";
 
-const ASK_EVERY = 150;
+const ASK_EVERY = 250;
 
 export class Probe {
     #stage;
@@ -23,7 +23,10 @@ export class Probe {
         }, ASK_EVERY);
         on("cursor", () => this.#changed());
         on("frame", () => this.#changed());
-        on("look", () => this.#changed());
+        on("look", () => {
+            this.#exact = null;
+            this.#changed();
+        });
         this.#show();
     }
 
@@ -42,8 +45,14 @@ export class Probe {
 
     #changed() {
         const cell = this.#cell();
-        if (cell && !state.volume) this.#ask();
+        if (cell && !state.volume && !this.#isExact(cell)) this.#ask();
         this.#show();
+    }
+
+    /** Whether the picture itself says the value: a bit leaves nothing to ask. */
+    #isExact(cell) {
+        const { frame } = this.#stage;
+        return frame?.kind === BITS && byteOfCell(frame, ...cell) !== null;
     }
 
     #show() {
@@ -64,6 +73,10 @@ export class Probe {
     #number(cell) {
         const { frame } = this.#stage;
         const byte = frame ? byteOfCell(frame, ...cell) : null;
+        if (this.#isExact(cell)) {
+            state.value = numberOfByte(frame, byte);
+            return short(state.value);
+        }
         const exact = this.#exact?.at.every((part, axis) => part === cell[axis]);
         if (exact) {
             state.value = this.#exact.value;

@@ -3,73 +3,8 @@
 import { SIGNED, SOLID, STATES } from "./frame.js";
 import { SLOPE, Orbit, halfEdges } from "./orbit.js";
 import { program, texture } from "./program.js";
+import { FRAGMENT, VERTEX } from "./rays.js";
 import { state } from "./state.js";
-
-const VERTEX = `
-out vec2 place;
-void main() {
-    vec2 corner = vec2(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3 : -1);
-    place = corner;
-    gl_Position = vec4(corner, 0.0, 1.0);
-}`;
-
-// Values and solids are two channels: between a value and a solid lies no third value. How much
-// a point hides grows with its distance from the rest (zero, or the low end of the range).
-const FRAGMENT = `
-precision highp float;
-precision highp sampler3D;
-uniform sampler3D values;
-uniform sampler2D colours;
-uniform vec3 eye, right, up, ahead, halfEdges;
-uniform vec2 slope;
-uniform float rest, density, reach;
-uniform int steps;
-uniform bool flip, cells;
-in vec2 place;
-out vec4 colour;
-
-vec2 value(vec3 point) {
-    vec3 where = point / (2.0 * halfEdges) + 0.5;
-    if (!flip) where.y = 1.0 - where.y;
-    return texture(values, where).rg;
-}
-
-float matter(vec2 here) {
-    return max(here.g, min(1.0, abs(here.r - rest) / max(rest, 1.0 - rest)));
-}
-
-void main() {
-    vec3 ray = normalize(ahead + place.x * slope.x * right + place.y * slope.y * up);
-    vec3 a = (-halfEdges - eye) / ray, b = (halfEdges - eye) / ray;
-    vec3 near = min(a, b), far = max(a, b);
-    float from = max(max(near.x, near.y), max(near.z, 0.0));
-    float to = min(far.x, min(far.y, far.z));
-    colour = vec4(0.0);
-    if (to <= from) return;
-    float stride = 1.8 / float(steps);
-    // A different start for each pixel turns rings into fine grain.
-    float noise = dot(gl_FragCoord.xy, vec2(0.06711056, 0.00583715));
-    float jitter = fract(52.9829189 * fract(noise));
-    vec3 light = normalize(up - 1.5 * ahead - 0.7 * right);
-    for (float way = from + stride * jitter; way < to; way += stride) {
-        vec3 point = eye + way * ray;
-        vec2 here = value(point);
-        float much = matter(here);
-        float hides = much * much * density;
-        vec3 tint = textureLod(colours, vec2(here.r * 0.99609 + 0.00195, 0.5), 0.0).rgb;
-        if (cells) tint = vec3(0.36, 0.6, 0.93);
-        if (here.g > 0.5) { hides = 40.0; tint = vec3(0.52, 0.55, 0.6); }
-        float alpha = 1.0 - exp(-hides * stride * 12.0);
-        if (hides > 0.02) {
-            // Bright where there is less matter towards the light: one look, where a whole
-            // gradient would take six.
-            float rise = much - matter(value(point + light * reach));
-            tint *= clamp(0.8 + 1.5 * rise, 0.45, 1.2);
-            colour += (1.0 - colour.a) * alpha * vec4(tint, 1.0);
-            if (colour.a > 0.97) break;
-        }
-    }
-}`;
 
 export class Volume {
     orbit = new Orbit(state.size);
@@ -162,7 +97,8 @@ export class Volume {
     draw(width, height) {
         const gl = this.#gl;
         // In software a ray costs so much that a coarse picture is the better one.
-        const most = this.#software ? 256 : 1600;
+        const coarse = this.#frame?.colours === STATES ? 384 : 256;
+        const most = this.#software ? coarse : 1600;
         const shrink = Math.min(1.5, most / Math.max(width, height));
         const size = [
             Math.max(1, Math.round(width * shrink)),
@@ -186,13 +122,9 @@ export class Volume {
         const short = Math.min(width, height);
         gl.uniform2f(uniforms.slope, (SLOPE * width) / short, (SLOPE * height) / short);
         gl.uniform1f(uniforms.rest, this.#rest(this.#frame));
-        gl.uniform1f(uniforms.density, this.density * (colours === STATES ? 30 : 2));
+        gl.uniform1f(uniforms.density, this.density * (colours === STATES ? 1 : 2));
         gl.uniform1i(uniforms.steps, this.#software ? 72 : 256);
-        // Two states are cells, not a cloud: sharp, and in one colour that light can shade.
         const cells = colours === STATES;
-        const filter = cells ? gl.NEAREST : gl.LINEAR;
-        gl.texParameteri(gl.TEXTURE_3D, gl.TEXTURE_MIN_FILTER, filter);
-        gl.texParameteri(gl.TEXTURE_3D, gl.TEXTURE_MAG_FILTER, filter);
         gl.uniform1i(uniforms.cells, cells ? 1 : 0);
         gl.uniform1i(uniforms.flip, this.#flip ? 1 : 0);
         gl.drawArrays(gl.TRIANGLES, 0, 3);
