@@ -237,9 +237,10 @@ def crowd(size: int, count: int = 100) -> list[dict[str, Any]]:
         return (client.frames - before) / (time.monotonic() - began)
 
     alone, memory = rate(), resident()
+    address = stand.live
     script = (
         "import sys, time; from websockets.sync.client import connect\n"
-        f"s = [connect({stand.live!r}, compression=None, legacy=True) for _ in range({count})]\n"
+        f"s = [connect({address!r}, compression=None, legacy=True) for _ in range({count})]\n"
         "print('there', flush=True); time.sleep(60)"
     )
     others = subprocess.Popen(

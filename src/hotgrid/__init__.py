@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         store as store,
         tensors as tensors,
         tokens as tokens,
+        web as web,
     )
     from .grid import (
         Field as Field,
@@ -49,6 +50,7 @@ _PACKAGES = (
     "store",
     "tensors",
     "tokens",
+    "web",
 )
 _SHORT = dict.fromkeys(
     (

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, SimulationCheckpoints, models, pde
-from hotgrid.grid.forms import Schedule, split_start
+from hotgrid.grid.forms import ParameterSchedule, split_start
 from hotgrid.grid.model import Field, Model, Parameter
 
 SIZE = (24, 40)
@@ -199,13 +199,13 @@ def test_the_value_at_the_start_stands_before_the_first_arrow():
     st.integers(0, 400),
 )
 def test_texts_say_the_whole_schedule(parts: list[tuple[int, float, int]], step: int):
-    plan, now = Schedule(), 0
+    plan, now = ParameterSchedule(), 0
     for gap, value, ramp in parts:
         now += gap
         end = f"..{now + ramp}" if ramp else ""
         plan = plan.with_changes("x", f"{value!r} @ {now}{end}")
         now += ramp
-    again = Schedule()
+    again = ParameterSchedule()
     for name, text in plan.texts().items():
         again = again.with_changes(name, text)
     assert again.values({"x": 1.0}, step) == plan.values({"x": 1.0}, step)

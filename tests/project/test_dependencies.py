@@ -8,7 +8,7 @@ from .packages import ROOT, SOURCE
 from .test_types import imported
 
 # Imported where it is asked for, and the extra that brings it.
-EXTRAS = {"av": "video", "anywidget": "notebook"}
+EXTRAS = {"av": "video", "anywidget": "notebook", "starlette": "view", "uvicorn": "view"}
 # What comes with a dependency: triton with torch, Pillow with matplotlib, traitlets with
 # anywidget.
 BROUGHT = {"triton", "PIL", "traitlets"}

@@ -8,8 +8,8 @@ from ._guard import Guard as Guard
 from ._messages import (
     Check as Check,
     Limits as Limits,
-    Message as Message,
     MessageError as MessageError,
+    PageMessage as PageMessage,
     list_of as list_of,
     number_in as number_in,
     one_of as one_of,

@@ -10,6 +10,7 @@ from typing import Any
 from hotgrid.errors import HotgridError
 
 Check = Callable[[Any], Any]
+"""Returns a field of a message as it is used, or raises `ValueError`."""
 
 
 class MessageError(HotgridError):
@@ -37,7 +38,7 @@ DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
-class Message:
+class PageMessage:
     """One message of a page.
 
     Attributes:
@@ -76,7 +77,7 @@ class Meter:
 
 def parse_message(
     text: object, kinds: Mapping[str, Mapping[str, Check]], limits: Limits = DEFAULT_LIMITS
-) -> Message:
+) -> PageMessage:
     """A message that a page sent.
 
     Arguments:
@@ -112,7 +113,7 @@ def parse_message(
             raise MessageError(f"`{name}` of `{kind}` must be {problem}") from None
     if found:
         raise MessageError(f"`{kind}` has no field `{str(next(iter(found)))[:80]}`")
-    return Message(kind, number, fields)
+    return PageMessage(kind, number, fields)
 
 
 def number_in(low: float = -math.inf, high: float = math.inf) -> Check:

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.grid import Field, Model, Parameter, Simulation, lbm, life, pde
-from hotgrid.grid.view import Eye, Look
+from hotgrid.grid.view import Eye, Gaze
 
 WHOLE = (0.0, 0.0, 1e9, 1e9)
 
@@ -39,20 +39,20 @@ def parsed(data: bytes) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def shown(sim: Simulation, look: Look) -> dict[str, Any]:
+def shown(sim: Simulation, look: Gaze) -> dict[str, Any]:
     return parsed(Eye(sim).frame(look).on_host().packed(7, look.number, 255))
 
 
 def test_cells_are_bits_and_numbers_are_bytes():
     sim = simulation(life.Life(), (37, 51), seed=2)
     sim.run(3)
-    found = shown(sim, Look("alive", WHOLE))
+    found = shown(sim, Gaze("alive", WHOLE))
     assert (found["kind"], found["colours"], found["region"]) == (1, 2, (0, 0, 37, 51))
     assert (found["number"], found["step"], found["time"]) == (7, 3.0, 3.0)
     assert np.array_equal(found["values"][0], sim.cells().numpy())
     heat = simulation(pde.Heat(), (37, 51))
     heat.run(3)
-    found = shown(heat, Look("u", WHOLE, range=(0.0, 0.5), number=70000))
+    found = shown(heat, Gaze("u", WHOLE, range=(0.0, 0.5), number=70000))
     u = heat.state["u"].numpy()
     assert found["look"] == 70000 % 65536
     assert np.array_equal(found["values"][0], np.floor(np.clip(u / 0.5, 0, 1) * 254 + 0.5))
@@ -85,7 +85,7 @@ def test_a_region_is_covered_and_reduced_by_means(
 ):
     ys, xs = sorted((corners[0], corners[2])), sorted((corners[1], corners[3]))
     region = (ys[0], xs[0], ys[1], xs[1])
-    found = shown(SIM, Look("u", region, pixels, range=(0.0, 61.0 * 83)))
+    found = shown(SIM, Gaze("u", region, pixels, range=(0.0, 61.0 * 83)))
     y0, x0, y1, x1 = found["region"]
     assert 0 <= y0 < y1 <= 61 and 0 <= x0 < x1 <= 83
     # All visible cells are in it.
@@ -104,7 +104,7 @@ def test_a_region_is_covered_and_reduced_by_means(
 
 def test_a_large_grid_is_sent_as_a_screenful():
     sim = simulation(life.Life(), (2048, 2048))
-    found = shown(sim, Look("alive", WHOLE, (300, 400)))
+    found = shown(sim, Gaze("alive", WHOLE, (300, 400)))
     assert found["values"].shape == (1, 293, 293)
     assert found["kind"] == 0 and found["colours"] == 2
     assert 254 * 0.2 < found["values"].mean() < 254 * 0.4
@@ -113,25 +113,25 @@ def test_a_large_grid_is_sent_as_a_screenful():
 def test_solid_cells_and_numbers_that_are_not_finite_are_255():
     sim = simulation(lbm.Karman(), (48, 144))
     sim.run(2)
-    found = shown(sim, Look("speed", WHOLE))
+    found = shown(sim, Gaze("speed", WHOLE))
     assert np.array_equal(found["values"][0] == 255, sim.model.solid(sim.size).numpy())
     bad = simulation(Numbered(), (4, 4))
     u = bad.state["u"]
     u[1, 2] = torch.nan
     bad.state = {"u": u}
-    found = shown(bad, Look("u", WHOLE))
+    found = shown(bad, Gaze("u", WHOLE))
     assert (found["values"] == 255).sum() == 1 and found["values"][0, 1, 2] == 255
 
 
 def test_the_range_follows_calmly_and_can_be_locked():
     sim = simulation(Numbered(), (16, 16))
     eye = Eye(sim)
-    first = eye.frame(Look("u", WHOLE)).colours
+    first = eye.frame(Gaze("u", WHOLE)).colours
     assert (first.low, first.high) == (0, 255)
     sim.state = {"u": sim.state["u"] / 10}
-    second = eye.frame(Look("u", WHOLE)).colours
+    second = eye.frame(Gaze("u", WHOLE)).colours
     assert 25.5 < second.high < 255
-    locked = eye.frame(Look("u", WHOLE, range=(-3.0, 3.0))).colours
+    locked = eye.frame(Gaze("u", WHOLE, range=(-3.0, 3.0))).colours
     assert (locked.kind, locked.low, locked.high) == ("signed", -3, 3)
 
 
@@ -139,27 +139,27 @@ def test_the_range_follows_calmly_and_can_be_locked():
 def test_three_dims_are_slices_and_a_volume(axis: int):
     sim = simulation(Numbered(), (12, 20, 28))
     u = sim.state["u"]
-    found = shown(sim, Look("u", WHOLE, axis=axis, slice=5, range=(0.0, float(u.numel()))))
+    found = shown(sim, Gaze("u", WHOLE, axis=axis, slice=5, range=(0.0, float(u.numel()))))
     wanted = u.select(axis, 5).numpy() / u.numel() * 254
     assert np.abs(found["values"][0] - wanted).max() <= 0.51
-    volume = shown(sim, Look("u", WHOLE, volume=True))
+    volume = shown(sim, Gaze("u", WHOLE, volume=True))
     assert (volume["kind"], volume["values"].shape) == (2, (12, 20, 28))
 
 
 def test_arrows_are_the_mean_velocity():
     sim = simulation(lbm.Karman(), (48, 144))
     sim.run(20)
-    found = shown(sim, Look("speed", WHOLE, arrows=12))
+    found = shown(sim, Gaze("speed", WHOLE, arrows=12))
     assert found["arrows"].shape == (4, 12, 2)
     ux = sim.view("velocity_x")[:12, :12].mean()
     assert abs(found["arrows"][0, 0, 1] / 127 * found["scale"] - ux) < found["scale"] / 100
     assert (
-        shown(simulation(pde.Heat(), (8, 8)), Look("u", WHOLE, arrows=12))["arrows"].size == 0
+        shown(simulation(pde.Heat(), (8, 8)), Gaze("u", WHOLE, arrows=12))["arrows"].size == 0
     )
 
 
 def test_one_dim_is_a_row_and_a_value_can_be_asked():
     sim = simulation(pde.Heat(), (40,))
-    assert shown(sim, Look("u", WHOLE))["values"].shape == (1, 1, 40)
-    assert Eye(SIM).value(Look("u", WHOLE), (2, 3)) == 2 * 83 + 3
-    assert Eye(SIM).value(Look("u", WHOLE), (-5, 1000)) == 82
+    assert shown(sim, Gaze("u", WHOLE))["values"].shape == (1, 1, 40)
+    assert Eye(SIM).value(Gaze("u", WHOLE), (2, 3)) == 2 * 83 + 3
+    assert Eye(SIM).value(Gaze("u", WHOLE), (-5, 1000)) == 82

@@ -17,6 +17,6 @@ from ._form import (
 from ._grid_state import GridState as GridState
 from ._roll import whole_step as whole_step
 from ._schedule import (
-    Schedule as Schedule,
+    ParameterSchedule as ParameterSchedule,
     split_start as split_start,
 )

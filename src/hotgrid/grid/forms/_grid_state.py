@@ -30,7 +30,7 @@ from hotgrid.grid.model import (
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from ._schedule import Schedule, alike
+from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of, parameters_read
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class GridState:
         self._solid: Tensor | None = None
         self._build(model)
         self._start, self._start_inputs = model, self._setting.inputs
-        self._schedule = Schedule()
+        self._schedule = ParameterSchedule()
         # The caller may go on to write into what was given.
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
@@ -242,7 +242,7 @@ class GridState:
         """The changes of parameters, planned or made by `set`, as `schedule` reads them."""
         return self._schedule.texts()
 
-    def _follow(self, plan: Schedule | None = None) -> bool:
+    def _follow(self, plan: ParameterSchedule | None = None) -> bool:
         """Give parameters the values of the present step; whether any value changed."""
         plan = self._schedule if plan is None else plan
         values = plan.values(self._start.parameters, self.step_count)

@@ -55,14 +55,14 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ParameterSchedule:
     """The changes of every parameter, a pure function from steps to values.
 
     Attributes:
         changes: For each parameter its changes, the earliest first.
 
     Example:
-        >>> plan = Schedule().with_changes("rate", "0.1 @ 100 -> 0.2 @ 200..300")
+        >>> plan = ParameterSchedule().with_changes("rate", "0.1 @ 100 -> 0.2 @ 200..300")
         >>> plan.values({"rate": 0.0}, 250)
         {'rate': 0.15000000000000002}
     """
@@ -72,7 +72,7 @@ class Schedule:
     def __bool__(self) -> bool:
         return bool(self.changes)
 
-    def with_changes(self, name: str, told: object) -> "Schedule":
+    def with_changes(self, name: str, told: object) -> "ParameterSchedule":
         """A schedule with more changes of one parameter.
 
         Raises:
@@ -87,12 +87,12 @@ class Schedule:
                     f"`{name}` changes at step {later.since}, before the change "
                     f'"{earlier}" is over; write changes in the order of their steps'
                 )
-        return Schedule({**self.changes, name: known})
+        return ParameterSchedule({**self.changes, name: known})
 
-    def with_value(self, name: str, value: float, step: int) -> "Schedule":
+    def with_value(self, name: str, value: float, step: int) -> "ParameterSchedule":
         """A schedule in which a parameter has a value from a step on, whatever was planned."""
         before = tuple(c for c in self.changes.get(name, ()) if max(c.stairs()) < step)
-        return Schedule({**self.changes, name: (*before, Change(value, step))})
+        return ParameterSchedule({**self.changes, name: (*before, Change(value, step))})
 
     def values(self, start: Mapping[str, float], step: int) -> dict[str, float]:
         """The value of every parameter at a step, from those at the start."""

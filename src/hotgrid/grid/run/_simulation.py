@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.forms import FormExplanation, GridState, Schedule, explained
+from hotgrid.grid.forms import FormExplanation, GridState, ParameterSchedule, explained
 from hotgrid.grid.model import checked_path
 from hotgrid.grid.output import LivePicture, Picture, can_play, draw
 from hotgrid.progress import Progress
@@ -145,7 +145,7 @@ class Simulation(GridState):
         """Take over step count and changes of parameters of a state that was loaded."""
         self._edits += 1
         self.step_count = step_count
-        plan = Schedule()
+        plan = ParameterSchedule()
         for name, told in changes.items():
             plan = plan.with_changes(name, told)
         self._follow(plan)

@@ -8,6 +8,6 @@ from ._app import ViewApp as ViewApp
 from ._live import LiveRun as LiveRun
 from ._look import (
     Eye as Eye,
-    Look as Look,
+    Gaze as Gaze,
 )
 from ._session import Session as Session

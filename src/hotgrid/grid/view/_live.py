@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid.output import Recorder, draw
 from hotgrid.grid.run import Simulation, finite, wait_for
 
-from ._look import Eye, Frame, Look
+from ._look import Eye, Frame, Gaze
 from ._strokes import Strokes
 
 _SAVED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -81,7 +81,7 @@ class LiveRun:
         cause = simulation.model.cause(simulation.state)
         return f"the numbers are no longer finite; likely cause: {cause}. Reset to go on"
 
-    def frame(self, look: Look) -> Frame:
+    def frame(self, look: Gaze) -> Frame:
         """A frame of the present state in main memory."""
         return self._eye.frame(look).on_host()
 
@@ -92,7 +92,7 @@ class LiveRun:
             self._filmed = now
             self._film[0].take(self.simulation)
 
-    def value(self, look: Look, at: tuple[int, int]) -> float | None:
+    def value(self, look: Gaze, at: tuple[int, int]) -> float | None:
         """The number of one cell of a view; None where it is not finite."""
         found = self._eye.value(look, at)
         return found if math.isfinite(found) else None

@@ -25,7 +25,7 @@ _SAMPLED = 1 << 14
 
 
 @dataclass(frozen=True)
-class Look:
+class Gaze:
     """What a viewer wants to see.
 
     Attributes:
@@ -50,7 +50,7 @@ class Look:
     volume: bool = False
     number: int = 0
 
-    def group(self) -> "Look":
+    def group(self) -> "Gaze":
         """The same for all viewers that can be shown the same frame."""
         return replace(self, number=0)
 
@@ -108,7 +108,7 @@ class Eye:
         self._ranges: dict[tuple[str, int, int], Colours] = {}
         self._solid: tuple[object, Tensor | None] | None = None
 
-    def frame(self, look: Look) -> Frame:
+    def frame(self, look: Gaze) -> Frame:
         """One frame of the present state.
 
         Raises:
@@ -141,14 +141,14 @@ class Eye:
             bytes_ = torch.where(hidden > 0.5, _SOLID, bytes_).to(torch.uint8)
         return make(bytes_, _BYTES)
 
-    def value(self, look: Look, at: tuple[int, int]) -> float:
+    def value(self, look: Gaze, at: tuple[int, int]) -> float:
         """The number of one cell of a view."""
         plane = _plane(self._simulation.look(look.view), len(self._simulation.size), look)
         height, width = plane.shape
         y, x = min(max(at[0], 0), height - 1), min(max(at[1], 0), width - 1)
         return float(plane[y, x])
 
-    def _volume(self, look: Look, seen: Tensor) -> Frame:
+    def _volume(self, look: Gaze, seen: Tensor) -> Frame:
         factor = max(1, math.ceil(max(seen.shape) / _VOXELS))
         values = _reduced(seen, factor)
         colours = self._colours(look, values, not seen.is_floating_point())
@@ -158,7 +158,7 @@ class Eye:
         now = simulation.step_count, simulation.time
         return Frame(quantized, None, _VOLUME, colours, region, 0.0, *now)
 
-    def _colours(self, look: Look, values: Tensor, states: bool) -> Colours:
+    def _colours(self, look: Gaze, values: Tensor, states: bool) -> Colours:
         if look.range is not None:
             low, high = look.range
             return Colours("signed" if low == -high else "plain", low, high)
@@ -169,7 +169,7 @@ class Eye:
         self._ranges[key] = found
         return found
 
-    def _solid_plane(self, look: Look, rank: int) -> Tensor | None:
+    def _solid_plane(self, look: Gaze, rank: int) -> Tensor | None:
         model = self._simulation.model
         if self._solid is None or self._solid[0] is not model:
             found = solid_cells(self._simulation)
@@ -179,7 +179,7 @@ class Eye:
         return None if solid is None else _plane(solid, rank, look)
 
     def _arrows(
-        self, look: Look, region: tuple[int, int, int, int], rank: int
+        self, look: Gaze, region: tuple[int, int, int, int], rank: int
     ) -> tuple[Tensor | None, float]:
         """Velocities on a coarse lattice over the region, int8 `[rows, columns, 2]`."""
         views = self._simulation.model.views()
@@ -199,7 +199,7 @@ class Eye:
         return (both * (127 / scale)).round().clamp(-127, 127).to(torch.int8), scale
 
 
-def _plane(x: Tensor, rank: int, look: Look) -> Tensor:
+def _plane(x: Tensor, rank: int, look: Gaze) -> Tensor:
     """The two dims that are seen: a slice of three, a single row of one."""
     if rank == 1:
         return x[None]
@@ -209,7 +209,7 @@ def _plane(x: Tensor, rank: int, look: Look) -> Tensor:
     return x.select(axis, min(max(look.slice, 0), x.shape[axis] - 1))
 
 
-def _fitted(look: Look, shape: tuple[int, ...]) -> tuple[tuple[int, int, int, int], int]:
+def _fitted(look: Gaze, shape: tuple[int, ...]) -> tuple[tuple[int, int, int, int], int]:
     """Whole cells that cover the region, and how many of them go into a pixel."""
     cells = [(look.region[0], look.region[2]), (look.region[1], look.region[3])]
     pixels = [min(max(n, 1), _MOST_PIXELS) for n in look.pixels]

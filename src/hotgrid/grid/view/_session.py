@@ -13,11 +13,11 @@ import torch
 
 from hotgrid import kernels
 from hotgrid.errors import HotgridError
-from hotgrid.web import Message, MessageError, Viewer, parse_message
+from hotgrid.web import MessageError, PageMessage, Viewer, parse_message
 
 from ._hello import hello
 from ._live import LiveRun
-from ._look import Look
+from ._look import Gaze
 from ._orders import ACK, KINDS, LOOK
 
 _LOG = logging.getLogger("hotgrid.view")
@@ -35,7 +35,7 @@ class _Seat:
     """What the session knows of one viewer."""
 
     viewer: Viewer
-    look: Look
+    look: Gaze
     looks: int = 0
     shown: tuple[Any, ...] = ()
     due: float = 0.0
@@ -69,7 +69,7 @@ class Session:
         self._transport = _Transport(playing=playing)
         self._seats: dict[int, _Seat] = {}
         self._lock = threading.Lock()
-        self._inbox: queue.SimpleQueue[tuple[Viewer, Message]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[Viewer, PageMessage]] = queue.SimpleQueue()
         self._wake = threading.Event()
         self._ended = False
         self._history: deque[tuple[int, dict[str, float]]] = deque(maxlen=_HISTORY)
@@ -103,7 +103,7 @@ class Session:
         size = live.simulation.size
         plane = (1, *size) if len(size) == 1 else size[-2:]
         view = live.simulation.model.picture or next(iter(live.simulation.model.views()))
-        look = Look(view, (0.0, 0.0, float(plane[0]), float(plane[1])))
+        look = Gaze(view, (0.0, 0.0, float(plane[0]), float(plane[1])))
         viewer.tell(hello(live, viewer.number))
         steps = [step for step, _ in self._history]
         names = list(self._first)
@@ -138,14 +138,14 @@ class Session:
             self._inbox.put((viewer, message))
         self._wake.set()
 
-    def _look(self, message: Message, number: int) -> Look:
+    def _look(self, message: PageMessage, number: int) -> Gaze:
         told = dict(message.fields)
         if told["view"] not in self.live.simulation.model.views():
             raise MessageError(f"there is no view {told['view']!r}")
         bounds = told.pop("range")
         if bounds is not None and not bounds[0] < bounds[1]:
             raise MessageError("`range` of `look` must be two numbers, the smaller first")
-        return Look(
+        return Gaze(
             view=told["view"],
             region=tuple(told["region"]),
             pixels=tuple(told["pixels"]),
@@ -162,9 +162,10 @@ class Session:
             while not self._ended:
                 try:
                     changed = self._answer()
-                    moved = self._advance()
+                    # Before the steps: the first of them may compile for seconds.
                     shown = self._show()
                     self._tell_status(changed)
+                    moved = self._advance()
                     self.live.film()
                 except HotgridError as problem:
                     self._transport.playing, self._transport.goal = False, None
@@ -206,7 +207,7 @@ class Session:
                 viewer.tell({"type": "done", "id": message.id})
         return any_done
 
-    def _perform(self, viewer: Viewer, message: Message) -> dict[str, Any] | None:
+    def _perform(self, viewer: Viewer, message: PageMessage) -> dict[str, Any] | None:
         transport, fields = self._transport, message.fields
         now = self.live.simulation.step_count
         match message.type:
@@ -241,7 +242,7 @@ class Session:
         view = fields["view"] or (seat.look.view if seat else "")
         if view not in self.live.simulation.model.views():
             raise MessageError(f"there is no view {view!r}")
-        look = Look(view, (0, 0, 1, 1), axis=fields["axis"], slice=fields["slice"])
+        look = Gaze(view, (0, 0, 1, 1), axis=fields["axis"], slice=fields["slice"])
         at = (math.floor(fields["at"][0]), math.floor(fields["at"][1]))
         return {"type": "value", "at": list(at), "value": self.live.value(look, at)}
 
@@ -270,6 +271,7 @@ class Session:
                 self._tell_all({"type": "error", "text": problem})
         if transport.goal is not None and simulation.step_count >= transport.goal:
             transport.goal = None
+            self._status_due = 0.0
         return steps > 0
 
     def _adapt(self, steps: int, took: float) -> None:
@@ -291,7 +293,7 @@ class Session:
             for seat in seats
             if seat.viewer.ready and now >= seat.due and seat.shown != (*present, seat.look)
         ]
-        made: dict[Look, Any] = {}
+        made: dict[Gaze, Any] = {}
         for seat in wanting:
             look = seat.look
             if look.group() not in made:
