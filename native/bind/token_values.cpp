@@ -209,7 +209,7 @@ nb::object Integers::list(std::span<const Rank> tokens) {
     nb::object made = list_with_room(tokens.size());
     auto* list = reinterpret_cast<PyListObject*>(made.ptr());
     const auto set_size = [&](std::size_t size) { Py_SET_SIZE(list, Py_ssize_t(size)); };
-    // Objects are on their way while those of the block before are counted.
+    // Prefetches objects while the reference counts of the block before are raised.
     PyObject* found[2][block];
     look_up(tokens.first(std::min(block, tokens.size())), found[0]);
     for (std::size_t at = 0; at < tokens.size(); at += block) {

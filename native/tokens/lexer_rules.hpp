@@ -1,7 +1,6 @@
-// What the patterns say, character by character. This is the truth that the vector code of
-// lexer_windows.hpp is held to.
+// The patterns, character by character: the reference for the vector code of lexer_windows.hpp.
 //
-// Each file that includes it compiles it for its own processor, hence the nameless namespace.
+// Each file that includes it compiles it for its own instruction set, hence the unnamed namespace.
 #pragma once
 
 #include "tokens/unicode.hpp"
