@@ -124,7 +124,8 @@ void Encoder::encode_in_order(Workspace& space, std::span<const Stretch> stretch
     }
 }
 
-// Threads take groups in order, each into its own buffer; then all are copied into one.
+// Every thread has a share of the groups, the same in every call: its cache knows their words.
+// When done it helps with other shares. The tokens of all threads are then copied into one buffer.
 TokenBuffer Encoder::encode_parallel(std::span<const Stretch> stretches, std::size_t bytes,
                                      std::size_t threads, std::span<std::int64_t> counts) const {
     const std::size_t chunk = std::clamp(bytes / (8 * threads), smallest_chunk, largest_chunk);
@@ -136,18 +137,23 @@ TokenBuffer Encoder::encode_parallel(std::span<const Stretch> stretches, std::si
     std::vector<Made> made(groups.size() - 1);
     std::vector<std::int64_t> found(parts.size());  // tokens of each part
     std::vector<TokenBuffer> buffers(threads);
-    std::atomic<std::size_t> next{0};
+    const auto first_of = [&](std::size_t share) { return made.size() * share / threads; };
+    std::vector<std::atomic<std::size_t>> next(threads);
+    for (std::size_t i = 0; i < threads; ++i) next[i] = first_of(i);
     const auto work = [&](std::size_t thread) {
-        if (next.load(std::memory_order_relaxed) >= made.size()) return;
         const Lease space(*this, thread);
         (*space).cache.expect_text(bytes / threads);
         TokenBuffer out;  // a local one: those in the list share cache lines
-        for (std::size_t group; (group = next++) < made.size();) {
-            const std::size_t at = out.size(), first = groups[group];
-            const std::size_t count = groups[group + 1] - first;
-            encode_in_order(*space, std::span(parts).subspan(first, count),
-                            std::span(found).subspan(first, count), out);
-            made[group] = {thread, at, out.size() - at, 0};
+        out.room(2 * bytes / (threads * usual_bytes));
+        for (std::size_t i = 0; i < threads; ++i) {
+            const std::size_t share = (thread + i) % threads;
+            for (std::size_t group; (group = next[share]++) < first_of(share + 1);) {
+                const std::size_t at = out.size(), first = groups[group];
+                const std::size_t count = groups[group + 1] - first;
+                encode_in_order(*space, std::span(parts).subspan(first, count),
+                                std::span(found).subspan(first, count), out);
+                made[group] = {thread, at, out.size() - at, 0};
+            }
         }
         buffers[thread] = std::move(out);
     };
