@@ -38,7 +38,7 @@ bool slowly(const std::vector<std::uint32_t>& points, std::string& out) {
 
 template <class Unit>
 void compare(const std::vector<std::uint32_t>& points) {
-    // Both exactly as large as they must be, so that a sanitizer sees who goes beyond.
+    // Both of the exact size, so that a sanitizer sees any access beyond.
     const std::vector<Unit> units(points.begin(), points.end());
     const CodePoints text{units.data(), units.size(), sizeof(Unit)};
     std::vector<Byte> out(utf8_room(text));

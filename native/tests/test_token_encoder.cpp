@@ -110,7 +110,7 @@ TEST(threads_change_nothing) {
     }
 }
 
-// The first of them, as if there were one thread, though others are come upon before it.
+// Reports the first one, as a single thread would, though threads meet others before it.
 TEST(threads_name_the_first_byte_that_is_no_token) {
     const auto vocabulary = samples::vocabulary({{"a", 0}, {" ", 1}});
     const Encoder encoder(vocabulary, lexer(Pattern::gpt2));
@@ -159,7 +159,7 @@ TEST(the_first_byte_without_a_token_is_named_however_long_the_pieces) {
                 missing = problem.value;
             }
             CHECK(missing == 'b');
-            // Nothing of it is left behind.
+            // No state of it is left.
             CHECK(encoded(encoder, space, "aa a") == (std::vector<Rank>{0, 0, 1, 0}));
         }
 }
@@ -382,7 +382,7 @@ TEST(long_pieces_made_to_meet_are_not_lost) {
     }
 }
 
-// Words that are there are worth more than room for others, and a budget is kept.
+// A cache that has words is not resized, and the budget is kept.
 TEST(a_cache_makes_room_for_a_text_before_its_first_word_only) {
     const std::size_t small = WordCache().bytes(), text = std::size_t{20} << 20;
     WordCache cache;

@@ -25,7 +25,7 @@ std::vector<std::string> trained(const Words& words, std::size_t tokens,
     return trainer.tokens();
 }
 
-// The rule, with everything counted anew for every token.
+// The rule, with all pairs counted again for every token.
 std::vector<std::string> by_the_rule(const Words& words, std::vector<std::string> tokens,
                                      std::size_t wanted, std::uint64_t min_frequency,
                                      std::size_t max_length) {

@@ -15,7 +15,7 @@ namespace {
 // Bytes a thread takes at a time.
 constexpr std::size_t largest_chunk = std::size_t{1} << 17, smallest_chunk = std::size_t{1} << 13;
 
-// How far a safe place to cut is searched behind every chunk.
+// How far after every chunk a safe place to cut is searched.
 constexpr std::size_t cut_search = 1024;
 
 // With less text a second thread costs more than it saves.

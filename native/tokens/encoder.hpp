@@ -21,7 +21,7 @@ namespace hotgrid::tokens {
 using TokenBuffer = Buffer<Rank>;
 
 // Tokens from the cache are written four at a time, the last of them garbage: buffers need so
-// much space behind the end.
+// much space after the end.
 inline constexpr std::size_t token_slack = 4;
 
 // Thrown for a byte that is no token of the vocabulary.

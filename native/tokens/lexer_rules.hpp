@@ -14,9 +14,9 @@ struct Rules {
     bool loose_prefix;     // one character that is no letter, number or newline may lead a word
     bool any_case;         // 'S counts as 's, and so does 'ſ
     int digits;            // the most digits in a piece; 0: any number
-    bool newlines;         // blanks end behind their last newline; newlines join what they follow
+    bool newlines;         // blanks end after their last newline; newlines join the piece before
     bool tail_is_whole;    // blanks at the end of the text are one piece
-    bool slashes;          // slashes go on with newlines behind other characters
+    bool slashes;          // slashes belong to newlines after other characters
 };
 
 constexpr Rules gpt2_rules{false, false, false, 0, false, true, false};

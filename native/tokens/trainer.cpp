@@ -14,7 +14,7 @@ constexpr Symbol border = 0xFFFFFFFF;
 constexpr Symbol inside = 0xFFFFFFFE;  // of a token: what was here is part of it
 constexpr std::uint32_t none = 0xFFFFFFFF;
 constexpr std::size_t bytes = 256;
-constexpr std::size_t ahead = 16;  // places whose cells are on their way
+constexpr std::size_t ahead = 16;  // places whose cells are prefetched
 
 // The order in which GPT-2 numbers bytes: those that print in Latin-1 first.
 bool prints(unsigned byte) {
