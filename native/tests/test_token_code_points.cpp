@@ -41,7 +41,7 @@ void compare(const std::vector<std::uint32_t>& points) {
     // Both of the exact size, so that a sanitizer sees any access beyond.
     const std::vector<Unit> units(points.begin(), points.end());
     const CodePoints text{units.data(), units.size(), sizeof(Unit)};
-    std::vector<Byte> out(utf8_room(text));
+    std::vector<Byte> out(utf8_capacity(text));
     const Byte* end = to_utf8(text, out.data());
     std::string expected;
     const bool can_be = slowly(points, expected);

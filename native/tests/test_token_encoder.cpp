@@ -35,8 +35,8 @@ std::vector<Rank> slowly(const Vocabulary& vocabulary, Split split, const std::s
     std::size_t end = 0;
     const Byte* bytes = samples::bytes(text);
     for (std::size_t at = 0; at < text.size();) {
-        std::size_t ends[lexer_room];
-        const std::size_t found = split(bytes, at, text.size(), text.size(), ends, lexer_room);
+        std::size_t ends[lexer_capacity];
+        const std::size_t found = split(bytes, at, text.size(), text.size(), ends, lexer_capacity);
         for (std::size_t i = 0; i < found; ++i) {
             end = ends[i];
             symbols.assign(1, vocabulary.find(bytes + at, end - at, bytes + text.size()));

@@ -116,10 +116,10 @@ TEST(words_are_counted_alike_by_any_number_of_threads) {
     for (const Pattern pattern : {Pattern::gpt2, Pattern::cl100k, Pattern::o200k}) {
         Words expected;
         for (const std::string& text : texts) {
-            std::size_t ends[lexer_room];
+            std::size_t ends[lexer_capacity];
             for (std::size_t at = 0; at < text.size();) {
                 const std::size_t pieces = plain_lexer(pattern)(
-                    samples::bytes(text), at, text.size(), text.size(), ends, lexer_room);
+                    samples::bytes(text), at, text.size(), text.size(), ends, lexer_capacity);
                 for (std::size_t i = 0; i < pieces; at = ends[i++])
                     ++expected[text.substr(at, ends[i] - at)];
             }

@@ -127,7 +127,7 @@ Byte* converted(const Unit* at, std::size_t count, Byte* out) {
 
 }  // namespace
 
-std::size_t utf8_room(const CodePoints& text) {
+std::size_t utf8_capacity(const CodePoints& text) {
     return text.count * (text.width == 1 ? 2 : text.width == 2 ? 3 : 4) + 4 * block;
 }
 

@@ -17,7 +17,7 @@ struct CodePoints {
 };
 
 // The size of the buffer for `to_utf8`, more than the result: it writes several bytes at a time.
-std::size_t utf8_room(const CodePoints& text);
+std::size_t utf8_capacity(const CodePoints& text);
 
 // Writes UTF-8 to `out`; returns its end, or nullptr if the text has lone surrogates.
 Byte* to_utf8(const CodePoints& text, Byte* out);

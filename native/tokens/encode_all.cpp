@@ -98,7 +98,7 @@ Encoder::Lease::~Lease() {
 }
 
 std::size_t Workspace::convert(const CodePoints& points, std::size_t document) {
-    const std::size_t capacity = utf8_room(points);
+    const std::size_t capacity = utf8_capacity(points);
     if (capacity > text_capacity) {
         text = std::make_unique_for_overwrite<Byte[]>(capacity);
         text_capacity = capacity;
@@ -144,7 +144,7 @@ TokenBuffer Encoder::encode_parallel(std::span<const Stretch> stretches, std::si
         const Lease space(*this, thread);
         (*space).cache.expect_text(bytes / threads);
         TokenBuffer out;  // a local one: those in the list share cache lines
-        out.room(2 * bytes / (threads * usual_bytes));
+        out.reserve(2 * bytes / (threads * usual_bytes));
         for (std::size_t i = 0; i < threads; ++i) {
             const std::size_t share = (thread + i) % threads;
             for (std::size_t group; (group = next[share]++) < first_of(share + 1);) {
@@ -164,7 +164,7 @@ TokenBuffer Encoder::encode_parallel(std::span<const Stretch> stretches, std::si
     std::size_t total = 0;
     for (Made& each : made) each.place = std::exchange(total, total + each.count);
     TokenBuffer all;
-    Rank* const to = all.room(total);
+    Rank* const to = all.reserve(total);
     all.set_size(total);
     cpu::parallel_for(made.size(), 8, [&](std::size_t begin, std::size_t end) {
         for (const Made& each : std::span(made).subspan(begin, end - begin))
@@ -184,7 +184,7 @@ TokenBuffer Encoder::encode_all(std::span<const Stretch> stretches, std::size_t 
         const Lease space(*this);
         (*space).cache.expect_text(total);
         TokenBuffer out;
-        out.room(total / usual_bytes);
+        out.reserve(total / usual_bytes);
         std::vector<std::int64_t> found(stretches.size());
         encode_in_order(*space, stretches, found, out);
         for (std::size_t i = 0; i < stretches.size(); ++i)

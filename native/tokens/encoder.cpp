@@ -11,7 +11,7 @@ struct Writing {
     TokenBuffer& buffer;
     Rank* at = nullptr;
 
-    void begin(std::size_t bytes) { at = buffer.room(bytes + token_slack); }
+    void begin(std::size_t bytes) { at = buffer.reserve(bytes + token_slack); }
     void end() { buffer.set_size(std::size_t(at - buffer.data())); }
     void entry(const WordCache::Entry& entry) {
         using Entry = WordCache::Entry;

@@ -26,12 +26,12 @@ enum class Pattern {
 std::optional<Pattern> pattern_named(std::string_view name);
 
 // Writes the ends of consecutive pieces to `ends`, the first of which starts at `at`, until
-// one ends at `stop` or `room` are written; returns how many. `stop` is a boundary between
-// pieces, or the end. Never reads beyond `size`; needs at < stop and room >= lexer_room.
+// one ends at `stop` or `capacity` are written; returns how many. `stop` is a boundary between
+// pieces, or the end. Never reads beyond `size`; needs at < stop and capacity >= lexer_capacity.
 using Split = std::size_t (*)(const Byte* text, std::size_t at, std::size_t stop,
-                              std::size_t size, std::size_t* ends, std::size_t room);
+                              std::size_t size, std::size_t* ends, std::size_t capacity);
 
-inline constexpr std::size_t lexer_room = 64;
+inline constexpr std::size_t lexer_capacity = 64;
 
 // The lexer of a pattern: with vector instructions where this processor has them, or plain.
 Split lexer(Pattern pattern);

@@ -131,10 +131,10 @@ HOTGRID_INLINE std::uint64_t piece_starts(const Masks& masks, const Byte* at, co
 // Vector: how masks are made. Without one every piece goes by the rules.
 template <Rules rules, class Vector>
 std::size_t split_by(const Byte* text, std::size_t at, std::size_t stop,
-                     std::size_t size, std::size_t* ends, std::size_t room) {
+                     std::size_t size, std::size_t* ends, std::size_t capacity) {
     const Lexing<rules> lexing;
     std::size_t count = 0, plain_until = Vector::present ? 0 : size;
-    while (at < stop && room - count >= lexer_room) {
+    while (at < stop && capacity - count >= lexer_capacity) {
         if (at >= plain_until && size - at >= 64) {
             const Masks masks = Vector::template masks<rules>(text + at);
             if (masks.ascii >= 16) {

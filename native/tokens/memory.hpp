@@ -86,18 +86,18 @@ public:
     std::size_t capacity() const { return capacity_; }
     std::span<const Value> all() const { return {data_, size_}; }
     // Makes space for `more` values at the end; returns where they go.
-    Value* room(std::size_t more) {
+    Value* reserve(std::size_t more) {
         if (capacity_ - size_ < more) grow(more);
         return data_ + size_;
     }
     void set_size(std::size_t size) { size_ = size; }
     void push(Value value) {
-        *room(1) = value;
+        *reserve(1) = value;
         ++size_;
     }
     void append(std::span<const Value> values) {
         if (values.empty()) return;
-        std::memcpy(room(values.size()), values.data(), values.size_bytes());
+        std::memcpy(reserve(values.size()), values.data(), values.size_bytes());
         size_ += values.size();
     }
     // Returns unused memory.

@@ -42,12 +42,12 @@ Trainer::Trainer(WordCounts words, std::size_t tokens, std::uint64_t min_frequen
 
 // Stores words ordered by count, so that a place determines the count of its word.
 void Trainer::lay_out(const WordCounts& words) {
-    std::map<std::uint64_t, std::size_t, std::greater<>> room;  // cells of words by their times
+    std::map<std::uint64_t, std::size_t, std::greater<>> cells_of;  // cells of words by their times
     words.for_each([&](std::string_view word, std::uint64_t times) {
-        if (word.size() > 1) room[times] += word.size() + 1;  // others have no pair
+        if (word.size() > 1) cells_of[times] += word.size() + 1;  // others have no pair
     });
     std::size_t size = 1;
-    for (auto& [times, cells] : room) {
+    for (auto& [times, cells] : cells_of) {
         if (size + cells > 0xFFFFFFFF)
             throw std::length_error("the different words have 4 GiB or more together");
         stretches_.push_back({Place(size), times});
@@ -58,7 +58,7 @@ void Trainer::lay_out(const WordCounts& words) {
     cells_.assign(size, border);
     words.for_each([&](std::string_view word, std::uint64_t times) {
         if (word.size() < 2) return;
-        std::size_t& at = room[times];
+        std::size_t& at = cells_of[times];
         for (const char byte : word) cells_[at++] = numbers[Byte(byte)];
         ++at;
     });

@@ -37,7 +37,8 @@ void WordCache::forget() {
 }
 
 std::size_t WordCache::bytes() const {
-    return short_.bytes() + long_.size() * sizeof(LongEntry) + pieces_.capacity() + spilled_.capacity() * sizeof(Rank);
+    return short_.bytes() + long_.size() * sizeof(LongEntry) + pieces_.capacity() +
+           spilled_.capacity() * sizeof(Rank);
 }
 
 void WordCache::insert(const Key& key, std::span<const Rank> tokens) {
