@@ -11,7 +11,7 @@ struct Bindings {
     PyObject_VAR_HEAD
     PyObject* owner;
     const NameTable* table;
-    PyObject* dict;  // nullptr until asked for; then the only truth
+    PyObject* dict;  // nullptr until first used; then the only storage
     std::uint64_t bound;
     std::int64_t value[1];  // as many as the table has names
 };

@@ -11,7 +11,7 @@
 
 #include "contracts/matcher.hpp"
 
-// What all results of one matcher share.
+// Shared by all results of one matcher.
 struct NameTable {
     std::vector<nanobind::object> names;  // interned str, slot by slot
 
@@ -37,6 +37,6 @@ PyObject* make_bindings(PyObject* owner, const NameTable& table,
 // something else (no exception set) or memory is short (exception set).
 PyObject* dict_of_bindings(PyObject* object);
 
-// Reads a result that nobody has turned into a dict yet; false for all else.
+// Reads a result that has not been turned into a dict yet; false for anything else.
 bool read_fresh_bindings(PyObject* object, const NameTable& into,
                          hotgrid::contracts::Values& values, bool& extra);

@@ -31,7 +31,7 @@ using ProductSpec = std::pair<std::int64_t, std::vector<FactorSpec>>;  // coeffi
 using TermSpec = std::tuple<bool, int, std::vector<ProductSpec>>;      // checked, label, products
 using GroupSpec = std::pair<int, std::vector<TermSpec>>;               // place of `...`, terms
 
-// A Python int as 64 bits; false for anything else, leaving no exception behind.
+// A Python int as 64 bits; false for anything else, with no exception set.
 bool read_integer(PyObject* object, std::int64_t& out) {
     if (!PyLong_CheckExact(object)) return false;
     // Sizes are small; reading the one digit saves a call into the interpreter.

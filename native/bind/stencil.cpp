@@ -63,7 +63,7 @@ void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
                                 margin, planes.itemsize());
 }
 
-// A kernel that owns its lists; the tensors behind the pointers are their owner's to keep.
+// A kernel that owns its lists; the caller keeps the tensors they point to alive.
 class Launched {
 public:
     Launched(std::uintptr_t address, const Sizes& first, const Sizes& second, Sizes strides)

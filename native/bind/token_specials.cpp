@@ -37,7 +37,7 @@ std::optional<nb::str> first_in_any(const Specials& specials, nb::handle texts) 
     return std::nullopt;
 }
 
-// Ordinary text, each stretch with the special behind it, or None.
+// Ordinary text, each stretch with the special token after it, or None.
 nb::list segments(const Specials& specials, nb::handle text) {
     const std::string_view view = utf8_of(text);
     nb::list made;

@@ -33,7 +33,7 @@ public:
         split_ = lexer(*known);
     }
 
-    // Counts the words of texts, a list of str and bytes that nobody else changes.
+    // Counts the words of texts, a list of str and bytes that must not change meanwhile.
     void add_texts(const nb::list& texts) {
         std::vector<Stretch> stretches;
         for (const nb::handle text : texts) add_stretches(view_of(text), 0, specials_, stretches);

@@ -159,7 +159,7 @@ std::vector<Rank> tokens_from(nb::handle sequence) {
         nb::steal(PySequence_Fast(sequence.ptr(), "expected a sequence of tokens"));
     if (!fast.is_valid()) throw nb::python_error();
     tokens.reserve(std::size_t(PySequence_Fast_GET_SIZE(fast.ptr())));
-    // The size is read anew each time: __index__ of an item may change the list.
+    // The size is read again each time: __index__ of an item may change the list.
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.ptr()); ++i)
         tokens.push_back(token_from(PySequence_Fast_GET_ITEM(fast.ptr(), i)));
     return tokens;
@@ -188,7 +188,7 @@ nb::object Integers::list(std::span<const Rank> tokens) {
 #else
 namespace {
 
-// An empty list with room for `size`. PyList_New would clear what is about to be written, which
+// An empty list with capacity for `size`. PyList_New would clear what is about to be written, which
 // is a tenth of the time.
 nb::object list_with_room(std::size_t size) {
     nb::object made = nb::steal(PyList_New(0));
@@ -209,7 +209,7 @@ nb::object Integers::list(std::span<const Rank> tokens) {
     nb::object made = list_with_room(tokens.size());
     auto* list = reinterpret_cast<PyListObject*>(made.ptr());
     const auto set_size = [&](std::size_t size) { Py_SET_SIZE(list, Py_ssize_t(size)); };
-    // Objects are on their way while those of the block before are counted.
+    // Prefetches objects while the reference counts of the block before are raised.
     PyObject* found[2][block];
     look_up(tokens.first(std::min(block, tokens.size())), found[0]);
     for (std::size_t at = 0; at < tokens.size(); at += block) {

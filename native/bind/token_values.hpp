@@ -1,4 +1,4 @@
-// Texts and tokens on their way between Python and the encoder.
+// Conversion of texts and tokens between Python and the encoder.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -46,8 +46,8 @@ void add_stretches(std::string_view text, std::size_t document,
                    const hotgrid::tokens::Specials* allowed,
                    std::vector<hotgrid::tokens::Stretch>& stretches);
 
-// Tokens from a list, a tuple, an array or any other sequence. Throws TypeError for what is
-// no integer and OverflowError for what is below 0 or needs more than 32 bits.
+// Tokens from a list, a tuple, an array or any other sequence. Throws TypeError for elements that
+// are no integers and OverflowError for those below 0 or above 32 bits.
 std::vector<hotgrid::tokens::Rank> tokens_from(nanobind::handle sequence);
 
 // Python's integers for the tokens of a vocabulary, made once each: a list of tokens then

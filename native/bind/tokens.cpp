@@ -29,9 +29,9 @@ namespace {
 
 // One text of this size is cut and encoded by all threads without being asked.
 constexpr std::size_t worth_many_threads = std::size_t{1} << 20;
-// Texts whose tokens become lists at once.
+// Bytes of text whose tokens are turned into lists at once.
 constexpr std::size_t group_bytes = std::size_t{1} << 20;
-// Memory for lists that is asked for in large pages at once.
+// The most memory for lists that is prepared in large pages at once.
 constexpr std::size_t most_expected = std::size_t{24} << 20;
 constexpr std::size_t most_threads = std::numeric_limits<std::size_t>::max();
 
@@ -100,7 +100,7 @@ public:
         need_lexer();
         nb::object lists = nb::steal(PyList_New(Py_ssize_t(held.size())));
         if (!lists.is_valid()) throw nb::python_error();
-        // Until all are there nobody may find it: other threads run meanwhile.
+        // Hidden from the garbage collector until complete: other threads run meanwhile.
         PyObject_GC_UnTrack(lists.ptr());
         if (std::min(threads, hotgrid::cpu::threads()) <= 1) {
             fill_in_groups(lists, held, stretches.all());

@@ -1,13 +1,13 @@
-// While native code works, other threads may have the interpreter's lock.
+// Releases the GIL while native code works.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <unistd.h>
 
-// Calls functions of the interpreter that may ask for its lock, and throw nothing themselves.
-// Up to Python 3.13 one that is shutting down ends whoever does so, by unwinding the stack, and
-// where that meets a destructor the process is aborted. Later ones let such a thread wait for the
-// end of the process, and so does this.
+// Calls functions of the interpreter that may take its lock, and throw nothing themselves. Up to
+// Python 3.13 an interpreter that is shutting down ends such a thread by unwinding its stack, which
+// aborts the process at a destructor. Later versions let the thread wait for the end of the
+// process, and so does this.
 template <class Call>
 auto to_the_end(const Call& call) noexcept {
     try {

@@ -77,7 +77,7 @@ struct Equation {
     std::int64_t size;
 };
 
-// What waits to be solved. Fixed: a list on the heap would cost as much as a match.
+// Terms still to be solved. Of fixed size: a list on the heap would cost as much as a match.
 struct Pending {
     Equation items[most_terms];
     std::size_t count = 0;

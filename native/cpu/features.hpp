@@ -1,4 +1,4 @@
-// What this processor can do, asked once at run time.
+// The features of this processor, detected once at run time.
 #pragma once
 
 #include <array>

@@ -45,10 +45,9 @@ struct Inside {
 
 using Work = std::function<void(std::size_t, std::size_t)>;
 
-// Jobs often follow each other closely, and going to sleep and being woken takes longer than
-// the shortest of them: who waits looks for a while first. It does not yield the processor on
-// the way: a thread that has yielded to one that also only looks, as those of OpenMP do after
-// a job, is no longer there when work comes, and one that sleeps is put before it.
+// Jobs often follow each other closely, and sleeping and waking takes longer than the shortest
+// of them: threads spin for a while first. They do not yield: a thread that yielded to another
+// spinning thread, as those of OpenMP do after a job, would be scheduled too late.
 constexpr std::chrono::microseconds patience{50};
 
 template <class Done>
@@ -66,9 +65,9 @@ void look(const Done& done) {
     } while (std::chrono::steady_clock::now() < until);
 }
 
-// One call of parallel_for. Every thread has a share of the pieces and begins at its front;
-// who has done that helps others from the end of theirs. When jobs read the same memory again,
-// most of it is then in the cache of the processor that wants it.
+// One call of parallel_for. Every thread has a share of the pieces and works from its front;
+// when done, it takes pieces from the end of other shares. Jobs that read the same memory again
+// then find most of it in the cache of the same processor.
 class Job {
   public:
     Job(std::size_t count, std::size_t piece, std::size_t threads, const Work& work)
@@ -82,7 +81,7 @@ class Job {
 
     std::size_t threads() const { return shares_.size(); }
 
-    // To be called by threads with a number each; all has been taken when one returns.
+    // Called by each thread with its number; all pieces have been taken when one returns.
     void run(std::size_t number) {
         try {
             std::size_t next = shares_[number].begin;
@@ -98,7 +97,7 @@ class Job {
         }
     }
 
-    // When nobody is at it any more.
+    // Called when no thread works on it any more.
     void finish() const {
         if (failure_) std::rethrow_exception(failure_);
     }
@@ -106,7 +105,7 @@ class Job {
   private:
     struct alignas(64) Share {
         std::size_t begin = 0, count = 0;
-        // As many have been promised, and of these as many from the end.
+        // How many pieces have been taken, and how many of these from the end.
         std::atomic<std::size_t> taken{0}, from_the_end{0};
 
         bool promised() {
@@ -131,16 +130,16 @@ class Job {
     std::exception_ptr failure_;
 };
 
-// Some systems, virtual machines above all, let a thread begin on the processor of whom it was
-// started or woken by, where it waits for milliseconds while another has nothing to do. Such a
-// thread is sent elsewhere, and may go where it could before once it is there.
+// Some systems, virtual machines above all, run a new or woken thread on the processor of the
+// thread that started it, where it waits for milliseconds while another processor is idle. Such a
+// thread is moved by its affinity, which is restored once it runs.
 class Place {
   public:
-    // The thread goes to sleep. To be called by itself, as `settle` is.
+    // The thread goes to sleep. Called by the thread itself, as `settle` is.
     void leave() { processor_ = sched_getcpu(); }
 
-    // Away from the processor of the caller, if it is there or has not yet begun; or if it only
-    // sleeps and `always`, since it may be woken there all the same.
+    // Moves the thread away from the processor of the caller, if it is there or has not started
+    // yet; with `always` any sleeping thread, since it may be woken there as well.
     void send_away(pthread_t thread, int here, bool always) {
         if (processor_ == awake || sent_) return;
         if (processor_ != here && processor_ != unknown && !always) return;
@@ -182,8 +181,7 @@ class Pool {
         inside_.fetch_sub(shut, std::memory_order_release);
         wake(job.threads() - 1);
         job.run(0);
-        // Nobody is waited for but those who have begun: one that is only waking up finds
-        // the door shut.
+        // Waits only for threads that have started: one that wakes up later finds the job closed.
         inside_.fetch_add(shut, std::memory_order_relaxed);
         const auto alone = [this] { return inside_.load(std::memory_order_acquire) == shut; };
         look(alone);
@@ -237,7 +235,7 @@ class Pool {
         }
     }
 
-    // A job for all has a share for each of them; in a smaller one who comes first has a seat.
+    // A job for all threads has a share for each; a smaller one takes the first that come.
     void take_part(std::size_t number) {
         if (job_->threads() <= workers_.size())
             number = seats_.fetch_add(1, std::memory_order_relaxed);
@@ -248,13 +246,13 @@ class Pool {
     static constexpr std::size_t few = 3;  // workers; to send one away takes 2 us
 
     std::mutex jobs_;  // one job at a time
-    // The job; changed only while the door is shut and nobody inside.
+    // The job; changed only while it is closed and no worker is at it.
     Job* job_ = nullptr;
     std::atomic<std::size_t> seats_{1};
     std::atomic<std::size_t> inside_{shut};  // workers at the job, and whether more may come
     std::atomic<std::size_t> jobs_so_far_{0};  // changed under the lock, looked at without
 
-    std::mutex state_;  // guards what follows
+    std::mutex state_;  // guards the members below
     std::condition_variable wake_, left_;
     std::size_t asleep_ = 0;
     std::vector<Place> places_;  // of the workers
@@ -301,8 +299,8 @@ Pool& running() {
     return *found;
 }
 
-// No exception may leave what a team calls; a job keeps it. There may be fewer threads than
-// were asked for.
+// No exception may leave a function that a team calls; the job stores it. There may be fewer
+// threads than requested.
 void run_on(const Team& team, std::size_t threads, Job& job) {
     struct Call {
         const Team& team;

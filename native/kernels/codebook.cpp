@@ -96,7 +96,7 @@ private:
     }
 
     void quantise(const float* products, std::size_t begin, std::size_t end, float largest) {
-        // Nothing to tell apart, or nothing that can be: then the offset is NaN.
+        // All products are zero, or one is not finite: then the offset is NaN.
         if (!(largest >= 1e-34F && largest <= std::numeric_limits<float>::max())) return;
         const float inverse = 127 / largest;
         delta_[begin / table_chunk] = largest / 127;
@@ -111,10 +111,10 @@ private:
     float offset_ = 0;
 };
 
-// There is a number for all that a byte can name: an id beyond the centroids reads a zero.
+// One number for every value of a byte: an id beyond the centroids reads a zero.
 constexpr std::size_t byte_values = 256;
 
-// Eight ids are read and two numbers written at a time: loads and stores are what this takes.
+// Eight ids are read and two numbers written at a time: loads and stores are the bottleneck.
 void repeat(const float* from, const std::uint8_t* ids, std::size_t n, float* to) {
     std::size_t r = 0;
     for (; r + 8 <= n; r += 8) {

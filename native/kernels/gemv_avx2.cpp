@@ -73,7 +73,7 @@ struct Avx2 {
     }
 
     // Two tables at a time, one in each half of a vector. Odd bytes are summed on their own;
-    // what they add to the even ones is a multiple of 256 and is taken off at the end.
+    // their contribution to the even ones is a multiple of 256 and is subtracted at the end.
     static HOTGRID_INLINE void look_up(const std::uint8_t* codes, const std::uint8_t* tables,
                                        std::size_t count, std::uint16_t* found) {
         const __m256i mask = _mm256_set1_epi8(15);

@@ -52,7 +52,7 @@ struct Kernels {
                        const Rounded& x, float* y, std::size_t out, std::size_t begin,
                        std::size_t end);
     void (*look_up)(const LookUp& work);
-    bool needs_totals;  // of x; whoever adds a bias to bytes takes it off again by these
+    bool needs_totals;  // whether sums of x are needed, to subtract a bias added to bytes
 };
 
 // For the instruction set that cpu::isa() names.

@@ -55,24 +55,22 @@ HOTGRID_INLINE float number(std::uint16_t bf16) {
     return value;
 }
 
-// Whether asking for what comes next is worth its instructions: not for a matrix that may be
-// in a cache of one processor.
+// Whether prefetching pays: not for a matrix that may be in the cache of one processor.
 template <class T>
 HOTGRID_INLINE bool far_away(std::size_t rows, std::size_t stride, const T*) {
     return rows * stride * sizeof(T) > (std::size_t{1} << 20);
 }
 
-// Whether rows are better read one by one: that reads x for each of them, but memory in one
-// long run. It does not pay for what may be in a cache that processors share.
+// Whether to read rows one by one: that reads x for each of them, but memory sequentially. It
+// does not pay for a matrix that may be in a shared cache.
 template <class T>
 HOTGRID_INLINE bool in_one_run(std::size_t rows, std::size_t stride, const T*,
                                std::size_t count) {
     return count == 1 && rows * stride * sizeof(T) > (std::size_t{8} << 20);
 }
 
-// Asks for what `rows` rows will need a kilobyte later; at their end that is the beginning of
-// the rows that follow. Rows are often a page each, and what a processor asks for by itself
-// ends with a page.
+// Prefetches `rows` rows a kilobyte ahead; at their end, the start of the following rows. Rows
+// are often a page each, and the hardware prefetcher stops at the end of a page.
 template <int rows, class T>
 HOTGRID_INLINE void ask_ahead(const T* w, std::size_t stride, std::size_t c, std::size_t cols) {
     constexpr std::size_t ahead = 1024 / sizeof(T);
@@ -147,8 +145,7 @@ struct Loops {
         for (; r < range.end; ++r) dot_all<1>(w + r * stride, stride, range, r);
     }
 
-    // Columns contiguous: `cols` of them at once are added to a piece of y, while those that
-    // follow are asked for.
+    // Columns contiguous: adds `cols` of them at once to a piece of y, and prefetches the next.
     template <int cols, class T>
     static HOTGRID_INLINE void add_columns(const T* w, std::size_t stride, const float* x,
                                            float* y, std::size_t n) {
@@ -229,7 +226,7 @@ struct Loops {
         }
         for (; c + width <= cols; move(width)) add(0, 0);
         // In 64 bits: the lanes hold 32 each, and 64 times their sum may not. In a loop of its
-        // own, which is unrolled, or the sums would lie in memory all along.
+        // own, which is unrolled, or the sums would not stay in registers.
         std::int64_t whole[rows][count] = {};
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)

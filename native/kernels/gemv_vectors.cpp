@@ -32,8 +32,8 @@ std::uint32_t greatest(const float* x, std::size_t n) {
     return *std::max_element(most, most + wide);
 }
 
-// Numbers of at most 14 bits as 64 * high + low. What is added makes the processor round: the
-// lowest bits of the sum are the integer.
+// Numbers of at most 14 bits as 64 * high + low. Adding a large constant rounds: the lowest bits
+// of the sum are the integer.
 void split(const float* x, std::size_t n, float factor, std::int8_t* high, std::int8_t* low) {
     for (std::size_t i = 0; i < n; ++i) {
         const auto q = std::bit_cast<std::int32_t>(x[i] * factor + 12582912.0F);  // 1.5 * 2^23

@@ -18,7 +18,7 @@ namespace {
 
 struct Vnni {
     static constexpr std::size_t bytes = 64;
-    // Weights are made unsigned by adding 128; what that adds is taken off by the sum of x.
+    // Weights are made unsigned by adding 128; 128 times the sum of x is subtracted at the end.
     static constexpr std::int32_t bias = 128;
     typedef float Floats __attribute__((vector_size(64)));
     typedef std::int32_t Ints __attribute__((vector_size(64)));

@@ -63,18 +63,12 @@ std::size_t rows_of_a_piece(const TopK& job) {
 
 // Bytes of columns in a piece, or up to twice as many.
 static std::size_t block_of(const TopK& job) {
-    // Shorter where there would not be some pieces for every thread.
-    constexpr std::size_t some = 32;
-    const std::size_t share = job.outer * job.inner * bytes(job.type) / some;
-    if (job.k == 1)
-        return job.n <= few_rows ? long_block_bytes
-                                 : std::clamp(share, best_block_bytes, long_block_bytes);
-    if (job.type == Type::f32 && job.n <= few_tagged_rows && job.k <= most_tagged)
-        return std::clamp(share, block_bytes, few_block_bytes);
-    // So narrow that a copy of columns that are not too long stays in the second cache.
-    constexpr std::size_t narrow = 256;
-    return job.n * narrow > copied_bytes ? block_bytes
-                                         : std::clamp(wished_bytes / job.n, narrow, block_bytes);
+    const bool few =
+        job.type == Type::f32 && job.n <= few_rows && job.k <= most_tagged;
+    if (job.k > 1 && !few) return block_bytes;
+    // Shorter where there would be less than 32 pieces to share.
+    const std::size_t share = job.outer * job.inner * bytes(job.type) / 32;
+    return std::clamp(share, 4 * block_bytes, long_block_bytes);
 }
 
 std::size_t pieces(const TopK& job) {
@@ -88,7 +82,7 @@ std::size_t pieces(const TopK& job) {
 namespace {
 
 #if defined(__aarch64__)
-// Part of every processor of this kind.
+// NEON is part of every ARM64 processor.
 struct Baseline : Common<16> {
     static constexpr bool keeps_nan = true;
     using F32 = VectorOf<float, 16>::type;
@@ -106,7 +100,6 @@ struct Baseline : Common<16> {
         return V(vbslq_u8(as_bytes(lowest), as_bytes(bits), as_bytes(number)));
     }
     static constexpr std::size_t lines_ahead = 32;
-    static constexpr int few_at_once = 4;
     template <int shift, class Index>
     static HOTGRID_INLINE Index inserted(Index word, Index x) {
         return Index(vsliq_n_s32(int32x4_t(word), int32x4_t(x), shift));
@@ -136,10 +129,6 @@ using Baseline = Common<16>;
 Run chosen() {
     switch (cpu::isa()) {
 #if defined(__x86_64__)
-#if !defined(HOTGRID_NO_AVX512)
-        case cpu::Isa::avx512:
-        case cpu::Isa::avx512_vnni: return avx512_topk();
-#endif
         case cpu::Isa::scalar: return run<Baseline>;
         default: return avx2_topk();
 #else
@@ -161,7 +150,7 @@ void topk(const TopK& job, std::size_t threads) {
     cpu::prefer_large_pages(job.indices, results * sizeof(std::int64_t));
     const std::size_t all = pieces(job);
     const std::size_t elements = job.outer * job.n * job.inner;
-    // A thread is worth waking for some ten thousand elements.
+    // Waking a thread pays from some ten thousand elements on.
     const std::size_t grain = (all * 16384 + elements - 1) / elements;
     cpu::parallel_for(all, grain, {threads, elements * bytes(job.type)},
                       [&](std::size_t begin, std::size_t end) { run(job, begin, end); });

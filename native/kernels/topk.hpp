@@ -1,8 +1,8 @@
-// The k greatest or least elements along one axis, with where they stood.
+// The k greatest or least elements along one axis, with their indices.
 //
 // Greatest first (or least first); of equals the one with the smallest index. NaN counts
-// as greater than all else and -0 equals +0, as torch orders them; values come back with
-// the bits they had.
+// as greater than all else and -0 equals +0, as torch orders them; values keep
+// their exact bits.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace hotgrid::kernels {
 
-// How elements are to be read; `f16` and `bf16` are the two halves of 16 bits.
+// The types of elements.
 enum class Type { f32, f64, f16, bf16, i8, i16, i32, i64, u8 };
 
 constexpr int types = 9;
 
 std::size_t bytes(Type type);
 
-// A tensor seen as [outer, n, inner]; the axis is the one in the middle.
+// A tensor as [outer, n, inner]; the axis is the middle one.
 struct TopK {
     const void* from;
     void* values;           // [outer, k, inner], contiguous
     std::int64_t* indices;  // the same
     Type type;
     std::size_t outer, n, inner, k;
-    // Elements from one of `outer` to the next and along the axis; `inner` lies together.
+    // Strides, in elements, of `outer` and of the axis; `inner` is contiguous.
     std::size_t outer_step, step;
     bool greatest;
 };

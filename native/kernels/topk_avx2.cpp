@@ -34,16 +34,6 @@ struct Avx2 : Common<32> {
         else if constexpr (std::is_same_v<V, F64>) return V(_mm256_min_pd(__m256d(a), __m256d(b)));
         else return Common<32>::lesser(a, b);
     }
-    static constexpr bool streams = true;
-    template <class T, class V>
-    static HOTGRID_INLINE void stream(T* at, V made) {
-        __m256i parts[sizeof made / bytes];
-        std::memcpy(parts, &made, sizeof made);
-        for (std::size_t i = 0; i < sizeof made / bytes; ++i)
-            _mm256_stream_si256(reinterpret_cast<__m256i*>(at) + i, parts[i]);
-    }
-    static HOTGRID_INLINE void streamed() { _mm_sfence(); }
-    static constexpr int few_at_once = 8;
     static HOTGRID_INLINE auto unordered(F32 a, F32 b) {
         return VectorOf<std::int32_t, 32>::type(_mm256_cmp_ps(a, b, _CMP_UNORD_Q));
     }

@@ -1,31 +1,22 @@
-// Many elements: first the best of each chunk of a few.
+// Top-k by chunks: first the best of each chunk of a few elements.
 //
-// The k-th best of those is a limit that all k best reach, and few others do; they are in
-// as many chunks, and only these are looked at again. That makes one comparison an element,
-// and a few dozen for each result.
+// The k-th best of these is a limit that all k best elements reach, and few others do. Only
+// chunks that reach it are read again. That takes one comparison per element, and a few dozen
+// per result.
 #pragma once
 
-#include <optional>
-
-#include "cpu/scratch.hpp"
 #include "kernels/topk_lanes.hpp"
 
 namespace hotgrid::kernels {
 namespace {
 
-// What one thread works in; grows and is kept for the pieces that follow.
-struct Room {
+// Scratch memory of one thread; grows and is reused for the following pieces.
+struct Scratch {
     std::unique_ptr<std::byte[]> bytes;
     std::size_t size = 0;
-    std::optional<cpu::Scratch> scratch;
 
-    // Uninitialised and aligned to a line. Ends the life of what was asked for before.
+    // Uninitialised and aligned to a cache line. Invalidates what was returned before.
     std::byte* ask(std::size_t wanted) {
-        constexpr std::size_t much = std::size_t{32} << 10;  // as the first cache holds
-        if (wanted >= much && wanted <= cpu::Scratch::size) {
-            if (!scratch) scratch.emplace();
-            if (scratch->memory()) return scratch->memory();
-        }
         wanted += line_bytes;
         if (wanted > size) {
             bytes.reset();
@@ -38,13 +29,24 @@ struct Room {
     }
 };
 
+// Offsets of arrays within scratch memory, each aligned to a cache line.
+struct Layout {
+    std::size_t size = 0;
+
+    std::size_t add(std::size_t bytes) {
+        const std::size_t at = size;
+        size += (bytes + line_bytes - 1) / line_bytes * line_bytes;
+        return at;
+    }
+};
+
 constexpr std::size_t network_limit = 16;
 
-// How many elements a chunk has; 0 where looking at chunks first does not pay.
+// How many elements a chunk has; 0 where chunks do not pay.
 inline std::size_t chunk_of(std::size_t n, std::size_t k, std::size_t longest) {
     if (k > network_limit && n < 16 * k) return 0;
     std::size_t chunk = 1;
-    // Chunks looked at again cost their length; each of the others costs its share of a limit.
+    // Chunks that are read again cost their length; the others their share of the limit.
     while (chunk < longest && 20 * chunk * chunk < n && n / (2 * chunk) >= 3 * k) chunk *= 2;
     return chunk;
 }
@@ -52,7 +54,7 @@ inline std::size_t chunk_of(std::size_t n, std::size_t k, std::size_t longest) {
 // A line of columns, cut into chunks.
 template <class P>
 struct Chunks {
-    // Chunks that reach the limit, one bit each, the first one the highest.
+    // Chunks that reach the limit, one bit each, the first in the highest bit.
     using Marks = std::make_unsigned_t<typename Form<typename P::Raw>::Bits>;
     static constexpr std::size_t bits = std::numeric_limits<Marks>::digits;
     static constexpr std::size_t wide = line<typename P::Raw>;
@@ -104,7 +106,7 @@ void limits_by(const Chunks<P>& chunks, std::size_t k, typename P::E* limit) {
     for (std::size_t first = 0; first < wide; first += P::lanes) {
         V best[K];
         for (V& each : best) each = V{} + P::least;
-        // Of many, the best of two: a limit that is hardly lower, for half the work.
+        // With many chunks, the best of two: a hardly lower limit for half the work.
         const std::size_t taken = chunks.count >= 8 * k ? 2 : 1;
         for (std::size_t q = 0; q < chunks.count; q += taken) {
             V x = loaded<E, V>(chunks.best + q * wide + first);
@@ -124,15 +126,15 @@ void limits_by(const Chunks<P>& chunks, std::size_t k, typename P::E* limit) {
 
 // The k-th best of the chunks, lane by lane.
 template <class P>
-void limits(const Chunks<P>& chunks, std::size_t k, typename P::E* limit, typename P::E* room) {
+void limits(const Chunks<P>& chunks, std::size_t k, typename P::E* limit, typename P::E* spare) {
     constexpr std::size_t wide = line<typename P::Raw>;
     if (k <= 3) return limits_by<P, 3>(chunks, k, limit);
     if (k <= 5) return limits_by<P, 5>(chunks, k, limit);
     if (k <= 10) return limits_by<P, 10>(chunks, k, limit);
     if (k <= network_limit) return limits_by<P, network_limit>(chunks, k, limit);
     for (std::size_t lane = 0; lane < wide; ++lane) {
-        for (std::size_t q = 0; q < chunks.count; ++q) room[q] = chunks.best[q * wide + lane];
-        limit[lane] = kth_best(room, chunks.count, k);
+        for (std::size_t q = 0; q < chunks.count; ++q) spare[q] = chunks.best[q * wide + lane];
+        limit[lane] = kth_best(spare, chunks.count, k);
     }
 }
 
@@ -153,7 +155,7 @@ HOTGRID_INLINE std::size_t index_in(Pack pack) {
     return std::size_t(~pack & (~Pack{0} >> half));
 }
 
-// One column, wherever it lies.
+// One column of any stride.
 template <class T>
 struct Line {
     const T* first;
@@ -171,13 +173,13 @@ struct Span {
 template <class P>
 struct Candidates {
     using Pack = PackedFor<typename P::Raw>;
-    Pack* all;    // room for `most`, a chunk and one
-    Pack* spare;  // room for `few`
+    Pack* all;    // capacity: `most`, a chunk and one
+    Pack* spare;  // capacity: `few`
     std::size_t most, k;
     std::size_t count = 0, ready = 0;
     static constexpr std::size_t few = 48;
 
-    static std::size_t room(std::size_t most, std::size_t chunk) {
+    static std::size_t bytes(std::size_t most, std::size_t chunk) {
         return (most + chunk + 1 + few) * sizeof(Pack);
     }
 
@@ -188,11 +190,10 @@ struct Candidates {
         }
     }
 
-    // Takes the elements of a chunk that reach the limit; gives up the worst of all when
-    // there are too many.
+    // Adds the elements of a chunk that reach the limit; drops the worst when there are too many.
     HOTGRID_INLINE void look(const Line<typename P::Raw>& from, const Span& span,
                              typename P::E limit) {
-        // Copies, for the compiler must think that what is stored may be `count`.
+        // Local copies: the compiler must assume that a store may change members.
         Pack* const list = all;
         std::size_t number = count, index = span.first;
         const typename P::Raw* at = from.first + index * from.step;
@@ -216,7 +217,7 @@ struct Candidates {
             sort_best(all, k);
             return all;
         }
-        // Each is counted to its place: no branch depends on the data.
+        // Counting sort: no branch depends on the data.
         const std::size_t number = count;
         for (std::size_t i = 0; i < number; ++i) {
             const Pack mine = all[i];
@@ -238,7 +239,7 @@ struct Candidates {
     }
 };
 
-// Looks again at the chunks of one lane that reach the limit; `span(q)` is where chunk q is.
+// Reads the chunks of one lane that reach the limit again; `span(q)` is where chunk q is.
 template <class P, class Spans>
 HOTGRID_INLINE void pick(const Chunks<P>& chunks, std::size_t lane, typename P::E limit,
                          Candidates<P> found, const Line<typename P::Raw>& from,
@@ -247,12 +248,12 @@ HOTGRID_INLINE void pick(const Chunks<P>& chunks, std::size_t lane, typename P::
     found.write(from, to);
 }
 
-// All elements of one column, where most of them are wanted.
+// Sorts one column; used where most of its elements are wanted.
 template <class P>
-void whole(Room& room, std::size_t n, std::size_t k, const Line<typename P::Raw>& from,
+void whole(Scratch& scratch, std::size_t n, std::size_t k, const Line<typename P::Raw>& from,
            const Place<typename P::Raw>& to) {
     using Pack = PackedFor<typename P::Raw>;
-    auto* all = reinterpret_cast<Pack*>(room.ask(n * sizeof(Pack)));
+    auto* all = reinterpret_cast<Pack*>(scratch.ask(n * sizeof(Pack)));
     for (std::size_t i = 0; i < n; ++i) all[i] = packed<P>(from.at(i), i);
     if (k < n) leave_best(all, n, k);
     sort_best(all, k);
@@ -261,17 +262,6 @@ void whole(Room& room, std::size_t n, std::size_t k, const Line<typename P::Raw>
         to.put(rank, from.at(index), index);
     }
 }
-
-// Parts of one piece of room, each at the beginning of a line.
-struct Parts {
-    std::size_t size = 0;
-
-    std::size_t add(std::size_t bytes) {
-        const std::size_t at = size;
-        size += (bytes + line_bytes - 1) / line_bytes * line_bytes;
-        return at;
-    }
-};
 
 }  // namespace
 }  // namespace hotgrid::kernels

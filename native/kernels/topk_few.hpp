@@ -1,8 +1,8 @@
-// Few results of columns of at most sixteen rows.
+// The k best of columns of at most sixteen rows, f32, k up to 10.
 //
-// As in topk_tagged.hpp numbers carry their row in their lowest bits. What these bits said is
-// kept, in a word for eight rows: of all lanes at once it is shifted back to where it was. So no
-// number is read again, and results are written as vectors, a line at a time.
+// As in topk_tagged.hpp the lowest four bits of each number hold its row. The bits they replace
+// are kept in one word for eight rows, so results are restored without reading a number again
+// and are written as whole vectors.
 #pragma once
 
 #include "kernels/topk_tagged.hpp"
@@ -10,7 +10,7 @@
 namespace hotgrid::kernels {
 namespace {
 
-// At most a block of columns, at least a line of them, of more than K rows.
+// At least a line of columns, of more than K rows.
 template <class P, int K>
 struct FewTagged {
     using Raw = typename P::Raw;
@@ -21,12 +21,12 @@ struct FewTagged {
     using Unsigned = typename VectorOf<std::make_unsigned_t<Int>, P::Arch::bytes>::type;
     using Arch = typename P::Arch;
     using Wide = typename VectorOf<std::int64_t, P::lanes * sizeof(std::int64_t)>::type;
-    static constexpr int kept = K + 1;  // one more, to see whether it is as good
+    static constexpr int kept = K + 1;  // one more, to find out whether it equals the last
     static constexpr int bits = 4, rows_of_a_word = 8;
     static constexpr Int tag = (1 << bits) - 1;
-    static_assert(few_tagged_rows == 1 << bits && few_tagged_rows == 2 * rows_of_a_word);
+    static_assert(few_rows == 1 << bits && few_rows == 2 * rows_of_a_word);
     static constexpr std::size_t lanes = P::lanes, of_a_vector = (kept + 2) * lanes;
-    // What a row that is not there has: not infinite, for infinity cannot carry a row.
+    // Stands for a missing row: not infinity, which cannot carry a row.
     static constexpr E lowest_number = std::numeric_limits<E>::lowest();
 
     const Raw* from;
@@ -36,16 +36,16 @@ struct FewTagged {
     Index seen{};
 
     FewTagged(const Raw* first, std::size_t row, std::size_t rows, std::size_t count,
-              const Place<Raw>& place, Room& room)
+              const Place<Raw>& place, Scratch& scratch)
         : from(first), step(row), n(rows), columns(count), vectors((count + lanes - 1) / lanes),
-          to(place), best(reinterpret_cast<E*>(room.ask(vectors * of_a_vector * sizeof(E)))) {}
+          to(place), best(reinterpret_cast<E*>(scratch.ask(vectors * of_a_vector * sizeof(E)))) {}
 
-    // The last vector reaches back into the one before it.
+    // The last vector overlaps the one before it.
     std::size_t column(std::size_t vector) const {
         return std::min(vector * lanes, columns - lanes);
     }
 
-    // Four rows more, the first of which is `place` in its word.
+    // Adds four rows; the first is number `place` of its word.
     template <int place, bool first>
     static HOTGRID_INLINE void take(V (&x)[4], Int row, V (&top)[kept], Index& word, Index& nan) {
         const Index lowest = Index{} + tag;
@@ -67,19 +67,18 @@ struct FewTagged {
         }
     }
 
-    // Reads four or eight rows, the first of which is `place` in its word, and asks for what comes
-    // a few lines later on the way. Of the last four there may be less: so many are `there`.
-    template <int rows, int place, bool first, bool whole>
-    HOTGRID_INLINE void read(std::size_t row, std::size_t there = rows) {
-        // Copies of all, for the compiler must think that what is stored may be these.
+    // Reads four rows, the first of which is number `place` of its word, and prefetches. Unless
+    // `whole`, only `there` of the four exist.
+    template <int place, bool first, bool whole>
+    HOTGRID_INLINE void read(std::size_t row, std::size_t there = 4) {
+        // Local copies: the compiler must assume that a store may change members.
         const std::size_t pace = step, count = columns, end = vectors;
         const Raw* const here = from + row * pace;
-        const Raw* const next = row + 2 * rows <= n ? here + rows * pace : here;
-        const Int number = Int(row);
+        const Raw* const next = row + 8 <= n ? here + 4 * pace : here;
         Index absent[4], nan = seen;
-        std::size_t offset[rows];
-        for (int r = 0; r < rows; ++r) {
-            if (!whole) absent[r % 4] = Index{} - Int(std::size_t(r) >= there);
+        std::size_t offset[4];
+        for (int r = 0; r < 4; ++r) {
+            if (!whole) absent[r] = Index{} - Int(std::size_t(r) >= there);
             offset[r] = std::min(std::size_t(r), there - 1) * pace;
         }
         E* at = best;
@@ -88,8 +87,8 @@ struct FewTagged {
             if (v % (line<Raw> / lanes) == 0) {
                 constexpr std::size_t ahead = 4 * line<Raw>;
                 const Raw* soon = c + ahead < count ? here + c + ahead : next + (c + ahead - count);
-#pragma GCC unroll 8
-                for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+                for (int r = 0; r < 4; ++r)
                     __builtin_prefetch(soon + (whole ? std::size_t(r) * pace : offset[r]), 0, 3);
             }
             V top[kept], x[4];
@@ -104,13 +103,7 @@ struct FewTagged {
                 x[r] = P::load(here + (whole ? std::size_t(r) * pace : offset[r]) + c);
                 if (!whole) x[r] = absent[r] ? V{} + lowest_number : x[r];
             }
-            take<place, first>(x, number, top, word, nan);
-            if constexpr (rows == 8) {
-#pragma GCC unroll 4
-                for (int r = 0; r < 4; ++r)
-                    x[r] = P::load(here + std::size_t(r + 4) * pace + c);
-                take<4, false>(x, number + 4, top, word, nan);
-            }
+            take<place, first>(x, Int(row), top, word, nan);
 #pragma GCC unroll 12
             for (int j = 0; j < kept; ++j) store(at + j * lanes, top[j]);
             store(word_at, word);
@@ -119,26 +112,18 @@ struct FewTagged {
     }
 
     void read_all() {
-        std::size_t row = 4;
-        if (Arch::few_at_once == 8 && n >= 8) {
-            read<8, 0, true, true>(0);
-            row = 8;
-            if (n == 16) return read<8, 0, false, true>(row);
-        } else {
-            read<4, 0, true, true>(0);
-        }
-        for (; row < n; row += 4) {
+        read<0, true, true>(0);
+        for (std::size_t row = 4; row < n; row += 4) {
             const bool second = row % rows_of_a_word != 0;
             if (n - row >= 4)
-                second ? read<4, 4, false, true>(row) : read<4, 0, false, true>(row);
+                second ? read<4, false, true>(row) : read<0, false, true>(row);
             else
-                second ? read<4, 4, false, false>(row, n - row)
-                       : read<4, 0, false, false>(row, n - row);
+                second ? read<4, false, false>(row, n - row) : read<0, false, false>(row, n - row);
         }
     }
 
-    // How far the number of rank j is from the next one and from zero, in bits, or `least` where
-    // that is less. Where it is no more than tags make out, the order is unclear.
+    // The distance in bits of rank j from the next rank and from zero, or `least` if that is
+    // less. Up to `2 * tag + 1` the tags may have changed the order.
     static HOTGRID_INLINE Unsigned nearest(const E* at, int j, Unsigned least) {
         const Unsigned top = loaded<E, Unsigned>(at + j * lanes);
         const Unsigned next = loaded<E, Unsigned>(at + (j + 1) * lanes);
@@ -146,20 +131,13 @@ struct FewTagged {
     }
     static HOTGRID_INLINE Index unclear(Unsigned least) { return Index(least <= 2 * tag + 1); }
 
-    // The results of some vectors of columns, rank by rank; how many lanes were done anew.
-    // Nothing but results is stored on the way, or memory would not take them as whole lines.
-    template <int some, bool streamed>
+    // Writes the results of `some` vectors of columns, rank by rank; returns how many columns
+    // had to be sorted exactly.
+    template <int some>
     HOTGRID_INLINE std::size_t write(std::size_t v, std::size_t k, Index& nan) {
-        // Copies of all, for the compiler must think that what is stored may be these.
         const std::size_t c = column(v), rank = to.step;
         const E* const at = best + v * of_a_vector;
         const Index lowest = Index{} + tag;
-        const auto put = [](auto* to, auto made) __attribute__((always_inline)) {
-            if constexpr (streamed)
-                Arch::stream(to, made);
-            else
-                std::memcpy(to, &made, sizeof made);
-        };
         Raw* values = to.values + c;
         std::int64_t* indices = to.indices + c;
         Unsigned least = ~Unsigned{};
@@ -176,20 +154,21 @@ struct FewTagged {
                                                loaded<E, Index>(mine + (kept + 1) * lanes));
                 if (Arch::keeps_nan && j == 0) nan |= top != top;
                 row[u] = (Index(top) & lowest) ^ Arch::few_flipped;
-                put(values + u * lanes, P::wants_greatest ? found : -found);
+                store(values + u * lanes, P::wants_greatest ? found : -found);
             }
 #pragma GCC unroll 4
-            for (std::size_t u = 0; u < some; ++u)
-                put(indices + u * lanes, __builtin_convertvector(row[u], Wide));
+            for (std::size_t u = 0; u < some; ++u) {
+                const Wide rows = __builtin_convertvector(row[u], Wide);
+                std::memcpy(indices + u * lanes, &rows, sizeof rows);
+            }
         }
         if (!Arch::any(unclear(least))) return 0;
-        if constexpr (streamed) Arch::streamed();
         std::size_t anew = 0;
         for (std::size_t u = 0; u < some; ++u) anew += write_exactly(v + u, k);
         return anew;
     }
 
-    // The unclear lanes of a vector.
+    // The unclear lanes of one vector.
     __attribute__((noinline)) std::size_t write_exactly(std::size_t v, std::size_t k) {
         Unsigned least = ~Unsigned{};
         for (int j = 0; j < K; ++j) least = nearest(best + v * of_a_vector, j, least);
@@ -201,7 +180,7 @@ struct FewTagged {
     }
 
     void exactly(std::size_t c, std::size_t k) const {
-        PackedFor<Raw> all[few_tagged_rows];
+        PackedFor<Raw> all[few_rows];
         for (std::size_t r = 0; r < n; ++r) all[r] = packed<P>(from[r * step + c], r);
         sort_best(all, n);
         for (std::size_t rank = 0; rank < k; ++rank) {
@@ -211,25 +190,17 @@ struct FewTagged {
         }
     }
 
-    template <bool streamed>
-    bool write_all(std::size_t k) {
+    // False where there is NaN or another way is faster.
+    bool run(std::size_t k) {
+        read_all();
+        if (Arch::any(seen)) return false;
         constexpr int some = line<Raw> / lanes;
         std::size_t v = 0, anew = 0;
         Index nan{};
         for (; (v + some) * lanes <= columns && anew <= columns / 8; v += some)
-            anew += write<some, streamed>(v, k, nan);
-        for (; v < vectors && anew <= columns / 8; ++v) anew += write<1, streamed>(v, k, nan);
-        if constexpr (streamed) Arch::streamed();
+            anew += write<some>(v, k, nan);
+        for (; v < vectors && anew <= columns / 8; ++v) anew += write<1>(v, k, nan);
         return anew <= columns / 8 && !Arch::any(nan);
-    }
-
-    // False where another way is better.
-    bool run(std::size_t k, bool streamed) {
-        read_all();
-        if (Arch::any(seen)) return false;
-        if constexpr (Arch::streams)
-            if (streamed) return write_all<true>(k);
-        return write_all<false>(k);
     }
 };
 

@@ -1,8 +1,7 @@
-// Elements side by side in vectors, in one order whatever they are: the better is greater.
+// Elements in vectors, mapped so that the better one is always the greater one.
 //
-// Included by each instruction set's file after that file has said what it compiles for.
-// `A` is the instruction set: how wide its vectors are, and what the compiler cannot be
-// told without intrinsics.
+// Included by the file of each instruction set after its `target` pragma. `A` is the instruction
+// set: the width of its vectors, and operations that need intrinsics.
 #pragma once
 
 #include "kernels/topk_parts.hpp"
@@ -15,19 +14,15 @@ struct VectorOf {
     typedef E type __attribute__((vector_size(Bytes)));
 };
 
-// What instruction sets do alike.
+// Defaults for all instruction sets.
 template <std::size_t Bytes>
 struct Common {
     static constexpr std::size_t bytes = Bytes;
     // Whether the greater of a number and NaN is NaN.
     static constexpr bool keeps_nan = false;
-    // Whether there are stores that pass by the caches; `streamed` ends them.
-    static constexpr bool streams = false;
-    // How far ahead of what is read a line of a long row is asked for.
+    // How many cache lines ahead of a read a long row is prefetched.
     static constexpr std::size_t lines_ahead = 8;
-    // How many rows at once topk_few.hpp reads; 0 where lanes cannot be shifted by themselves.
-    static constexpr int few_at_once = 0;
-    // What is added to their number, by exclusive or.
+    // XORed with the row numbers of topk_few.hpp.
     static constexpr int few_flipped = 0;
 
     template <class V>
@@ -38,18 +33,17 @@ struct Common {
     static HOTGRID_INLINE V lesser(V a, V b) {
         return a > b ? b : a;
     }
-    // A number with other lowest bits: those of `bits`, which has none beside them.
+    // `number` with its lowest bits replaced by `bits`, which has no others.
     template <class V, class Index>
     static HOTGRID_INLINE V tagged(V number, Index bits, Index lowest) {
         return V((Index(number) & ~lowest) | bits);
     }
-    // Bits of `word` below `shift`, those of `x` from there on.
+    // The bits of `word` below `shift`, those of `x` from there on.
     template <int shift, class Index>
     static HOTGRID_INLINE Index inserted(Index word, Index x) {
         return (word & ((1 << shift) - 1)) | (x << shift);
     }
-    // A number with the lowest bits that `inserted` took from it: which is said by those that it
-    // has instead.
+    // `number` with the lowest bits that `inserted` saved; its tag says where they are.
     template <class V, class Index>
     static HOTGRID_INLINE V restored(V number, Index early, Index late) {
         const Index tag = Index(number), word = (tag & 8) != 0 ? late : early;
@@ -131,7 +125,7 @@ struct Numbers {
     static HOTGRID_INLINE E one(Raw raw) { return greatest ? raw : -raw; }
 };
 
-// Looks for NaN on the way; the work is done anew by `Keys` when there was one.
+// Detects NaN while reading; the work is then repeated with `Keys`.
 template <class P>
 struct Watch {
     typename P::Index seen{};
@@ -157,7 +151,7 @@ HOTGRID_INLINE V loaded(const E* at) {
     return made;
 }
 
-// By value: a vector that is pointed to does not stay in a register.
+// By value: a vector whose address is taken does not stay in a register.
 template <class E, class V>
 HOTGRID_INLINE void store(E* at, V made) {
     std::memcpy(at, &made, sizeof made);
@@ -175,7 +169,7 @@ struct Place {
         indices[rank * step] = std::int64_t(index);
     }
 
-    // The results of `count` columns side by side, from elsewhere.
+    // Copies the results of `count` adjacent columns.
     void copy(const Place& from, std::size_t k, std::size_t from_column, std::size_t column,
               std::size_t count) const {
         for (std::size_t rank = 0; rank < k; ++rank) {

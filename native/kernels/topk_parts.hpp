@@ -1,5 +1,5 @@
-// What the kernels for all instruction sets share. Nothing here is compiled for one of
-// them: what sorts and selects is called rarely, and lives in topk.cpp.
+// Shared by the kernels of all instruction sets. Nothing here is compiled for one of them:
+// sorting and selecting are called rarely, and live in topk.cpp.
 #pragma once
 
 #include <algorithm>
@@ -65,49 +65,31 @@ void sort_best(LongPacked* all, std::size_t count);
 template <class E>
 E kth_best(E* all, std::size_t count, std::size_t k);
 
-// Makes pieces [begin, end) of a job.
+// Computes pieces [begin, end) of a job.
 using Run = void (*)(const TopK& job, std::size_t begin, std::size_t end);
 
 // How many pieces a job has. The same for all instruction sets.
 std::size_t pieces(const TopK& job);
 
 Run avx2_topk();
-Run avx512_topk();
 
-// Columns are worked on a cache line at a time.
+// Columns are processed one cache line at a time.
 constexpr std::size_t line_bytes = 64;
 
 template <class T>
 constexpr std::size_t line = line_bytes / sizeof(T);
 
-// A piece has columns of so many bytes, or up to twice as many. More where only the best of
-// each is wanted, for then little is kept of them: at least `best_block_bytes`, and up to
-// `long_block_bytes` where columns are many or so short that nothing is kept.
-constexpr std::size_t block_bytes = 1024, best_block_bytes = 4096, long_block_bytes = 65536;
-constexpr std::size_t few_rows = 4;
+// A piece has columns of `block_bytes`, or up to twice as many; where little is kept of each
+// column (k = 1, or few rows) up to `long_block_bytes`.
+constexpr std::size_t block_bytes = 1024, long_block_bytes = 32768;
 
-// Columns of so few rows have long blocks as well: what is kept of them is a few numbers.
-constexpr std::size_t few_tagged_rows = 16, most_tagged = 10, few_block_bytes = 32768;
+// Up to so many rows and ranks topk_few.hpp is used.
+constexpr std::size_t few_rows = 16, most_tagged = 10;
 
-// What a copy of a block's columns may take of the second cache, and what it should take.
-constexpr std::size_t copied_bytes = std::size_t{640} << 10, wished_bytes = std::size_t{400} << 10;
-
-// Whether results are more than caches hold and begin at lines, so that they may pass by the
-// caches: otherwise a processor reads each line of them before it writes to it.
-inline bool worth_streaming(const TopK& job) {
-    constexpr std::size_t many = std::size_t{64} << 20;
-    const auto at_a_line = [](const void* at) {
-        return reinterpret_cast<std::uintptr_t>(at) % line_bytes == 0;
-    };
-    const std::size_t size = bytes(job.type);
-    return job.outer * job.k * job.inner * (size + sizeof(std::int64_t)) > many &&
-           job.inner * size % line_bytes == 0 && at_a_line(job.values) && at_a_line(job.indices);
-}
-
-// Rows of one piece where the axis is the last: whole lines of lanes.
+// Rows of one piece where the axis is the last one: a multiple of `line`.
 std::size_t rows_of_a_piece(const TopK& job);
 
-// Whether rows, not columns, are what lies together.
+// Whether the elements along the axis, not those across it, are contiguous.
 inline bool by_rows(const TopK& job) {
     return job.inner == 1 || job.inner * bytes(job.type) < line_bytes;
 }

@@ -1,4 +1,4 @@
-// Rows whose elements lie together: the axis is the last one.
+// Top-k along contiguous rows: the axis is the last one.
 #pragma once
 
 #include "kernels/topk_chunks.hpp"
@@ -6,7 +6,7 @@
 namespace hotgrid::kernels {
 namespace {
 
-// Up to a line of rows, each a lane of what is made of their chunks.
+// Up to a line of rows; each is one lane of the vectors of chunks.
 template <class T>
 struct Rows {
     const T* from[line<T>];
@@ -14,58 +14,7 @@ struct Rows {
     std::size_t count, n, k;
 };
 
-// The index of the best element; n where there is NaN.
-template <class P>
-std::size_t best_of_row(const typename P::Raw* from, std::size_t n) {
-    using V = typename P::V;
-    using E = typename P::E;
-    using A = typename P::Arch;
-    constexpr std::size_t vectors = 4, stride = vectors * P::lanes, part = 64 * stride;
-    Watch<P> watch;
-    std::size_t best_from = 0, best_to = 0;
-    E best = P::least;
-    const auto consider = [&](E found, std::size_t begin, std::size_t end) {
-        if (best_to != 0 && !(found > best)) return;
-        best = found, best_from = begin, best_to = end;
-    };
-    // The best is looked for once it is known, in the part that has it.
-    std::size_t i = 0;
-    while (i + stride <= n) {
-        const std::size_t begin = i, end = std::min(n, begin + part);
-        V most[vectors];
-        for (V& each : most) each = V{} + P::least;
-        for (; i + stride <= end; i += stride)
-            for (std::size_t v = 0; v < vectors; ++v) {
-                const V x = P::load(from + i + v * P::lanes);
-                watch.read(x);
-                most[v] = A::greater(most[v], x);
-            }
-        for (const V& each : most) watch.kept(each);
-        const V both = A::greater(A::greater(most[0], most[1]), A::greater(most[2], most[3]));
-        E lane[P::lanes];
-        std::memcpy(lane, &both, sizeof lane);
-        E found = lane[0];
-        for (const E each : lane) found = each > found ? each : found;
-        consider(found, begin, i);
-    }
-    bool nan = watch.nan();
-    for (; i < n; ++i) {
-        const E x = P::one(from[i]);
-        nan |= x != x;
-        consider(x, i, i + 1);
-    }
-    if (nan) return n;
-    for (i = best_from; i + stride <= best_to; i += stride) {
-        typename P::Index equal{};
-        for (std::size_t v = 0; v < vectors; ++v)
-            equal |= P::load(from + i + v * P::lanes) == best;
-        if (A::any(equal)) break;
-    }
-    while (P::one(from[i]) != best) ++i;
-    return i;
-}
-
-// Rows as chunks: lanes of vectors that follow each other, and what is left one by one.
+// A row as chunks: lanes of consecutive vectors, and the rest one element each.
 template <class P>
 struct Cut {
     std::size_t chunk, groups, body, count;
@@ -108,18 +57,18 @@ struct Cut {
 };
 
 template <class P>
-bool rows_by_chunks(const Rows<typename P::Raw>& rows, std::size_t length, Room& room) {
+bool rows_by_chunks(const Rows<typename P::Raw>& rows, std::size_t length, Scratch& scratch) {
     using Raw = typename P::Raw;
     using E = typename P::E;
     constexpr std::size_t wide = line<Raw>;
     const Cut<P> cut(rows.n, length);
     const std::size_t most = std::max<std::size_t>(1024, 4 * rows.k);
-    Parts parts;
-    const std::size_t best_at = parts.add(cut.count * line_bytes);
-    const std::size_t marks_at = parts.add(Chunks<P>::groups(cut.count) * line_bytes);
-    const std::size_t order_at = parts.add(cut.count * sizeof(E));
-    const std::size_t found_at = parts.add(Candidates<P>::room(most, cut.chunk));
-    std::byte* const memory = room.ask(parts.size);
+    Layout layout;
+    const std::size_t best_at = layout.add(cut.count * line_bytes);
+    const std::size_t marks_at = layout.add(Chunks<P>::groups(cut.count) * line_bytes);
+    const std::size_t order_at = layout.add(cut.count * sizeof(E));
+    const std::size_t found_at = layout.add(Candidates<P>::bytes(most, cut.chunk));
+    std::byte* const memory = scratch.ask(layout.size);
     const Chunks<P> chunks{reinterpret_cast<E*>(memory + best_at), cut.count,
                            reinterpret_cast<typename Chunks<P>::Marks*>(memory + marks_at)};
     for (std::size_t lane = 0; lane < wide; ++lane)
@@ -145,21 +94,13 @@ bool rows_by_chunks(const Rows<typename P::Raw>& rows, std::size_t length, Room&
     return true;
 }
 
-// False where there is NaN and P does not know it.
+// False where there is NaN and P cannot handle it.
 template <class P>
-bool rows_by(const Rows<typename P::Raw>& rows, Room& room) {
-    if (rows.k == 1) {
-        for (std::size_t lane = 0; lane < rows.count; ++lane) {
-            const std::size_t index = best_of_row<P>(rows.from[lane], rows.n);
-            if (index == rows.n) return false;
-            rows.to[lane].put(0, rows.from[lane][index], index);
-        }
-        return true;
-    }
+bool rows_by(const Rows<typename P::Raw>& rows, Scratch& scratch) {
     if (const std::size_t chunk = chunk_of(rows.n, rows.k, 256))
-        return rows_by_chunks<P>(rows, chunk, room);
+        return rows_by_chunks<P>(rows, chunk, scratch);
     for (std::size_t lane = 0; lane < rows.count; ++lane)
-        whole<P>(room, rows.n, rows.k, {rows.from[lane], 1}, rows.to[lane]);
+        whole<P>(scratch, rows.n, rows.k, {rows.from[lane], 1}, rows.to[lane]);
     return true;
 }
 

@@ -1,4 +1,4 @@
-// Pieces of a job for one instruction set, chosen by type.
+// Runs pieces of a job for one instruction set, by element type.
 #pragma once
 
 #include "kernels/topk_columns.hpp"
@@ -7,7 +7,7 @@
 namespace hotgrid::kernels {
 namespace {
 
-// Calls `work` with the fast reading of elements, and again with the one that knows NaN.
+// Calls `work` with `Numbers`, and if that met NaN with `Keys`.
 template <class A, class T, class Work>
 HOTGRID_INLINE void read_as(bool greatest, const Work& work) {
     if constexpr (std::is_floating_point_v<T>)
@@ -24,8 +24,7 @@ template <class A, class T>
 void run_columns(const TopK& job, std::size_t begin, std::size_t end) {
     const std::size_t blocks = pieces(job) / job.outer;
     const std::size_t lines = job.inner / line<T>;
-    const bool streamed = worth_streaming(job);
-    Room room;
+    Scratch scratch;
     for (std::size_t piece = begin; piece < end; ++piece) {
         const std::size_t o = piece / blocks, b = piece % blocks;
         const std::size_t first = b * lines / blocks * line<T>;
@@ -36,10 +35,9 @@ void run_columns(const TopK& job, std::size_t begin, std::size_t end) {
                                job.n,
                                last - first,
                                job.k,
-                               {static_cast<T*>(job.values) + to, job.indices + to, job.inner},
-                               streamed};
+                               {static_cast<T*>(job.values) + to, job.indices + to, job.inner}};
         read_as<A, T>(job.greatest,
-                      [&]<class P>(P*) { return columns_by<P>(block, room); });
+                      [&]<class P>(P*) { return columns_by<P>(block, scratch); });
     }
 }
 
@@ -48,7 +46,7 @@ void run_rows(const TopK& job, std::size_t begin, std::size_t end) {
     const std::size_t all = job.outer * job.inner, share = rows_of_a_piece(job);
     const bool together = job.step == 1;
     const std::unique_ptr<T[]> gathered(together ? nullptr : new T[line<T> * job.n]);
-    Room room;
+    Scratch scratch;
     for (std::size_t row = begin * share; row < std::min(all, end * share); row += line<T>) {
         Rows<T> rows{};
         rows.count = std::min({line<T>, std::min(all, end * share) - row});
@@ -66,7 +64,7 @@ void run_rows(const TopK& job, std::size_t begin, std::size_t end) {
                 rows.from[lane] = copy;
             }
         }
-        read_as<A, T>(job.greatest, [&]<class P>(P*) { return rows_by<P>(rows, room); });
+        read_as<A, T>(job.greatest, [&]<class P>(P*) { return rows_by<P>(rows, scratch); });
     }
 }
 

@@ -1,9 +1,10 @@
-// Few results of columns that are not long: each number carries its row in its lowest bits.
+// The k best of columns of up to 256 rows, f32, k up to 10: the lowest bits of each number hold
+// its row.
 //
-// The greater of two such numbers brings its row with it, so that a network of greater and
-// lesser alone finds the best and where they stood: half the work of moving rows beside
-// values. What the lowest bits said is lost; numbers that differ in nothing else are looked at
-// again as they are, and so are zeros, infinities and NaN, which cannot carry a row.
+// The greater of two such numbers carries its row along, so a sorting network of `greater` and
+// `lesser` finds the best and their rows: half the work of moving rows beside values. The
+// replaced bits are lost, so numbers that differ in nothing else are compared again as they
+// are, and so are zeros, infinities and NaN, which cannot carry a row.
 #pragma once
 
 #include "kernels/topk_chunks.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t longest_tagged = 256;
 
-// Pairs to be put in order, the greater first, one after the other.
+// Pairs to compare and exchange, one after the other, the greater first.
 template <int kept>
 struct Network;
 // Four numbers in any order.
@@ -21,8 +22,8 @@ template <>
 struct Network<0> {
     static constexpr int count = 5, pairs[][2] = {{0, 2}, {1, 3}, {0, 1}, {2, 3}, {1, 2}};
 };
-// A list in order of which the last four have met the greatest of four others, crosswise: the
-// shortest that a search found. All lists of zeros and ones were tried, which is proof enough.
+// A sorted list whose last four were replaced by the greater of them and four others: the
+// shortest network a search found. All lists of zeros and ones were tried, which proves it.
 template <>
 struct Network<4> {
     static constexpr int count = 4, pairs[][2] = {{0, 2}, {1, 3}, {0, 1}, {2, 3}};
@@ -55,7 +56,7 @@ HOTGRID_INLINE void put_through(typename P::V (&all)[size]) {
     put_through<P, Net>(all, std::make_integer_sequence<int, Net::count>());
 }
 
-// Sets numbers among the best of each lane.
+// Merges numbers into the best of each lane.
 template <class P, int kept>
 HOTGRID_INLINE void admit(typename P::V (&top)[kept], typename P::V (&x)[4]) {
     put_through<P, Network<0>>(x);
@@ -82,14 +83,9 @@ struct Tagged {
     using V = typename P::V;
     using Index = typename P::Index;
     using Int = typename Form<Raw>::Bits;
-    static constexpr int kept = K + 1;  // one more, to see whether it is as good
+    static constexpr int kept = K + 1;  // one more, to find out whether it equals the last
     static constexpr std::size_t wide = 2 * block_bytes / sizeof(Raw), lanes = P::lanes;
 
-    // Rows are often a power of two apart, where the first cache holds but four of them: few
-    // rows are copied to where it holds all. One line more, or these would be no better.
-    static constexpr std::size_t most_copied = 32, copy_step = wide + line<Raw>;
-
-    alignas(line_bytes) Raw copy[most_copied * copy_step];
     alignas(line_bytes) E best[(wide + lanes) * kept];  // [vector][rank][lane]
     alignas(line_bytes) Raw values[K * wide];
     alignas(line_bytes) std::int64_t indices[K * wide];
@@ -102,16 +98,15 @@ struct Tagged {
         : from(first), step(row), n(rows), columns(count), vectors((count + lanes - 1) / lanes),
           tag(Int(std::bit_ceil(rows) - 1)) {}
 
-    // Reads `rows` rows, and asks for what comes a few lines later on the way.
-    template <int rows, bool first, bool copied>
+    // Reads `rows` rows, and prefetches a few cache lines ahead.
+    template <int rows, bool first>
     HOTGRID_INLINE void read(std::size_t row) {
-        // Copies of all, for the compiler must think that what is stored may be these.
+        // Local copies: the compiler must assume that a store may change members.
         const std::size_t pace = step, count = columns, end = vectors;
         const Raw* const here = from + row * pace;
-        // The end of these rows is followed by the beginning of the next ones.
+        // The end of these rows is followed by the start of the next ones.
         const Raw* const next = row + 2 * rows <= n ? here + rows * pace : here;
         const Index lowest = Index{} + tag, base = Index{} + Int(row);
-        Raw* const kept_rows = copy + row * copy_step;
         E* at = best;
         Watch<P> seen = watch;
         for (std::size_t v = 0; v < end; ++v, at += kept * lanes) {
@@ -132,8 +127,6 @@ struct Tagged {
             for (int r = 0; r < rows; ++r, x_at += pace) {
                 x[r] = P::Arch::tagged(P::load(x_at), base + Int(r), lowest);
                 seen.read(x[r]);
-                if constexpr (copied)
-                    std::memcpy(kept_rows + std::size_t(r) * copy_step + c, x_at, P::Arch::bytes);
             }
             admit<P>(top, x);
 #pragma GCC unroll 12
@@ -154,13 +147,13 @@ struct Tagged {
             }
     }
 
-    // Writes the results of one vector of columns from c on; how many were done anew.
-    HOTGRID_INLINE std::size_t write(const E* at, const Line<Raw>& source, std::size_t c,
-                                     std::size_t k, Room& room) {
+    // Writes the results of one vector of columns from c on; returns how many were sorted anew.
+    HOTGRID_INLINE std::size_t write(const E* at, std::size_t c, std::size_t k,
+                                     Scratch& scratch) {
         using Wide = typename VectorOf<std::int64_t, lanes * sizeof(std::int64_t)>::type;
         const Index lowest = Index{} + tag;
-        const Raw* const column = source.first + c;
-        const std::size_t pace = source.step;
+        const Raw* const column = from + c;
+        const std::size_t pace = step;
         Raw* value = values + c;
         std::int64_t* index = indices + c;
         Index unclear{}, unsorted{};
@@ -170,7 +163,7 @@ struct Tagged {
             const V top = loaded<E, V>(at + j * lanes);
             const V cut = V(Index(top) & ~lowest);
             unclear |= cut == V{};
-            if (j == 0) unclear |= top != top;  // and so would all others be
+            if (j == 0) unclear |= top != top;
             if (j > 0) (j == K ? unclear : unsorted) |= cut == before;
             before = cut;
             if (j == K) break;
@@ -187,7 +180,8 @@ struct Tagged {
         for (std::size_t l = 0; l < lanes; ++l) {
             if (unclear[l]) {
                 ++anew;
-                whole<P>(room, n, k, {from + c + l, step}, {values + c + l, indices + c + l, wide});
+                whole<P>(scratch, n, k, {from + c + l, step},
+                         {values + c + l, indices + c + l, wide});
             } else if (unsorted[l]) {
                 put_in_order(c + l);
             }
@@ -195,27 +189,17 @@ struct Tagged {
         return anew;
     }
 
-    template <bool copied>
-    HOTGRID_INLINE void read_all() {
-        read<4, true, copied>(0);
+    // False where another way is faster; nothing has been written then.
+    bool run(std::size_t k, const Place<Raw>& to, Scratch& scratch) {
+        read<4, true>(0);
         std::size_t row = 4;
-        for (; row + 4 <= n; row += 4) read<4, false, copied>(row);
-        for (; row < n; ++row) read<1, false, copied>(row);
-    }
-
-    // False where another way is better: nothing has been written then.
-    bool run(std::size_t k, const Place<Raw>& to, Room& room) {
-        const bool copied = n <= most_copied;
-        if (copied)
-            read_all<true>();
-        else
-            read_all<false>();
+        for (; row + 4 <= n; row += 4) read<4, false>(row);
+        for (; row < n; ++row) read<1, false>(row);
         if (watch.nan()) return false;
-        const Line<Raw> source = copied ? Line<Raw>{copy, copy_step} : Line<Raw>{from, step};
         std::size_t anew = 0;
         for (std::size_t v = 0; v < vectors; ++v) {
-            anew += write(best + v * kept * lanes, source,
-                          std::min(v * lanes, columns - lanes), k, room);
+            anew += write(best + v * kept * lanes, std::min(v * lanes, columns - lanes), k,
+                          scratch);
             if (anew > columns / 8) return false;
         }
         to.copy({values, indices, wide}, k, 0, 0, columns);

@@ -15,7 +15,7 @@ namespace {
 
 using Word = std::uint32_t;
 
-// What a piece of work keeps in the second cache.
+// Words a piece of work keeps in the second-level cache.
 constexpr std::size_t kept_words = std::size_t{192} << 8;
 constexpr std::size_t deepest = 16;
 
@@ -26,7 +26,7 @@ struct Sums {
 };
 
 // The bits of `a` where `choice` is 0 and those of `b` where it is 1; written so that
-// compilers know the one instruction that processors have for it.
+// compilers recognise the single instruction for it.
 HOTGRID_INLINE Word chosen_bits(Word choice, Word a, Word b) { return a ^ (choice & (a ^ b)); }
 
 // The sum of three bits: where two of them differ the third is carried, else either.
@@ -104,8 +104,8 @@ HOTGRID_INLINE void sum(const Word* row, const Sums& sums, std::size_t words) {
 }
 
 // From the sums of two rows and the next two rows to the next generation of the two in
-// the middle, and to the sums of the latter two. Results go one row up, where nobody reads
-// any more: `first` is the row that the older sums are of, `second` that of the newer.
+// the middle, and to the sums of the latter two. Results go one row up, which is not
+// read any more: `first` is the row that the older sums are of, `second` that of the newer.
 template <class Rule>
 HOTGRID_INLINE void advance_two(const Word* row, const Word* next, Word* first, Word* second,
                                 const Sums& older, const Sums& newer, std::size_t words,
@@ -142,7 +142,7 @@ HOTGRID_INLINE void advance_one(const Word* row, Word* first, const Word* second
     }
 }
 
-// A piece of the grid with the rows around it, and what a pass over it needs.
+// A piece of the grid with the rows around it, and the buffers of a pass over it.
 struct Piece {
     Word* cells;
     Sums older, newer;
@@ -151,7 +151,7 @@ struct Piece {
     std::size_t stride;
     bool torus;
 
-    // Every generation lies one line further up than the one before it.
+    // Every generation is stored one line above the one before it.
     Word* row(std::size_t r, std::size_t generation) const {
         return cells + (r - generation) * stride;
     }

@@ -14,7 +14,7 @@ struct Life {
     std::size_t words;  // of a row
     std::uint16_t birth;
     std::uint16_t survival;
-    bool torus;  // else dead cells lie all around
+    bool torus;  // else surrounded by dead cells
 };
 
 // How many generations a pass should take: as many as pay for the rows that two

@@ -9,7 +9,7 @@ namespace {
 
 // Below this many bytes a thread is not worth waking.
 constexpr std::size_t small = std::size_t{1} << 18;
-// Ends of lines lie far apart, and memory that is asked for one by one is waited for.
+// Ends of lines are far apart in memory: prefetch several.
 constexpr std::size_t lines_ahead = 16;
 
 void join_plane(std::byte* plane, std::span<const std::size_t> size,

@@ -18,7 +18,7 @@ template <std::size_t>
 using Pointer = void*;
 
 // Calls a function of exactly that many pointers, with all of them moved on after each call.
-// The count is known to the compiler: between two calls lie few instructions.
+// The count is a template argument: few instructions between two calls.
 template <std::size_t... I>
 void call_with(void* kernel, const Arguments& first, const Moves& moves, std::size_t times,
                std::index_sequence<I...>) {
@@ -76,7 +76,7 @@ public:
         }
     }
 
-    // What two stretches that meet at `edge` left to each other.
+    // The cells that the two stretches next to `edge` left undone.
     void gap(std::ptrdiff_t edge, std::size_t steps) const {
         const auto reach = std::ptrdiff_t(work_.reach);
         for (std::size_t t = 1; t < steps; ++t) {
@@ -131,7 +131,7 @@ void sweep(const Sweep& work, std::size_t from, std::size_t steps) {
     check(work);
     const Runner runner(work, from);
     const std::size_t pieces = work.cells / work.piece;
-    // Two gaps may not meet, and a stretch that is mostly gap wins nothing.
+    // Two gaps may not overlap, and a stretch that is mostly gap gains nothing.
     const std::size_t shortest = std::max<std::size_t>(1, 4 * steps * work.reach / work.piece);
     const std::size_t threads = std::max<std::size_t>(
         1, std::min({cpu::threads(), work.threads, pieces / shortest}));

@@ -1,17 +1,17 @@
-// Many steps over a flat grid, cache by cache: what a compiled kernel cannot do by itself.
+// Many steps over a flat grid, cache block by cache block (temporal blocking).
 //
 // A kernel computes `piece` cells of one step from the cells around them. It was compiled
-// elsewhere and comes as an address; it takes nothing but pointers. Cells lie flat, one
-// after the other, in two buffers that are read and written in turn.
+// elsewhere and is given as an address; it takes nothing but pointers. Cells are stored one
+// after the other in two buffers that are read and written in turn.
 //
 // Going over the whole grid for every step reads and writes all of it from memory each
 // time. Here every thread takes a stretch of the grid, and works on a few pieces of it for
-// several steps before it moves on: step t trails step t - 1 by `reach` cells, so that what
-// it needs has been made and what it overwrites is no longer needed. Where two stretches
-// meet, each step can be made only so far; when all threads are there, the gaps are filled.
+// several steps before it moves on: step t trails step t - 1 by `reach` cells, so that its
+// inputs are ready and the cells it overwrites are no longer needed. Next to another stretch
+// each step can be made only so far; when all threads are done, the gaps are filled.
 //
-// Where a kernel spends much on what few pieces need, such as walls, a second one may come
-// along that does without, and a mark for each piece that says which of them it needs.
+// Where a kernel does work that few pieces need, such as walls, a second kernel without it
+// may be given, and a mark for each piece that says which of the two it needs.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct Sweep {
     std::size_t cells;   // a whole number of pieces
     std::size_t piece;   // cells of one call
     std::size_t reach;   // cells a step looks, to either side
-    std::size_t ahead;   // cells of a step that are made before the next is turned to
+    std::size_t ahead;   // cells of a step that are made before the next step starts
     std::size_t threads; // at most
 };
 

@@ -1,5 +1,5 @@
 // Random contracts against random shapes: whatever is claimed to match must hold,
-// computed anew in 128 bits. Mostly it must not read or write where it should not,
+// computed again in 128 bits. Mostly it must not read or write where it should not,
 // which the sanitizers watch.
 
 #include <random>

@@ -38,10 +38,10 @@ bool slowly(const std::vector<std::uint32_t>& points, std::string& out) {
 
 template <class Unit>
 void compare(const std::vector<std::uint32_t>& points) {
-    // Both exactly as large as they must be, so that a sanitizer sees who goes beyond.
+    // Both of the exact size, so that a sanitizer sees any access beyond.
     const std::vector<Unit> units(points.begin(), points.end());
     const CodePoints text{units.data(), units.size(), sizeof(Unit)};
-    std::vector<Byte> out(utf8_room(text));
+    std::vector<Byte> out(utf8_capacity(text));
     const Byte* end = to_utf8(text, out.data());
     std::string expected;
     const bool can_be = slowly(points, expected);

@@ -17,10 +17,10 @@ constexpr Pattern patterns[] = {Pattern::gpt2, Pattern::cl100k, Pattern::llama3,
 std::vector<std::size_t> pieces(Split split, const std::string& text, std::size_t stop) {
     const std::vector<Byte> exact(text.begin(), text.end());
     std::vector<std::size_t> all;
-    std::size_t ends[lexer_room];
+    std::size_t ends[lexer_capacity];
     for (std::size_t at = 0; at < stop; at = all.back()) {
-        const std::size_t found = split(exact.data(), at, stop, exact.size(), ends, lexer_room);
-        CHECK(found > 0 && found <= lexer_room);
+        const std::size_t found = split(exact.data(), at, stop, exact.size(), ends, lexer_capacity);
+        CHECK(found > 0 && found <= lexer_capacity);
         for (std::size_t i = 0; i < found; ++i) {
             CHECK(ends[i] > (all.empty() ? 0 : all.back()));
             all.push_back(ends[i]);

@@ -163,7 +163,7 @@ TEST(a_vocabulary_knows_what_its_tokens_are_joined_of) {
     CHECK(!joined(*vocabulary, " t", "he"));
     CHECK(joined(*vocabulary, "t", "he"));
     CHECK(!joined(*vocabulary, "th", "e"));
-    // "abc" is joined of "ab", which comes behind it: no order of ranks tells.
+    // "abc" is joined of "ab", which ranks after it: there is no table of pairs.
     const auto odd = samples::vocabulary({{"a", 0}, {"b", 1}, {"c", 2}, {"abc", 3}, {"ab", 4}});
     CHECK(odd->joins().empty());
 }

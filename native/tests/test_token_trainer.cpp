@@ -25,7 +25,7 @@ std::vector<std::string> trained(const Words& words, std::size_t tokens,
     return trainer.tokens();
 }
 
-// The rule, with everything counted anew for every token.
+// The rule, with all pairs counted again for every token.
 std::vector<std::string> by_the_rule(const Words& words, std::vector<std::string> tokens,
                                      std::size_t wanted, std::uint64_t min_frequency,
                                      std::size_t max_length) {
@@ -116,10 +116,10 @@ TEST(words_are_counted_alike_by_any_number_of_threads) {
     for (const Pattern pattern : {Pattern::gpt2, Pattern::cl100k, Pattern::o200k}) {
         Words expected;
         for (const std::string& text : texts) {
-            std::size_t ends[lexer_room];
+            std::size_t ends[lexer_capacity];
             for (std::size_t at = 0; at < text.size();) {
                 const std::size_t pieces = plain_lexer(pattern)(
-                    samples::bytes(text), at, text.size(), text.size(), ends, lexer_room);
+                    samples::bytes(text), at, text.size(), text.size(), ends, lexer_capacity);
                 for (std::size_t i = 0; i < pieces; at = ends[i++])
                     ++expected[text.substr(at, ends[i] - at)];
             }

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// As many code points are looked at together.
+// Code points that are converted at once.
 constexpr std::size_t block = 8;
 
 template <class Unit, std::size_t count>
@@ -42,7 +42,7 @@ bool any(const Truths& truths) {
     return all;
 }
 
-// Four bytes of each go where the UTF-8 of those before ends, the last of them mostly rubbish.
+// Writes four bytes of each, of which the first `size` count: the next one overwrites the rest.
 template <std::size_t count>
 Byte* put(const std::uint32_t* bytes, std::uint64_t sizes, Byte* out) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -52,8 +52,8 @@ Byte* put(const std::uint32_t* bytes, std::uint64_t sizes, Byte* out) {
     return out;
 }
 
-// UTF-8 of a block of code points, or nullptr. Without a branch for their kinds: where scripts mix
-// none would be foreseen.
+// UTF-8 of a block of code points, or nullptr. Without branches: in mixed scripts they would be
+// mispredicted.
 Byte* put_block(const std::uint16_t* at, Byte* out) {
     using Halves = Units<std::uint16_t, block>;
     Halves points;
@@ -127,7 +127,7 @@ Byte* converted(const Unit* at, std::size_t count, Byte* out) {
 
 }  // namespace
 
-std::size_t utf8_room(const CodePoints& text) {
+std::size_t utf8_capacity(const CodePoints& text) {
     return text.count * (text.width == 1 ? 2 : text.width == 2 ? 3 : 4) + 4 * block;
 }
 

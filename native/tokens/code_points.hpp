@@ -1,7 +1,7 @@
-// Texts as an interpreter holds them, turned into UTF-8 when their turn comes.
+// Conversion of Python's strings to UTF-8, just before they are encoded.
 //
-// The interpreter can do it too, but on one thread, under its lock, and keeps what it made for
-// as long as the text lives.
+// The interpreter can do it too, but on one thread, under the GIL, and it keeps the result for as
+// long as the string lives.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ struct CodePoints {
     unsigned width = 1;  // bytes of each: 1, 2 or 4
 };
 
-// Bytes that `to_utf8` may write to, more than it needs: it writes several at a time.
-std::size_t utf8_room(const CodePoints& text);
+// The size of the buffer for `to_utf8`, more than the result: it writes several bytes at a time.
+std::size_t utf8_capacity(const CodePoints& text);
 
-// Writes UTF-8 to `out` and says where it ends; nullptr where the text has lone surrogates.
+// Writes UTF-8 to `out`; returns its end, or nullptr if the text has lone surrogates.
 Byte* to_utf8(const CodePoints& text, Byte* out);
 
 }  // namespace hotgrid::tokens

@@ -11,10 +11,10 @@ struct Writing {
     TokenBuffer& buffer;
     Rank* at = nullptr;
 
-    void begin(std::size_t bytes) { at = buffer.room(bytes + token_slack); }
+    void begin(std::size_t bytes) { at = buffer.reserve(bytes + token_slack); }
     void end() { buffer.set_size(std::size_t(at - buffer.data())); }
-    template <class Entry>
-    void entry(const Entry& entry) {
+    void entry(const WordCache::Entry& entry) {
+        using Entry = WordCache::Entry;
         constexpr std::size_t copied = Entry::inline_tokens + 1;
         static_assert(copied <= token_slack && offsetof(Entry, count) ==
                       offsetof(Entry, tokens) + Entry::inline_tokens * sizeof(Rank));
@@ -34,12 +34,12 @@ struct Writing {
     }
     bool enough() const { return false; }
 
-    // Leaves `size` free: which tokens go there is known later.
+    // Leaves space for `size` tokens that are filled in later.
     std::size_t leave_gap(std::size_t size) {
         at += size;
         return std::size_t(at - buffer.data()) - size;
     }
-    // Gaps are filled in order; what is behind them closes up. Exactly: the rest is still there.
+    // Gaps are filled in order; the tokens after each move up.
     struct Closing {
         Rank* to;
         const Rank* from;
@@ -70,8 +70,7 @@ struct Counting {
 
     void begin(std::size_t) {}
     void end() {}
-    template <class Entry>
-    void entry(const Entry& entry) { count += entry.count; }
+    void entry(const WordCache::Entry& entry) { count += entry.count; }
     void tokens(std::span<const Rank> tokens) { count += tokens.size(); }
     bool enough() const { return count > limit; }
 
@@ -96,22 +95,20 @@ Encoder::Encoder(std::shared_ptr<const Vocabulary> vocabulary, Split split, bool
       together_(!merges_ && !vocabulary_->joins().empty()) {}
 
 void Workspace::find_homes(std::size_t first, std::size_t pieces) {
-    for (std::size_t i = first; i < pieces; ++i) {
-        if (keys[i].high > is_wide)
-            homes[i] = cache.home(keys[i]);
-        else if (keys[i].high == is_wide)
-            homes[i] = cache.home(wide[i]);
-    }
+    for (std::size_t i = first; i < pieces; ++i)
+        if (keys[i].high) homes[i] = cache.home(keys[i]);
 }
 
-// Keys of a batch of pieces; the lines they belong to are on their way when they are asked for.
-// `padded`: 16 bytes can be read at every piece.
+// Computes the keys of a batch of pieces and prefetches their lines of the cache. `padded`: 16
+// bytes can be read at every piece.
 template <bool padded>
 void Encoder::prepare(Workspace& space, const Byte* text, std::size_t pieces, const Byte* end) {
     for (std::size_t i = 0; i < pieces; ++i) {
         const std::size_t at = space.places[i], size = space.places[i + 1] - at;
         if (size > key_bytes) [[unlikely]] {
-            space.prepare_long(i, text + at, size, end);
+            const bool kept = size <= WordCache::longest_piece;
+            space.keys[i] = {kept ? hash_of(text + at, size) : 0, 0};
+            space.cache.expect_long(space.keys[i].low);
             continue;
         }
         const Key key = padded ? key_of_padded(text + at, size) : key_of(text + at, size, end);
@@ -122,32 +119,19 @@ void Encoder::prepare(Workspace& space, const Byte* text, std::size_t pieces, co
     }
 }
 
-void Workspace::prepare_long(std::size_t index, const Byte* piece, std::size_t size,
-                             const Byte* end) {
-    if (size <= wide_key_bytes) {
-        wide[index] = wide_key_of(piece, size, end);
-        homes[index] = cache.home(wide[index]);
-        __builtin_prefetch(homes[index]);
-        keys[index] = {wide[index].hash(), is_wide};
-    } else {
-        keys[index] = {size <= WordCache::longest_piece ? hash_of(piece, size) : 0, is_long};
-        cache.expect_long(keys[index].low);
-    }
-}
-
 std::size_t Workspace::word_of(const Key& key, const Byte* at, std::size_t size) {
     const std::size_t mark = key.hash() >> (64 - mark_bits);
     if (marks[mark])
         for (std::size_t i = 0; i < word_count; ++i)
             if (words[i].key == key && words[i].size == size &&
-                (key.high > is_wide || !std::memcmp(words[i].at, at, size)))
+                (key.high || !std::memcmp(words[i].at, at, size)))
                 return i;
     marks[mark] = true;
     words[word_count] = {.at = at, .size = size, .key = key};
     return word_count++;
 }
 
-// Leaves a gap for number `index`; false: there is no room for another one.
+// Leaves a gap for piece `index`; false: there is no space for another one.
 template <class Sink>
 bool Encoder::postpone(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const {
     const std::size_t at = space.places[index], size = space.places[index + 1] - at;
@@ -156,28 +140,28 @@ bool Encoder::postpone(Workspace& space, std::size_t index, const Byte* text, Si
     return space.word_count < Workspace::together && space.gap_count < Workspace::most_gaps;
 }
 
-// Writes number `index`, a piece of up to 31 bytes, or leaves a gap for it.
-template <class Entry, class Sink>
+// Writes the tokens of piece `index`, of up to 15 bytes, or leaves a gap for them.
+template <class Sink>
 bool Encoder::write(Workspace& space, std::size_t index, const Byte* text, Sink& sink) const {
-    if (const Entry* entry = space.find<Entry>(index)) [[likely]] {
-        if (entry->count <= Entry::inline_tokens) [[likely]]
+    const Key& key = space.keys[index];
+    if (const WordCache::Entry* entry = space.cache.find(key, space.homes[index])) [[likely]] {
+        if (entry->count <= WordCache::Entry::inline_tokens) [[likely]]
             sink.entry(*entry);
         else
             sink.tokens(space.cache.tokens(*entry));
         return true;
     }
-    if constexpr (std::is_same_v<Entry, WordCache::Entry>)
-        vocabulary_->expect(space.keys[index].hash());
+    vocabulary_->expect(key.hash());
     return postpone(space, index, text, sink);
 }
 
-// A longer one; the longest are never remembered.
+// The same for longer pieces; the longest are never cached.
 template <class Sink>
 bool Encoder::write_long(Workspace& space, std::size_t index, const Byte* text, const Byte* end,
                          Sink& sink) const {
     const std::size_t at = space.places[index], size = space.places[index + 1] - at;
     if (size > WordCache::longest_piece) {
-        // In order: what cannot be encoded is told of the first one.
+        // In order: the first byte that cannot be encoded is the one reported.
         if (space.gap_count) fill_gaps(space, end, sink);
         sink.tokens(tokens_of(space, text + at, size, end, whole_first_));
         return true;
@@ -189,16 +173,13 @@ bool Encoder::write_long(Workspace& space, std::size_t index, const Byte* text, 
     return true;
 }
 
-// The tokens of a word that has been learnt, or not. Throws MissingByte.
+// The tokens of a word, from the cache or by merging. Throws MissingByte.
 std::span<const Rank> Encoder::tokens_of(Workspace& space, const Workspace::Word& word,
                                          const Byte* end) const {
     const WordCache& cache = space.cache;
-    if (word.key.high == Workspace::is_long) {
+    if (!word.key.high) {
         const std::span<const Rank> known = cache.find_long(word.at, word.size, word.key.low);
         if (known.data()) return known;
-    } else if (word.key.high == Workspace::is_wide) {
-        const WideKey key = wide_key_of(word.at, word.size, end);
-        if (const auto* entry = cache.find(key, cache.home(key))) return cache.tokens(*entry);
     } else if (const auto* entry = cache.find(word.key, cache.home(word.key))) {
         return cache.tokens(*entry);
     }
@@ -221,7 +202,7 @@ template <class Sink>
 void Encoder::run(Workspace& space, const Byte* text, std::size_t at, std::size_t stop,
                   std::size_t size, Sink& sink) const {
     const Byte* end = text + size;
-    space.forget_words();  // of one that could not be encoded
+    space.forget_words();  // left over from a text that could not be encoded
     while (at < stop && !sink.enough()) {
         space.places[0] = at;
         const std::size_t pieces =
@@ -233,15 +214,12 @@ void Encoder::run(Workspace& space, const Byte* text, std::size_t at, std::size_
             prepare<false>(space, text, pieces, end);
         sink.begin(last - at);
         for (std::size_t i = 0; i < pieces; ++i) {
-            const std::uint64_t high = space.keys[i].high;
             const std::size_t moves = space.cache.moves();
-            if (high > Workspace::is_wide) [[likely]] {
-                if (write<WordCache::Entry>(space, i, text, sink)) [[likely]]
+            if (space.keys[i].high) [[likely]] {
+                if (write(space, i, text, sink)) [[likely]]
                     continue;
                 fill_gaps(space, end, sink);
-            } else if (!(high == Workspace::is_wide
-                             ? write<WordCache::WideEntry>(space, i, text, sink)
-                             : write_long(space, i, text, end, sink))) {
+            } else if (!write_long(space, i, text, end, sink)) {
                 fill_gaps(space, end, sink);
             }
             if (space.cache.moves() != moves) space.find_homes(i + 1, pieces);

@@ -1,4 +1,4 @@
-// The last step of merging each token alone, found by merging it with the steps of those before.
+// Builds the table of pairs: the last step of merging each token on its own.
 
 #include <algorithm>
 
@@ -15,18 +15,18 @@ const Byte* start_of(std::string_view token) {
     return reinterpret_cast<const Byte*>(token.data());
 }
 
-// Collects the pairs that tokens are joined of, in the order of their ranks.
+// Collects the two parts that each token is joined of, in the order of ranks.
 //
-// Merge a token t with only the joins that come before its own. If two parts are left, these are
-// what it is joined of: all joins so far were the best there were, also with all tokens known, and
-// then t is the only one there is. Any other token is out of reach of merging, or joined of what
-// comes behind it: then a table found in this order is of no use.
+// Merge a token t with only the joins that rank before it. If two parts are left, these are the
+// ones: all joins so far were the best available, also with all tokens known, and then t is the
+// only one left. Any other token cannot be reached by merging, or is joined of tokens that rank
+// after it: then a table built in this order is of no use.
 class JoinFinder {
 public:
     JoinFinder(const Vocabulary& vocabulary, PairTable& joins)
         : vocabulary_(vocabulary),
           joins_(joins),
-          // Alone costs ten times as much; few tokens of a trained vocabulary need it.
+          // `merge_alone` costs ten times as much; few tokens of a trained vocabulary need it.
           patience_(16'384 + vocabulary.size() / 8) {}
 
     // False: there is no such table.
@@ -64,7 +64,7 @@ private:
         return patience_-- > 0 && odd_.size() <= most_odd && (parts_.size() != 2 || note(symbol));
     }
 
-    // Those that need one of the others merged with them are merged once more.
+    // Tokens that need another one of the same batch are merged once more.
     bool flush() {
         lanes::merge(joins_, {lanes_, waiting_});
         bool good = true;

@@ -119,9 +119,9 @@ Split lexer(Pattern pattern) {
         case cpu::Isa::neon:
         case cpu::Isa::neon_dotprod: return lexer_with<Neon>(pattern);
 #elif defined(__x86_64__)
-        case cpu::Isa::avx2: return avx2_lexer(pattern);
+        case cpu::Isa::avx2:
         case cpu::Isa::avx512:
-        case cpu::Isa::avx512_vnni: return avx512_lexer(pattern);
+        case cpu::Isa::avx512_vnni: return avx2_lexer(pattern);
 #endif
         default: return plain_lexer(pattern);
     }

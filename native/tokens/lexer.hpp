@@ -1,7 +1,7 @@
 // Lexers: cut a text into the pieces that byte pair encoding works on.
 //
-// Each does what one regular expression does, by hand. A lexer keeps no state: what comes
-// after a boundary does not depend on what came before it.
+// Each is a hand-written version of one regular expression. A lexer keeps no state: the pieces
+// after a boundary do not depend on the text before it.
 #pragma once
 
 #include <cstddef>
@@ -26,23 +26,22 @@ enum class Pattern {
 std::optional<Pattern> pattern_named(std::string_view name);
 
 // Writes the ends of consecutive pieces to `ends`, the first of which starts at `at`, until
-// one ends at `stop` or `room` are written; returns how many. `stop` is a boundary between
-// pieces, or the end. Never reads beyond `size`; needs at < stop and room >= lexer_room.
+// one ends at `stop` or `capacity` are written; returns how many. `stop` is a boundary between
+// pieces, or the end. Never reads beyond `size`; needs at < stop and capacity >= lexer_capacity.
 using Split = std::size_t (*)(const Byte* text, std::size_t at, std::size_t stop,
-                              std::size_t size, std::size_t* ends, std::size_t room);
+                              std::size_t size, std::size_t* ends, std::size_t capacity);
 
-inline constexpr std::size_t lexer_room = 64;
+inline constexpr std::size_t lexer_capacity = 64;
 
 // The lexer of a pattern: with vector instructions where this processor has them, or plain.
 Split lexer(Pattern pattern);
 Split plain_lexer(Pattern pattern);
-Split avx2_lexer(Pattern pattern);    // only on processors that have it,
-Split avx512_lexer(Pattern pattern);  // as these two
+Split avx2_lexer(Pattern pattern);  // only on processors with AVX2
 
-// The first place at or after `at` where every pattern above cuts whatever stands around it,
-// or `size`: between an ASCII letter or digit and an ASCII blank, between a letter or number
-// and a sign that is not ASCII, and behind a newline that no blank or slash follows. Nothing is
-// looked at from `limit` on.
+// The first place at or after `at` where every pattern above cuts regardless of context, or
+// `size`: between an ASCII letter or digit and an ASCII blank, between a letter or number and a
+// sign that is not ASCII, and after a newline that no blank or slash follows. The search ends at
+// `limit`.
 std::size_t safe_cut(const Byte* text, std::size_t at, std::size_t size,
                      std::size_t limit = std::numeric_limits<std::size_t>::max());
 

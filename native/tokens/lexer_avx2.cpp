@@ -8,8 +8,8 @@
 
 #include "tokens/lexer.hpp"
 
-// From here on everything is compiled for these processors. What came before is not, so that
-// no other file can be handed an instruction that its processor lacks.
+// From here on everything is compiled for AVX2. The headers above are not: the linker may keep
+// this copy of an inline function for all files, which would then need AVX2 everywhere.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2,lzcnt"))), apply_to = function)
 #else

@@ -1,7 +1,6 @@
-// What the patterns say, character by character. This is the truth that the vector code of
-// lexer_windows.hpp is held to.
+// The patterns, character by character: the reference for the vector code of lexer_windows.hpp.
 //
-// Each file that includes it compiles it for its own processor, hence the nameless namespace.
+// Each file that includes it compiles it for its own instruction set, hence the unnamed namespace.
 #pragma once
 
 #include "tokens/unicode.hpp"
@@ -15,9 +14,9 @@ struct Rules {
     bool loose_prefix;     // one character that is no letter, number or newline may lead a word
     bool any_case;         // 'S counts as 's, and so does 'ſ
     int digits;            // the most digits in a piece; 0: any number
-    bool newlines;         // blanks end behind their last newline; newlines join what they follow
+    bool newlines;         // blanks end after their last newline; newlines join the piece before
     bool tail_is_whole;    // blanks at the end of the text are one piece
-    bool slashes;          // slashes go on with newlines behind other characters
+    bool slashes;          // slashes belong to newlines after other characters
 };
 
 constexpr Rules gpt2_rules{false, false, false, 0, false, true, false};

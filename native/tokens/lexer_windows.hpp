@@ -1,7 +1,7 @@
-// The patterns as algebra on bits: where pieces start in 64 bytes of ASCII, all at once.
+// The patterns as bit operations: where pieces start in 64 bytes of ASCII, all at once.
 //
-// A window begins where a piece begins, so nothing is carried from one to the next. Near its
-// end some boundaries cannot be known yet; they are left to the next window.
+// A window begins where a piece begins, so no state is carried over. Boundaries near its end
+// that are not certain yet are left to the next window.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 namespace hotgrid::tokens {
 namespace {
 
-// Bit i tells of byte i. Bytes from `ascii` on, and all bits there, mean nothing.
+// Bit i describes byte i. Bits from `ascii` on are undefined.
 struct Masks {
     std::uint64_t letters, capitals, digits, blanks, newlines, spaces, quotes, slashes;
     unsigned ascii;  // how many bytes come before the first that is not ASCII; 64: all
@@ -97,10 +97,10 @@ HOTGRID_INLINE std::uint64_t piece_starts(const Masks& masks, const Byte* at, co
         return starts & before_last_run(blanks, masks.ascii);
     } else {
         const std::uint64_t newlines = masks.newlines & known;
-        // Newlines behind signs belong to them: adding carries through each such run.
+        // Newlines after signs belong to them: addition carries through each such run.
         const std::uint64_t taken = newlines & ~(newlines + (newlines & signs << 1));
         const std::uint64_t left = blanks & ~taken, inner = left & ~newlines;
-        // A sign alone leads the word behind it, unless a space has joined it.
+        // A single sign leads the word after it, unless a space precedes it.
         const std::uint64_t leading = sign_starts & ~(signs >> 1);
         starts |= first_of_runs(left) | (inner & ~(left >> 1));
         starts |= indents((newlines & ~taken) << 1 & inner, inner, newlines);
@@ -110,7 +110,7 @@ HOTGRID_INLINE std::uint64_t piece_starts(const Masks& masks, const Byte* at, co
         if constexpr (rules.cased) {
             const std::uint64_t capitals = masks.capitals & known;
             starts |= capitals & (letters & ~capitals) << 1;
-            // Whether a word ends in 's is not known before two bytes more are seen.
+            // Whether a word ends in 's takes two more bytes to know.
             const std::uint64_t quotes = masks.quotes & known & letters << 1;
             if (const std::uint64_t late = quotes & ~(known >> 2))
                 certain &= low_bits(unsigned(std::countr_zero(late)));
@@ -120,7 +120,7 @@ HOTGRID_INLINE std::uint64_t piece_starts(const Masks& masks, const Byte* at, co
             starts = with_contractions<rules>(starts, quotes, at, end);
         }
         if constexpr (rules.slashes) {
-            // A slash behind such newlines belongs to them too; rare enough to go by the rules.
+            // A slash after such newlines belongs to them too; rare, so left to the rules.
             if (const std::uint64_t slashes = taken << 1 & masks.slashes & known)
                 certain &= low_bits(unsigned(std::countr_zero(slashes)));
         }
@@ -131,10 +131,10 @@ HOTGRID_INLINE std::uint64_t piece_starts(const Masks& masks, const Byte* at, co
 // Vector: how masks are made. Without one every piece goes by the rules.
 template <Rules rules, class Vector>
 std::size_t split_by(const Byte* text, std::size_t at, std::size_t stop,
-                     std::size_t size, std::size_t* ends, std::size_t room) {
+                     std::size_t size, std::size_t* ends, std::size_t capacity) {
     const Lexing<rules> lexing;
     std::size_t count = 0, plain_until = Vector::present ? 0 : size;
-    while (at < stop && room - count >= lexer_room) {
+    while (at < stop && capacity - count >= lexer_capacity) {
         if (at >= plain_until && size - at >= 64) {
             const Masks masks = Vector::template masks<rules>(text + at);
             if (masks.ascii >= 16) {
@@ -149,7 +149,7 @@ std::size_t split_by(const Byte* text, std::size_t at, std::size_t stop,
                     continue;
                 }
             } else {
-                // Not worth another look for a while.
+                // Mostly not ASCII: use the rules for a while.
                 plain_until = at + 48;
             }
         }

@@ -13,8 +13,8 @@ namespace hotgrid::tokens {
 
 using cpu::large_page;
 
-// What is freed at the end of the heap is what the next ones get. Where so much comes from outside
-// of the heap at first, having freed it tells the allocator to take it from there the next time.
+// The next allocations reuse what is freed at the end of the heap. The first block may be mapped
+// outside of the heap; freeing it raises the allocator's threshold, so the second is inside.
 void expect_allocations(std::size_t bytes) {
     for (int attempt = 0; attempt < 2; ++attempt) {
         void* memory = std::malloc(bytes);
@@ -26,13 +26,13 @@ void expect_allocations(std::size_t bytes) {
 
 namespace {
 
-// From the beginning of a large page on, as the system hands memory out: cleared.
+// Zeroed memory of the system, aligned to a large page.
 void* mapped(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::size_t>::max() - large_page) throw std::bad_alloc();
     void* const memory = mmap(nullptr, bytes + large_page, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    // It begins at some small page: the ends that stand out are given back.
+    // It begins at some small page: unmap both ends.
     std::byte* const first = static_cast<std::byte*>(memory);
     const std::size_t over = reinterpret_cast<std::uintptr_t>(first) % large_page;
     const std::size_t before = over ? large_page - over : 0;
@@ -64,7 +64,7 @@ void* zeroed(std::size_t bytes, Release& release) {
     return memory;
 }
 
-// Half a large page or more is worth a whole one.
+// From half a large page on, a whole one is used.
 Block::Block(std::size_t bytes)
     : memory_(zeros<char>(bytes < large_page / 2 ? bytes : std::max(bytes, large_page))) {}
 

@@ -13,7 +13,7 @@ constexpr std::size_t window_bytes = 256;
 constexpr std::size_t block_places = 16;
 constexpr std::uint32_t none = 0xFFFFFFFF;
 
-// How two neighbouring parts join: by the bytes they have together...
+// How two neighbouring parts join: by their bytes...
 struct JoinBytes {
     const Vocabulary& vocabulary;
 
@@ -26,7 +26,7 @@ struct JoinBytes {
     Symbol result(std::uint32_t priority) const { return priority; }
 };
 
-// ...the same by what the vocabulary has found out beforehand...
+// ...by the vocabulary's table of pairs, with the same result...
 struct JoinSymbols {
     const Vocabulary& vocabulary;
 
@@ -39,7 +39,7 @@ struct JoinSymbols {
     Symbol result(std::uint32_t priority) const { return priority; }
 };
 
-// ...or by a table of pairs.
+// ...or by an explicit list of merges.
 struct JoinPairs {
     const Vocabulary& vocabulary;
     const MergeTable& merges;
@@ -151,7 +151,7 @@ void merge_window(const Join& join, const Byte* piece, std::size_t base, std::si
         parts.push_back({base + i, base + window.next[i], window.symbol[i]});
 }
 
-// Runs of one character, and all that repeats: the same bytes have the same parts.
+// For repeated text: the same bytes have the same parts.
 void moved(const std::vector<Part>& parts, std::size_t by, std::vector<Part>& more) {
     more = parts;
     for (Part& part : more) {

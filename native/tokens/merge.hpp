@@ -12,8 +12,8 @@
 
 namespace hotgrid::tokens {
 
-// Pairs that may join, in order of priority, where ranks alone do not say it: the merges of
-// a HuggingFace tokenizer. Without it any two neighbours whose bytes are a token may join.
+// Pairs that may join, in order of priority: the merges of a HuggingFace tokenizer. Without it
+// any two neighbours whose bytes are a token may join.
 class MergeTable {
 public:
     // Throws std::invalid_argument for a pair that is named twice or a symbol out of range.
@@ -27,7 +27,7 @@ public:
     Symbol result(std::uint32_t priority) const { return merges_[priority].result; }
 
 private:
-    // Where a pair is or would be; slots_.size() where too many have met.
+    // Where a pair is or would be; slots_.size() after too many collisions.
     std::size_t slot_of(Symbol left, Symbol right) const;
     std::vector<Merge> merges_;
     std::vector<std::uint32_t> slots_;
@@ -49,7 +49,7 @@ public:
     void merge(const Byte* piece, std::size_t size, const Byte* end,
                std::vector<Symbol>& symbols) const;
 
-    // The same by a heap over the whole piece, whatever its size; for tests and as a last resort.
+    // The same by a heap over the whole piece; for tests and as a fallback.
     void merge_by_heap(const Byte* piece, std::size_t size, const Byte* end,
                        std::vector<Symbol>& symbols) const;
 

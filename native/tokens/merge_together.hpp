@@ -1,8 +1,8 @@
-// Merging of several short pieces at once, join by join in turns.
+// Merging of several short pieces at once, one join of each in turn.
 //
-// What is looked up for a join lies in a table that the near caches do not hold. Alone, a piece
-// would wait for it; together, the others are worked on meanwhile. That needs code almost without
-// branches: one that waits for the table and is then mistaken stops all of them.
+// The table of pairs does not fit into the near caches. A single piece would wait for every
+// lookup; with several, lookups overlap. That needs code almost without branches: one that
+// depends on a lookup and is mispredicted would stall all pieces.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace hotgrid::tokens {
 
-// Units are counted from 1. Before the first and behind the last is a symbol that joins nothing, so
-// that none of them has to be told from the others.
+// Units are counted from 1. Before the first and after the last is a symbol that joins nothing, so
+// that the ends need no special case.
 struct Lane {
     static constexpr std::size_t most_units = 30;
     static constexpr Symbol outside = PairTable::most_symbols;
@@ -28,17 +28,17 @@ struct Lane {
     // As in merge.cpp, by units.
     alignas(16) std::uint32_t best[most_units + 2];
     Symbol symbol[most_units + 2];
-    // Bits of the units that parts start with, and of what is before and behind.
+    // Bits of the units that parts start with, and of the symbols before and after.
     std::uint32_t parts;
     std::uint32_t units;
     bool known;  // whether `best` is
-    // Of two new neighbours each; the left one starts with this unit.
+    // The two new pairs after a join; the left part of each starts with this unit.
     struct {
         PairTable::Question pair;
         std::size_t unit;
     } questions[2];
 
-    // What is left in the end, from left to right.
+    // The symbols that are left in the end, from left to right.
     template <class Visit>
     void each_symbol(const Visit& visit) const {
         const std::uint32_t beyond = std::uint32_t{2} << units | 1;
@@ -49,14 +49,14 @@ struct Lane {
 
 namespace lanes {
 
-// Nothing joins here, whatever the place in the lower 8 bits.
+// Nothing joins here; the lower 8 bits may hold any place.
 constexpr std::uint32_t none = 0xFFFFFF00;
 
 inline std::uint32_t packed(Symbol priority, std::size_t unit) {
     return priority << 8 | std::uint32_t(unit);
 }
 
-// Four at a time, in the language of both compilers.
+// Four at a time, with vector extensions of GCC and clang.
 inline std::uint32_t least(const std::uint32_t* values, std::size_t units) {
     using Four = std::uint32_t __attribute__((vector_size(16)));
     const auto less = [](Four a, Four b) { return a < b ? a : b; };
@@ -120,7 +120,7 @@ inline bool begin(const Vocabulary& vocabulary, const Byte* at, std::size_t size
     return true;
 }
 
-// Merges what has begun, up to 64 pieces.
+// Merges up to 64 pieces that `begin` has prepared.
 inline void merge(const PairTable& joins, std::span<Lane> lanes) {
     for (Lane& lane : lanes) {
         if (lane.known) continue;
@@ -135,7 +135,7 @@ inline void merge(const PairTable& joins, std::span<Lane> lanes) {
         count += join(joins, lane);
     }
     while (count) {
-        // Apart from the joins: what is written in parts cannot be read as a whole at once.
+        // In a loop of its own: a vector load right after narrower stores would stall.
         for (std::size_t i = 0; i < count; ++i)
             for (const auto& [pair, unit] : active[i]->questions)
                 active[i]->best[unit] = packed(joins.find(pair), unit);

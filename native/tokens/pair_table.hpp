@@ -1,9 +1,9 @@
-// From two symbols that are neighbours to the one they join to.
+// A hash table from two neighbouring symbols to the symbol they join to.
 //
-// Where two neighbours join, merging what they spell alone comes to the same two, as no join has
-// crossed their borders. So of all the ways to cut a token in two only one ever joins, the last
-// step of merging it alone: a table of as many pairs as there are tokens says what any two
-// neighbours join to, and no bytes need to be looked at.
+// Where two neighbours join, merging their bytes on their own gives the same two, as no join has
+// crossed their borders. So of all the ways to cut a token in two only one ever joins: the last
+// step of merging it on its own. One pair per token therefore says what any two neighbours join
+// to, without looking at bytes.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace hotgrid::tokens {
 
-// Slots of eight bytes, two of which are looked at together without a branch: the left symbol, the
-// right one, and what they join to. A full group goes on in the next one and says so.
+// Slots of eight bytes: the left symbol, the right one, and the result. Groups of two are compared
+// without a branch. A full group continues in the next one, marked by a bit.
 class PairTable {
 public:
     static constexpr unsigned symbol_bits = 21;
@@ -37,7 +37,7 @@ public:
     struct Group {
         std::uint64_t first, second;
     };
-    // Two symbols, and where what they join to is looked up; it is on its way then.
+    // Two symbols and their group, which is prefetched.
     struct Question {
         const Group* group;
         std::uint64_t key;
@@ -48,7 +48,7 @@ public:
         __builtin_prefetch(group);
         return {group, key};
     }
-    // What they join to, or no_symbol.
+    // The result of a join, or no_symbol.
     Symbol find(const Question& question) const {
         const std::uint64_t second = question.group->second, found = nearest(question);
         if ((found > most_symbols) & (second >> 63)) [[unlikely]]
@@ -57,7 +57,7 @@ public:
     }
     Symbol find(Symbol left, Symbol right) const { return find(ask(left, right)); }
 
-    // False: too many have met.
+    // False: too many collisions.
     bool insert(Symbol left, Symbol right, Symbol made) {
         const std::uint64_t key = key_of(left, right);
         std::size_t at = group_of(key);
@@ -82,7 +82,7 @@ private:
         return std::uint64_t(left) << 2 * symbol_bits | std::uint64_t(right) << symbol_bits;
     }
     std::size_t group_of(std::uint64_t key) const { return key * 0x9E3779B97F4A7C15 >> shift_; }
-    // Where the pair agrees only what it joins to is left.
+    // Where the pair matches, only the result is left.
     static std::uint64_t nearest(const Question& question) {
         return std::min(question.group->first ^ question.key,
                         (question.group->second & ~goes_on) ^ question.key);

@@ -23,13 +23,13 @@ inline constexpr Symbol no_symbol = 0xFFFFFFFF;
 inline constexpr std::size_t longest_token = 65'535;
 // The merge packs a symbol and a place into 32 bits; see merge.cpp.
 inline constexpr std::size_t most_tokens = (std::size_t{1} << 24) - 512;
-// Of tokens that meet in a table. Chance makes hundreds meet in the largest; only who means to
-// keep us busy makes more.
+// The most tokens that may collide in a table. Chance makes hundreds collide in the largest; only
+// crafted input has more.
 inline constexpr std::size_t most_met = 4096;
 
-// Slots of four bytes, eight of which are looked at together without a branch: some bits of the
-// hash above, the tag; then a bit that says that the tag alone does not tell; then the symbol.
-// A full group goes on in the next one.
+// Slots of four bytes: some bits of the hash (the tag), a bit that says that the tag is not
+// unique, and the symbol. Groups of eight are compared without a branch. A full group continues
+// in the next one.
 class SymbolTable {
 public:
     SymbolTable() = default;
@@ -48,7 +48,7 @@ public:
     // another, from twice that on there is none.
     std::uint32_t nearest(std::uint64_t hash) const {
         const std::uint32_t* here = slots_.data() + (hash >> shift_) * group;
-        // Where tags agree only what is below them is left.
+        // Where tags match, only the bits below them are left.
         const std::uint32_t tag = tag_of(hash);
 #if defined(__aarch64__)
         const uint32x4_t wanted = vdupq_n_u32(tag);
@@ -85,7 +85,7 @@ public:
         return no_symbol;
     }
 
-    // False: too many have met.
+    // False: too many collisions.
     bool insert(std::uint64_t hash, Symbol symbol) {
         std::uint32_t made = tag_of(hash) | symbol;
         std::size_t at = hash >> shift_;
@@ -112,7 +112,7 @@ private:
     static constexpr std::size_t group = 8;
     static constexpr std::uint32_t free_slot = 0xFFFFFFFF;
 
-    // Half full at most, so that few groups go on.
+    // At most half full, so that few groups continue in the next.
     static std::size_t groups_for(std::size_t count) {
         return std::bit_ceil(std::max<std::size_t>(2 * count, 64)) / group;
     }

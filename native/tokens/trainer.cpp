@@ -14,7 +14,7 @@ constexpr Symbol border = 0xFFFFFFFF;
 constexpr Symbol inside = 0xFFFFFFFE;  // of a token: what was here is part of it
 constexpr std::uint32_t none = 0xFFFFFFFF;
 constexpr std::size_t bytes = 256;
-constexpr std::size_t ahead = 16;  // places whose cells are on their way
+constexpr std::size_t ahead = 16;  // places whose cells are prefetched
 
 // The order in which GPT-2 numbers bytes: those that print in Latin-1 first.
 bool prints(unsigned byte) {
@@ -40,14 +40,14 @@ Trainer::Trainer(WordCounts words, std::size_t tokens, std::uint64_t min_frequen
     find_byte_pairs();
 }
 
-// Words in the order of how often they occur, so that a place tells how often its word does.
+// Stores words ordered by count, so that a place determines the count of its word.
 void Trainer::lay_out(const WordCounts& words) {
-    std::map<std::uint64_t, std::size_t, std::greater<>> room;  // cells of words by their times
+    std::map<std::uint64_t, std::size_t, std::greater<>> cells_of;  // cells of words by their times
     words.for_each([&](std::string_view word, std::uint64_t times) {
-        if (word.size() > 1) room[times] += word.size() + 1;  // others have no pair
+        if (word.size() > 1) cells_of[times] += word.size() + 1;  // others have no pair
     });
     std::size_t size = 1;
-    for (auto& [times, cells] : room) {
+    for (auto& [times, cells] : cells_of) {
         if (size + cells > 0xFFFFFFFF)
             throw std::length_error("the different words have 4 GiB or more together");
         stretches_.push_back({Place(size), times});
@@ -58,7 +58,7 @@ void Trainer::lay_out(const WordCounts& words) {
     cells_.assign(size, border);
     words.for_each([&](std::string_view word, std::uint64_t times) {
         if (word.size() < 2) return;
-        std::size_t& at = room[times];
+        std::size_t& at = cells_of[times];
         for (const char byte : word) cells_[at++] = numbers[Byte(byte)];
         ++at;
     });
@@ -137,7 +137,7 @@ std::uint64_t Trainer::times_at(Place place) {
     return stretches_[stretch_].times;
 }
 
-// How often a pair occurs now; places where it no longer stands are left out.
+// Counts a pair again, and drops places where it no longer is.
 std::uint64_t Trainer::recount(Pair& pair) {
     const std::size_t step = length(pair.left);
     Place* kept = places_.data() + pair.first;
@@ -169,7 +169,7 @@ void Trainer::join(std::uint32_t number) {
         const Place place = places_[i];
         if (i + ahead < end) __builtin_prefetch(&cells_[places_[i + ahead]]);
         const std::size_t middle = place + left_size, behind = place + size;
-        // One that overlaps the last may have taken its place.
+        // An overlapping join just before may have taken it.
         if (cells_[place] != pair.left || cells_[middle] != pair.right) continue;
         cells_[middle - 1] = cells_[middle] = inside;
         cells_[place] = cells_[behind - 1] = made;
@@ -200,7 +200,7 @@ void Trainer::add_occurrence(std::vector<std::uint32_t>& groups, Symbol neighbou
     occurrences_.push_back({group - 1, place});
 }
 
-// Pairs of a new token: no other can have been there before.
+// Adds the pairs of a new token; none of them can exist already.
 void Trainer::keep_groups() {
     std::uint64_t first = places_.size();
     const std::size_t first_pair = pairs_.size();
@@ -218,7 +218,7 @@ void Trainer::keep_groups() {
     first_pair_.push_back(std::uint32_t(pairs_.size()));
 }
 
-// Pairs of a token that was there already: they may have been there, too.
+// Adds the pairs of a token that existed before; they may exist, too.
 void Trainer::keep_with_known() {
     std::vector<std::vector<Place>> places(groups_.size());
     for (const Occurrence& each : occurrences_) places[each.group].push_back(each.place);

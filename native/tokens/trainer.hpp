@@ -1,9 +1,9 @@
 // Learns a vocabulary of byte pair encoding from words and how often each occurs.
 //
-// The rule is in src/hotgrid/tokens/_training/_twin.py. Here every pair knows its places, and
-// how often it occurs at most: joining a pair only ever takes away from the others that are
-// there. When a pair seems to be the best, its places are looked at and counted; if it lost
-// some, it waits again with what is left.
+// The rule is in src/hotgrid/tokens/_training/_twin.py. Here every pair has a list of its
+// places and an upper bound of its count: a join only ever removes occurrences of the existing
+// pairs. When a pair seems to be the best, its places are counted again; if some are gone, it
+// goes back into the heap with the new count.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace hotgrid::tokens {
 
 class Trainer {
 public:
-    // `words` are given back as soon as they have been read. Throws std::length_error if
-    // they have 4 billion bytes or more.
+    // `words` are freed as soon as they have been read. Throws std::length_error if they have
+    // 4 billion bytes or more.
     Trainer(WordCounts words, std::size_t tokens, std::uint64_t min_frequency,
             std::size_t max_token_length);
 
-    // Works for about so many seconds. False: the vocabulary is full, or nothing is left.
+    // Works for about `seconds`. False: the vocabulary is full, or no pair is left.
     bool run(double seconds);
 
     // In order; the 256 bytes come first, as GPT-2 numbers them.
@@ -37,7 +37,7 @@ private:
         std::uint32_t count;  // of places
         std::uint64_t first;  // place of the first in places_
     };
-    // A pair that waits for its turn, with how often it occurs at most.
+    // A pair in the heap, with an upper bound of its count.
     struct Candidate {
         std::uint64_t times;
         Symbol left, right;
@@ -53,7 +53,7 @@ private:
         Place first;
         std::uint64_t times;
     };
-    // New pairs of a token that is being made: those with one certain neighbour.
+    // New pairs of the token being made, grouped by neighbour.
     struct Group {
         Symbol left, right;
         std::uint32_t count;
@@ -80,8 +80,8 @@ private:
     std::size_t wanted_, max_length_;
     std::uint64_t min_frequency_;
 
-    // A cell for each byte of each word, with a border before, between and behind words. The
-    // first and the last cell of a token hold it; what lies between is never asked for.
+    // A cell for each byte of each word, with a border before, between and after words. The
+    // first and the last cell of a token hold it; those between are never read.
     std::vector<Symbol> cells_;
     std::vector<Stretch> stretches_;
     std::size_t stretch_ = 0;  // where the last place was found

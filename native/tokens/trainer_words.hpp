@@ -1,4 +1,4 @@
-// Words and how often each occurs: what a trainer learns from.
+// Counts of words, the input of the trainer.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace hotgrid::tokens {
 
-// A table of words. Up to 15 bytes sit in the table itself, longer ones beside it.
+// A hash table of words. Up to 15 bytes are stored in the table itself, longer ones outside.
 class WordCounts {
 public:
     // Counts the pieces of [at, stop) of a text; see Split.
@@ -61,7 +61,7 @@ private:
     std::size_t short_used_ = 0, long_used_ = 0;
 };
 
-// Bytes of text that are counted between two looks at how many words there are.
+// Bytes of text that are counted between two checks of the number of words.
 inline constexpr std::size_t counting_round = std::size_t{32} << 20;
 
 // A part of a text, [at, stop) of `size` bytes; `stop` is a boundary between pieces.

@@ -1,4 +1,4 @@
-// Characters: their classes, as regular expressions know them, and reading UTF-8.
+// Character classes of regular expressions, and reading of UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace hotgrid::tokens {
 
 using Byte = std::uint8_t;
 
-// What the patterns ask of a character. A class is a sum of these.
+// The properties that patterns test. A class is a sum of these.
 enum Trait : std::uint8_t {
     letter = 1,    // \p{L}
     number = 2,    // \p{N}
@@ -32,7 +32,7 @@ Classes classes();
 // The four bytes at `at`, the first one lowest; zeros from `end` on.
 inline std::uint32_t up_to_four(const Byte* at, const Byte* end) {
     std::uint32_t four = 0;
-    if (end - at >= 4) [[likely]]  // a copy of a size that is not known would be a call
+    if (end - at >= 4) [[likely]]  // memcpy of a variable size would be a call
         std::memcpy(&four, at, 4);
     else
         for (std::size_t i = 0; i < std::size_t(end - at); ++i)
@@ -46,8 +46,8 @@ struct Character {
     std::uint8_t size;  // bytes
 };
 
-// Reads characters from UTF-8 without ever leaving the text. Bytes that are no UTF-8
-// count as characters of one byte and no class.
+// Reads characters from UTF-8, never beyond the end. Bytes that are not valid UTF-8 count as
+// characters of one byte and no class.
 class Reader {
 public:
     Reader() : classes_(classes().data()) {}
@@ -62,7 +62,7 @@ public:
 private:
     __attribute__((always_inline)) Character read_long(const Byte* at, const Byte* end) const {
         const std::uint32_t four = up_to_four(at, end);
-        // What follows a lead byte has 10 above; below are the six bits that count.
+        // Continuation bytes are 10xxxxxx: six bits each.
         if ((four & 0xC0C0F0) == 0x8080E0)
             return {classes_[(four & 0x0F) << 12 | (four >> 2 & 0xFC0) | (four >> 16 & 0x3F)], 3};
         if ((four & 0xC0E0) == 0x80C0 && four & 0x1E)

@@ -115,14 +115,14 @@ void Vocabulary::index() {
     }
 }
 
-// Characters of two and three bytes that merging always makes of their bytes, before anything
-// else happens to these: then it may as well begin with them.
+// Finds characters of two and three bytes that merging always makes of their bytes before any
+// other join of these: merging may start with them.
 //
-// Let a, b, c be the bytes of one, p the byte before and y the one behind it. a + b is joined
+// Let a, b, c be the bytes of one, p the byte before and y the one after it. a + b is joined
 // before another join takes a or b, if no token ends with pa, and all that begin with bc come
 // later; then ab + c, if no token ends with pab or begins with cy. If all that begin or end with
-// abc come after both joins, none of them was due before abc was made. So what is done
-// elsewhere, and in which order, is the same. What p and y are is seen by `unit`.
+// abc come after both joins, none of them was due before abc was made. So joins
+// elsewhere, and their order, are the same. `unit` checks p and y.
 void Vocabulary::find_characters() {
     struct Least {
         std::vector<Symbol> of = std::vector<Symbol>(0x10000, no_symbol);
@@ -142,7 +142,6 @@ void Vocabulary::find_characters() {
         const Byte* at = reinterpret_cast<const Byte*>(token.data());
         const Byte* behind = at + size;
         if (size < 2) continue;
-        seams_.note(at, size);
         beginning_2.note(two(at[0], at[1]), symbol);
         begins_[two(at[0], at[1])] = true;
         ends_[two(behind[-2], behind[-1])] = true;
@@ -174,7 +173,6 @@ void Vocabulary::find_characters() {
         if (std::min(ending_3.of[code], longer_3.of[code]) > std::max(first, whole))
             characters_[code] = whole;
     }
-    seams_.seal();
 }
 
 Symbol Vocabulary::find_long(const Byte* at, std::size_t size) const {

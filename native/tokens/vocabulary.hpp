@@ -11,7 +11,6 @@
 
 #include "tokens/memory.hpp"
 #include "tokens/pair_table.hpp"
-#include "tokens/seams.hpp"
 #include "tokens/symbol_table.hpp"
 #include "tokens/unicode.hpp"
 
@@ -64,7 +63,7 @@ public:
     std::size_t longest() const { return longest_; }
     Rank highest() const { return count_ ? ranks_[count_ - 1] : 0; }
 
-    // Symbols from size() on stand for bytes that are no token; they have no rank.
+    // Symbols from size() on are bytes that are no token; they have no rank.
     bool has_rank(Symbol symbol) const { return symbol < count_; }
     Rank rank(Symbol symbol) const { return dense_ ? symbol : ranks_[symbol]; }
     Byte lone_byte(Symbol symbol) const { return Byte(*bytes(symbol).data()); }
@@ -74,7 +73,7 @@ public:
     // no_symbol for a rank that is not there.
     Symbol symbol_of_rank(Rank rank) const;
 
-    // What merging may begin with instead of single bytes; see `find_characters`.
+    // Merging may start with units instead of single bytes; see `find_characters`.
     struct Unit {
         Symbol symbol;
         std::size_t size;
@@ -100,10 +99,8 @@ public:
         return {byte(a), 1};
     }
 
-    const Seams& seams() const { return seams_; }
-
-    // What any two neighbours join to when bytes are merged. Empty for vocabularies that no
-    // training makes; then only `find` says it.
+    // The result of joining any two neighbours. Empty for vocabularies that no training makes;
+    // then `find` is used.
     const PairTable& joins() const { return joins_; }
 
     Symbol byte(Byte value) const { return byte_symbols_[value]; }
@@ -118,8 +115,8 @@ public:
         return slots_.find(key.hash(), [&](Symbol symbol) { return keys_[symbol] == key; });
     }
 
-    // The symbol of the string, if it is a token. If not, mostly no_symbol, but it may be any.
-    // Does without the memory that `is` needs; ask that before you rely on it.
+    // The symbol of the string if it is a token; else mostly no_symbol, but possibly a wrong one.
+    // Does not touch the memory that `is` reads; confirm the result with `is`.
     Symbol guess(const Byte* at, std::size_t size, const Byte* end) const {
         if (size > key_bytes) return find_long(at, size);
         const Key key = key_of(at, size, end);
@@ -135,7 +132,7 @@ public:
     bool is(Symbol symbol, const Byte* at, std::size_t size, const Byte* end) const {
         return size > key_bytes || keys_[symbol] == key_of(at, size, end);
     }
-    // Fetch what `guess` needs, or `is`.
+    // Prefetch the memory of `guess`, or of `is`.
     void expect(std::uint64_t hash) const { slots_.expect(hash); }
     void expect_key(Symbol symbol) const { __builtin_prefetch(&keys_[symbol]); }
 
@@ -165,7 +162,6 @@ private:
         return two(at[0], at[1]) ^ std::size_t(at[2]) * 0x9E;
     }
     Symbol byte_symbols_[256];
-    Seams seams_;
     PairTable joins_;
 };
 

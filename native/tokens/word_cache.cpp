@@ -7,7 +7,6 @@ namespace hotgrid::tokens {
 namespace {
 
 constexpr std::size_t first_lines = std::size_t{1} << 11;  // 128 kB
-constexpr std::size_t first_wide = std::size_t{1} << 8;
 constexpr std::size_t first_long = std::size_t{1} << 8;
 // How many slots from its home a long entry may be.
 constexpr std::size_t long_reach = 32;
@@ -15,7 +14,7 @@ constexpr std::size_t long_reach = 32;
 }  // namespace
 
 WordCache::WordCache(std::size_t budget)
-    : budget_(budget), short_(first_lines), wide_(first_wide), long_(first_long) {}
+    : budget_(budget), short_(first_lines), long_(first_long) {}
 
 void WordCache::expect_text(std::size_t bytes) {
     // English of 10 MB has 83,000 words, of 0.25 MB some 10,000.
@@ -24,13 +23,12 @@ void WordCache::expect_text(std::size_t bytes) {
                                                               : first_lines;
     if (!short_.empty() || lines * sizeof(Line) <= short_.bytes()) return;
     if (lines * sizeof(Line) > budget_ / 2) return;
-    short_ = WordTable<Entry>(lines);
+    short_ = WordTable(lines);
     ++moves_;
 }
 
 void WordCache::forget() {
-    short_ = WordTable<Entry>(first_lines);
-    wide_ = WordTable<WideEntry>(first_wide);
+    short_ = WordTable(first_lines);
     long_ = std::vector<LongEntry>(first_long);
     long_used_ = 0;
     pieces_ = {};
@@ -39,30 +37,24 @@ void WordCache::forget() {
 }
 
 std::size_t WordCache::bytes() const {
-    return short_.bytes() + wide_.bytes() + long_.size() * sizeof(LongEntry) +
-           pieces_.capacity() + spilled_.capacity() * sizeof(Rank);
+    return short_.bytes() + long_.size() * sizeof(LongEntry) + pieces_.capacity() +
+           spilled_.capacity() * sizeof(Rank);
 }
 
-template <class Table>
-void WordCache::make_room(Table& table) {
-    ++moves_;
-    if (bytes() + table.bytes() > budget_)
-        forget();
-    else
-        table.grow();
-}
-template void WordCache::make_room(WordTable<Entry>&);
-template void WordCache::make_room(WordTable<WideEntry>&);
-
-void WordCache::learn_from(std::span<const Entry> others) {
-    constexpr std::size_t ahead = 32;  // lines that are on their way
-    for (std::size_t i = 0; i < others.size() + ahead; ++i) {
-        if (i < others.size()) __builtin_prefetch(home(others[i].key));
-        if (i < ahead) continue;
-        if (!short_.roomy()) return;
-        const auto& [key, tokens, count] = others[i - ahead];
-        if (!find(key, home(key))) insert(key, {tokens, count});
+void WordCache::insert(const Key& key, std::span<const Rank> tokens) {
+    if (short_.full()) [[unlikely]] {
+        ++moves_;
+        if (bytes() + short_.bytes() > budget_)
+            forget();
+        else
+            short_.grow();
     }
+    Entry entry{key, {}, std::uint32_t(tokens.size())};
+    if (tokens.size() <= Entry::inline_tokens)
+        std::copy(tokens.begin(), tokens.end(), entry.tokens);
+    else
+        entry.tokens[0] = spill(tokens);
+    short_.place(entry, moves_);
 }
 
 std::uint32_t WordCache::spill(std::span<const Rank> tokens) {
@@ -105,7 +97,7 @@ void WordCache::place_long(const LongEntry& entry) {
 
 void WordCache::insert_long(const Byte* piece, std::size_t size, std::uint64_t hash,
                             std::span<const Rank> tokens) {
-    // What buffers and the table may grow to before the next look at the budget.
+    // What buffers and the table may grow to before the budget is checked again.
     const bool grows = pieces_.size() + size > pieces_.capacity() ||
                        spilled_.size() + tokens.size() > spilled_.capacity();
     const std::size_t buffers = pieces_.capacity() + spilled_.capacity() * sizeof(Rank);

@@ -1,8 +1,8 @@
-// What one thread remembers of the pieces it has seen: their tokens.
+// The cache of one thread: the tokens of pieces it has seen.
 //
-// Words follow Zipf's law, so most pieces have been seen before. Short ones sit with their
-// tokens in half a cache line each, those of up to 31 bytes in a line; long ones in a third
-// table. Bounded: when the budget is spent, all is forgotten.
+// Word frequencies follow Zipf's law, so most pieces were seen before. Pieces of up to 15 bytes
+// are in half a cache line each with their tokens, longer ones in a second table. The memory is
+// bounded: when the budget is spent, the cache is cleared.
 #pragma once
 
 #include <cstddef>
@@ -19,41 +19,28 @@ public:
     static constexpr std::size_t longest_piece = 512;
     static constexpr std::size_t default_budget = std::size_t{64} << 20;
 
-    using Entry = WordEntry<Key, 3>;
-    using WideEntry = WordEntry<WideKey, 7>;
-    using Line = WordTable<Entry>::Line;
-    using WideLine = WordTable<WideEntry>::Line;
+    using Entry = WordTable::Entry;
+    using Line = WordTable::Line;
 
     explicit WordCache(std::size_t budget = default_budget);
 
-    // So much text is to come: a cache without a word gets a table for as many as common text
-    // has. To grow, and move them all, costs as much as to learn thousands of them.
+    // Sizes an empty cache for as many words as common text of `bytes` has: growing later costs
+    // as much as learning thousands of words.
     void expect_text(std::size_t bytes);
 
-    // Where a piece belongs, and its entry there, or nullptr.
+    // The line of a piece, and its entry there or nullptr.
     const Line* home(const Key& key) const { return short_.home(key.hash()); }
-    const WideLine* home(const WideKey& key) const { return wide_.home(key.hash()); }
     const Entry* find(const Key& key, const Line* home) const { return short_.find(key, home); }
-    const WideEntry* find(const WideKey& key, const WideLine* home) const {
-        return wide_.find(key, home);
-    }
-    template <class Any>
-    std::span<const Rank> tokens(const Any& entry) const {
-        if (entry.count <= Any::inline_tokens) return {entry.tokens, entry.count};
+    std::span<const Rank> tokens(const Entry& entry) const {
+        if (entry.count <= Entry::inline_tokens) return {entry.tokens, entry.count};
         return {spilled_.data() + entry.tokens[0], entry.count};
     }
-    // Where the tokens of a piece that is not there are from now on.
-    const Entry* insert(const Key& key, std::span<const Rank> tokens) {
-        return insert_in(short_, key, tokens);
-    }
-    const WideEntry* insert(const WideKey& key, std::span<const Rank> tokens) {
-        return insert_in(wide_, key, tokens);
-    }
-    // What another thread has learnt, as long as there is plenty of room: to grow would cost more.
-    void learn_from(std::span<const Entry> others);
-    // Changes whenever homes have moved or an entry is no longer where it was.
+    // Adds a piece that is not in the cache.
+    void insert(const Key& key, std::span<const Rank> tokens);
+    // Changes whenever lines or entries have moved.
     std::size_t moves() const { return moves_; }
 
+    // Prefetches the entry of a long piece.
     void expect_long(std::uint64_t hash) const {
         __builtin_prefetch(&long_[hash >> 32 & (long_.size() - 1)]);
     }
@@ -70,28 +57,13 @@ private:
         std::uint32_t piece, tokens, size, count;  // size 0: free
     };
 
-    template <class Table, class AnyKey>
-    const typename Table::Value* insert_in(Table& table, const AnyKey& key,
-                                           std::span<const Rank> tokens) {
-        if (table.full()) [[unlikely]]
-            make_room(table);
-        typename Table::Value entry{key, {}, std::uint32_t(tokens.size())};
-        if (tokens.size() <= Table::Value::inline_tokens)
-            std::copy(tokens.begin(), tokens.end(), entry.tokens);
-        else
-            entry.tokens[0] = spill(tokens);
-        return table.place(entry, moves_);
-    }
-    template <class Table>
-    void make_room(Table& table);
     void resize_long(std::size_t slots);
     void place_long(const LongEntry& entry);
     void forget();
     std::uint32_t spill(std::span<const Rank> tokens);
 
     std::size_t budget_, moves_ = 0;
-    WordTable<Entry> short_;
-    WordTable<WideEntry> wide_;
+    WordTable short_;
     std::vector<LongEntry> long_;
     std::size_t long_used_ = 0;
     Buffer<Byte> pieces_;
