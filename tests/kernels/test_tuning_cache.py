@@ -246,7 +246,7 @@ def test_a_later_process_does_not_time_again(tmp_path: Path, no_trials: Any):
 def test_a_change_of_what_it_depends_on_makes_it_invalid(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    from hotgrid.kernels.tune import _stamp
+    from hotgrid.kernels.tune._measure import _stamp
 
     with override({"autotune.cache": {"file": str(tmp_path)}}):
         two()(*ARGUMENTS)
@@ -267,7 +267,7 @@ def test_a_change_of_what_it_depends_on_makes_it_invalid(
 def test_the_driver_and_the_device_are_part_of_the_stamp(monkeypatch: pytest.MonkeyPatch):
     from types import SimpleNamespace
 
-    from hotgrid.kernels.tune import _stamp
+    from hotgrid.kernels.tune._measure import _stamp
 
     def marked(name: str, driver: int) -> str:
         _stamp._cuda.cache_clear()

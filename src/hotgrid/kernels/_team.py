@@ -17,6 +17,7 @@ import torch
 
 from hotgrid import _native
 from hotgrid.config import logger
+from hotgrid.tensors._torch_private import TORCH_LIBRARY
 
 _FUNCTIONS = ("GOMP_parallel", "omp_get_thread_num")
 _CHOICES = ("own", "openmp")
@@ -49,7 +50,7 @@ def _addresses() -> tuple[int, ...] | None:
     # In the order in which the loader binds torch itself: what the whole process sees comes
     # first, such as a library that was preloaded, and then what torch was linked against.
     if torch.backends.openmp.is_available():
-        for library in (None, torch._C.__file__):
+        for library in (None, TORCH_LIBRARY):
             try:
                 functions = [getattr(ctypes.CDLL(library), name) for name in _FUNCTIONS]
             except (AttributeError, OSError):

@@ -1,5 +1,6 @@
 """`convolve`: what callers use."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from math import prod
 from typing import Literal
@@ -21,7 +22,6 @@ from ._extended import HALVES, folded
 from ._fourier import by_spectra
 from ._op import tuned_convolve
 from ._registered import correlated, operator
-from ._short import short_convolution
 
 # Inside of transforms nothing can be timed; from here on spectra have won everywhere.
 _MANY = 256
@@ -78,9 +78,9 @@ def convolve(
         >>> convolve(torch.tensor([0.0, 1.0, 0.0, 0.0]), torch.tensor([1.0, 2.0, 4.0])).round()
         tensor([4., 2., 1., 0.])
     """
-    short = tuned_convolve.shortcut(boundary, x, kernel) if exact is False else None
-    if short is not None:
-        return short(x, kernel)
+    run = tuned_convolve.fast(boundary, x, kernel) if exact is False else None
+    if run is not None:
+        return run(x, kernel)
     check_weights(x, kernel, boundary)
     check_exact(exact)
     rank, periodic, given = kernel.ndim, boundary == "periodic", kernel
@@ -99,9 +99,15 @@ def convolve(
     else:
         found = correlated(grids, kernel, before, periodic)
         if kernel is given:
-            made = lambda function: short_convolution(function, x, rank, before, periodic)
+            shape, flat = x.shape, grids.shape
+
+            def compute(run: Callable[..., Tensor], x: Tensor, kernel: Tensor) -> Tensor:
+                if shape == flat:
+                    return run(x, kernel, before, periodic)
+                return run(x.reshape(flat), kernel, before, periodic).reshape(shape)
+
             arguments = (grids, kernel, before, periodic)
-            tuned_convolve.keep_shortcut(boundary, (x, kernel), arguments, made)
+            tuned_convolve.keep_fast(boundary, (x, kernel), arguments, compute)
     return found if x.ndim == rank + 1 else found.reshape(x.shape)
 
 

@@ -9,7 +9,6 @@ from hotgrid.kernels.tune import operator_of
 
 from ._arguments import check_product
 from ._op import tuned_gemv
-from ._short import short_product
 
 
 def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -26,41 +25,16 @@ def _check(weight: Tensor, x: Tensor, scale: Tensor | None) -> None:
 
 
 def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
-    # Who calls the operator by its name has not come along the checks of `gemv`.
+    tensors = (weight, x) if scale is None else (weight, x, scale)
+    run = tuned_gemv.fast("operator", *tensors)
+    if run is not None:
+        return run(*tensors)
+    # Direct `torch.ops` calls skip the checks of `gemv`; repeat them.
     _check(weight, x, scale)
     y = multiplied(weight, x, scale)
-    keep_short(weight, x, x, scale)
+    compute = lambda multiply, weight, x, scale=None: multiply(weight, x, scale)
+    tuned_gemv.keep_fast("operator", tensors, (weight, x, scale), compute)
     return y
-
-
-def keep_short(weight: Tensor, x: Tensor, vectors: Tensor, scale: Tensor | None) -> None:
-    """Let calls like one that was computed take the short way.
-
-    Args:
-        weight: `[rows, cols]`.
-        x: `[cols]` or `[count, cols]`, what the caller gave.
-        vectors: `[count, cols]`, what was made of it.
-        scale: `[rows]` or None.
-    """
-    front, given = "gemv", (weight, x)
-    if scale is not None:
-        front, given = "scaled", (weight, x, scale)
-    arguments, alone = (weight, vectors, scale), x.ndim == 1
-    made = lambda function: short_product(function, *arguments, alone=alone)
-    tuned_gemv.keep_shortcut(front, given, arguments, made)
-
-
-def quick_product(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
-    """Compute it like an earlier call, or return None if there was none or more is wanted."""
-    if scale is None:
-        short = tuned_gemv.shortcut("gemv", weight, x)
-        return None if short is None else short(weight, x)
-    short = tuned_gemv.shortcut("scaled", weight, x, scale)
-    return None if short is None else short(weight, x, scale)
-
-
-def _quick(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
-    return quick_product(weight, x, scale) if x.ndim == 2 else None
 
 
 def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -118,6 +92,5 @@ operator: Any = operator_of(
     differentiate=_differentiate,
     remember=_remember,
     vectorised=_vectorised,
-    quick=_quick,
 )
 """`torch.ops.hotgrid.gemv`; its `x` is `[count, cols]`."""

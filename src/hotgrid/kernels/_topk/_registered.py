@@ -9,7 +9,6 @@ from hotgrid.kernels.tune import operator_of
 
 from ._arguments import checked_arguments
 from ._op import tuned_topk
-from ._short import short_selection
 
 
 def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -20,19 +19,16 @@ def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[
 
 
 def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
-    # Who calls the operator by its name has not come along the checks of `topk`.
-    arguments = checked_arguments(x, k, dim, largest, sorted)
-    found = selected(*arguments)
-    made = short_selection(arguments[0], arguments[1:], wanted=False)
-    tuned_topk.keep_shortcut((k, dim, largest, sorted), (x,), arguments, made)
+    name = (k, dim, largest, sorted)
+    run = tuned_topk.fast(name, x)
+    if run is not None:
+        return run(x)
+    # Direct `torch.ops` calls skip the checks of `topk`; repeat them.
+    x, *settings = checked_arguments(x, k, dim, largest, sorted)
+    found = selected(x, *settings)
+    compute = lambda select, x: select(x, *settings)
+    tuned_topk.keep_fast(name, (x,), (x, *settings), compute)
     return found
-
-
-def _quick(
-    x: Tensor, k: int, dim: int, largest: bool, sorted: bool
-) -> tuple[Tensor, Tensor] | None:
-    short = tuned_topk.shortcut((k, dim, largest, sorted), x)
-    return None if short is None else short(x)
 
 
 def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -71,6 +67,5 @@ operator: Any = operator_of(
     differentiate=_differentiate,
     remember=_remember,
     vectorised=_vectorised,
-    quick=_quick,
 )
 """`torch.ops.hotgrid.topk`."""

@@ -1,4 +1,4 @@
-"""Operators in torch's library that cost little where nobody needs what torch does for them."""
+"""Operators in torch's library, with little overhead for calls without gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ._outside import resolving
-from ._plain import plain
+from hotgrid.tensors._torch_private import autograd_kernel
+
+from ._modes import plain, resolving
 
 # Alive as long as the operators are.
 _LIBRARY = torch.library.Library("hotgrid", "FRAGMENT")
@@ -23,7 +24,6 @@ def operator_of(
     differentiate: Callable[..., Any],
     remember: Callable[..., None],
     vectorised: Callable[..., Any],
-    quick: Callable[..., Any] | None = None,
 ) -> Any:
     """Make `torch.ops.hotgrid.<name>`, with gradients, shapes and vmap.
 
@@ -36,7 +36,6 @@ def operator_of(
         differentiate: The `backward` of `torch.library.register_autograd`.
         remember: The `setup_context` for it.
         vectorised: As for `torch.library.register_vmap`.
-        quick: Computes it with gradients where that is possible at once, or returns None.
 
     Returns:
         The operator.
@@ -48,16 +47,13 @@ def operator_of(
     torch.library.register_vmap(known, vectorised)
     made = getattr(torch.ops.hotgrid, name).default
     try:
-        # What `register_autograd` does, which we need only for calls with a gradient: its
-        # formula is Python and goes through the dispatcher once more, also without one.
-        from torch._library.autograd import Info, make_autograd_impl
-
-        formula = make_autograd_impl(made, Info(differentiate, remember))
+        # As `register_autograd`, but only for calls with a gradient: its formula goes through
+        # the dispatcher a second time.
+        formula = autograd_kernel(made, differentiate, remember)
     except (ImportError, TypeError):
         torch.library.register_autograd(known, differentiate, setup_context=remember)
     else:
-        straight = _straight(compute, quick, formula)
-        _LIBRARY.impl(name, straight, "Autograd", with_keyset=True)
+        _LIBRARY.impl(name, _straight(compute, formula), "Autograd", with_keyset=True)
     return made
 
 
@@ -69,15 +65,9 @@ def _after(check: Callable[..., object], fake: Callable[..., Any]) -> Callable[.
     return call
 
 
-def _straight(
-    compute: Callable[..., Any], quick: Callable[..., Any] | None, formula: Callable[..., Any]
-) -> Callable[..., Any]:
+def _straight(compute: Callable[..., Any], formula: Callable[..., Any]) -> Callable[..., Any]:
     def call(keys: Any, *arguments: Any) -> Any:
-        found = None if quick is None else quick(*arguments)
-        if found is not None:
-            return found
-        tensors = [x for x in arguments if isinstance(x, Tensor)]
-        if plain(*tensors) and not tensors[0].is_meta:
+        if plain(*[x for x in arguments if isinstance(x, Tensor)]):
             return compute(*arguments)
         return formula(keys, *arguments)
 

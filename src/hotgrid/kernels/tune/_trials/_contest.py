@@ -8,11 +8,11 @@ import torch
 
 from hotgrid.config import current, logger
 from hotgrid.config.sections import Autotune
+from hotgrid.kernels.tune._measure._sampling import clock_of, timed
+from hotgrid.kernels.tune._measure._stamp import stamp
 
 from ._cache import TuningCache
 from ._ranking import Outcome, Ranking
-from ._sampling import clock_of, timed
-from ._stamp import stamp
 from ._trial import ONE_AT_A_TIME
 
 # What this process has found, by cache, key and stamp.
@@ -23,8 +23,7 @@ _FOUND: dict[tuple[str, str, str], Ranking] = {}
 class Contest:
     """Several ways to do the same work, of which the fastest is to be found.
 
-    Nothing is compared with a reference: whoever holds the contest knows that all
-    candidates compute the same.
+    Results are not compared: all candidates are known to compute the same.
 
     Attributes:
         key: What is timed, as one line; its first word is the op of `hotgrid tune`.

@@ -14,7 +14,7 @@ _CACHE_LINE = 64  # bytes; kernels may care how far from one a tensor begins
 _MOST_TURNS = 32  # sets of arguments; those of a few MiB are in the cache in use as well
 
 
-def stand_ins(arguments: Sequence[Any]) -> tuple[Any, ...]:
+def normal_inputs(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return arguments of the same kind with normal numbers in their floating tensors.
 
     They have the same shapes, strides, types and places, and begin as far from a cache

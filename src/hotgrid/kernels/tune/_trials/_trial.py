@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import cycle
 from operator import is_
@@ -13,23 +13,21 @@ from torch import Tensor
 
 from hotgrid.config import logger
 from hotgrid.config.sections import Autotune
+from hotgrid.kernels.tune._call import Call, Work
+from hotgrid.kernels.tune._measure._bandwidth import copy_bandwidth
+from hotgrid.kernels.tune._measure._sampling import clock_of, kernel_seconds, matmul_peak, timed
+from hotgrid.kernels.tune._measure._stamp import stamp
+from hotgrid.kernels.tune._modes import outside_of_modes
+from hotgrid.kernels.tune._op import Candidate, Op, batches
 
-from ._bandwidth import copy_bandwidth
-from ._call import Call, Work
-from ._candidate import Candidate, batches
-from ._op import Op
-from ._outside import outside_of_modes
-from ._peak import matmul_peak
+from ._inputs import copies, in_turn, normal_inputs
 from ._ranking import Outcome, Ranking
-from ._sampling import clock_of, kernel_seconds, timed
-from ._stamp import stamp
-from ._stand_ins import copies, in_turn, stand_ins
 
 _SMALL_BYTES, _SMALL_FLOPS = 2**20, 1e7
 
 # Two trials at the same time would time each other. A candidate may use a tuned op.
 ONE_AT_A_TIME = threading.RLock()
-"""Held by whoever tunes, in the whole process."""
+"""Held during every trial of the process."""
 
 
 def compete(
@@ -43,7 +41,7 @@ def compete(
     ends the search, and hopelessly slow ones are not timed to the end.
 
     The winner is kept for everybody, so it depends neither on the numbers of this caller
-    (see `_stand_ins`) nor on autocast being on, nor on modes around the call.
+    (see `_inputs`) nor on autocast being on, nor on modes around the call.
     """
     with (
         ONE_AT_A_TIME,
@@ -53,7 +51,7 @@ def compete(
         _uncast(call.device),
     ):
         key = call.key(settings.level) if key is None else key
-        trial = _Trial(op, call, stand_ins(arguments), settings, key)
+        trial = _Trial(op, call, normal_inputs(arguments), settings, key)
         for batch in batches(op.candidates, call):
             before = trial.best
             for candidate in batch:
@@ -86,10 +84,6 @@ def _content(settings: Autotune, before: float, now: float) -> bool:
 
 def _on(device: torch.device) -> Any:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
-
-
-def _tensors(arguments: Sequence[Any]) -> list[Tensor]:
-    return [each for each in arguments if isinstance(each, Tensor)]
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
@@ -171,16 +165,16 @@ class _Trial:
             return self._excluded(candidate, f"it disagrees with the reference: {difference}")
         if not all(map(is_, excerpt, own)):
             candidate.function(*own)  # another shape may have to be compiled
-        ready = candidate.ready(*own) if candidate.ready else None
-        if ready is not None:
-            long = candidate.function(*own)
-            short = ready(*_tensors(own))
-            difference = self._op.compare(long, short, *own)
+        function = candidate.function
+        if candidate.ready is not None and (ready := candidate.ready(*own)) is not None:
+            difference = self._op.compare(function(*own), ready(*own), *own)
             if difference:
-                return self._excluded(candidate, f"its short way is another: {difference}")
+                return self._excluded(candidate, f"its `ready` function differs: {difference}")
+            function = ready
         if changed := self._changed(own):
             return self._excluded(candidate, f"it writes into its argument {changed}")
-        run = self._again(candidate.function, ready, own)
+        sets = cycle([own, *self._turns[1:]])
+        run = lambda: function(*next(sets))
         timing = timed(
             run,
             clock_of(self._call.device),
@@ -190,20 +184,6 @@ class _Trial:
         )
         alone = kernel_seconds(run, self._call.device)
         return Outcome.timed(candidate.name, candidate.group.name, timing, self._limit, alone)
-
-    def _again(
-        self,
-        function: Callable[..., Any],
-        ready: Callable[..., Any] | None,
-        own: tuple[Any, ...],
-    ) -> Callable[[], object]:
-        """What a later call runs, on one set of arguments after the other."""
-        sets = [own, *self._turns[1:]]
-        if ready is None:
-            turns = cycle(sets)
-            return lambda: function(*next(turns))
-        tensors = cycle(list(map(_tensors, sets)))
-        return lambda: ready(*next(tensors))
 
     def _changed(self, own: Sequence[Any]) -> str:
         """The name of the first argument that is no longer as it was, or nothing."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._sampling import Timing
+from hotgrid.kernels.tune._measure._sampling import Timing
 
 _NUMBERS = ("minimum", "median", "spread", "score", "share", "kernels")
 

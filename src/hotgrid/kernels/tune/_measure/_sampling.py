@@ -4,8 +4,11 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
+
+from hotgrid.tensors._torch_private import hold_cuda
 
 Clock = Callable[[Callable[[], object]], float]
 """Runs a function once and returns the seconds it took."""
@@ -14,6 +17,7 @@ Clock = Callable[[Callable[[], object]], float]
 _QUEUED, _ENOUGH_SECONDS = 16, 2e-3
 _FEW = 5
 _NORMAL_QUARTILES = 1.349  # from one quartile to the other, in standard deviations
+_MATRIX_SIDE = {"cpu": 1024, "cuda": 8192}
 _HOPELESS = 5.0  # a run this many times slower than the best so far is not repeated
 
 
@@ -108,7 +112,7 @@ def kernel_seconds(run: Callable[[], object], device: torch.device) -> float | N
     found: list[float] = []
     for _ in range(_FEW):
         # A cycle takes at least half a nanosecond.
-        torch.cuda._sleep(int(waiting * 2e9))
+        hold_cuda(int(waiting * 2e9))
         found.append(_queued_seconds(run, _QUEUED) / _QUEUED)
     return min(found)
 
@@ -138,3 +142,22 @@ def _queued_seconds(run: Callable[[], object], count: int) -> float:
     end.record()
     end.synchronize()
     return start.elapsed_time(end) / 1e3
+
+
+@cache
+def matmul_peak(device: str, dtype: str = "float32") -> float:
+    """Return the flops per second of a large matrix product, measured once per process.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        dtype: The type of both matrices, such as `float32`.
+
+    Example:
+        >>> matmul_peak("cpu") > 1e6
+        True
+    """
+    where = torch.device(device)
+    side = _MATRIX_SIDE[where.type]
+    a = torch.ones(side, side, dtype=getattr(torch, dtype), device=where)
+    product, clock = torch.empty_like(a), clock_of(where)
+    return 2 * side**3 / min(clock(lambda: torch.mm(a, a, out=product)) for _ in range(_FEW))

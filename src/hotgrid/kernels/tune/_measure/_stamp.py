@@ -10,6 +10,7 @@ import torch
 
 from hotgrid import _native
 from hotgrid._version import __version__
+from hotgrid.tensors._torch_private import cuda_driver_version
 
 # Of how a trial is made: what was found in another way is not believed.
 _MANNER = "3: normal numbers, quartiles, outside of modes"
@@ -31,10 +32,8 @@ def _machine(device: torch.device) -> tuple[str, ...]:
 @cache
 def _cuda(index: int) -> tuple[str, ...]:
     found = torch.cuda.get_device_properties(index)
-    # torch has no public name for the version of the driver.
-    driver = getattr(torch._C, "_cuda_getDriverVersion", lambda: 0)()
     memory = f"{found.total_memory}"
-    return (found.name, memory, str(torch.version.cuda), str(driver))
+    return (found.name, memory, str(torch.version.cuda), str(cuda_driver_version()))
 
 
 @cache

@@ -10,9 +10,7 @@ from torch import Tensor
 
 from hotgrid.config.sections import Kernels
 from hotgrid.errors import KernelError
-
-from ._candidate import Candidate
-from ._op import Op
+from hotgrid.kernels.tune._op import Candidate, Op
 
 _NONE_YET = torch.iinfo(torch.int64).max
 

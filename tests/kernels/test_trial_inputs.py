@@ -8,8 +8,9 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.kernels import OPS, convolve
-from hotgrid.kernels.tune import Candidate, Tuned, _stand_ins, explain
-from hotgrid.kernels.tune._stand_ins import in_turn, stand_ins
+from hotgrid.kernels.tune import Candidate, Tuned, explain
+from hotgrid.kernels.tune._trials import _inputs
+from hotgrid.kernels.tune._trials._inputs import in_turn, normal_inputs
 
 TOPK = OPS["topk"].op
 
@@ -32,23 +33,23 @@ KINDS = [
 
 @pytest.mark.parametrize("x", KINDS, ids=lambda x: f"{x.dtype}{tuple(x.stride())}")
 def test_a_stand_in_differs_in_nothing_but_its_numbers(x: Tensor):
-    (found,) = stand_ins([x])
+    (found,) = normal_inputs([x])
     assert (found.shape, found.stride(), found.dtype) == (x.shape, x.stride(), x.dtype)
     assert (found.device, found.is_conj()) == (x.device, x.is_conj())
     assert found.data_ptr() % 64 == x.data_ptr() % 64
     numbers = found.to(torch.complex128)
     assert bool((numbers.abs() < 8).all())
-    (again,) = stand_ins([x])
+    (again,) = normal_inputs([x])
     assert torch.equal(again.to(torch.complex128), numbers)
 
 
 def test_what_is_no_float_stays_and_one_tensor_stays_one():
     x, codes = torch.full((4,), torch.inf), torch.tensor([1, 2])
-    first, second, kept, (inner, number), word = stand_ins([x, x, codes, (x, 3), "pq"])
+    first, second, kept, (inner, number), word = normal_inputs([x, x, codes, (x, 3), "pq"])
     assert first is second is inner and first is not x
     assert kept is codes
     assert (number, word) == (3, "pq")
-    y, z = stand_ins([x, x.clone()])
+    y, z = normal_inputs([x, x.clone()])
     assert not torch.equal(y, z)
 
 
@@ -56,7 +57,7 @@ def test_the_generator_of_the_process_is_left_alone():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    stand_ins([torch.ones(9)])
+    normal_inputs([torch.ones(9)])
     assert torch.equal(torch.rand(2), expected)
 
 
@@ -64,9 +65,9 @@ def test_without_memory_for_a_second_set_the_arguments_are_used(monkeypatch: Any
     def full(*arguments: Any, **more: Any) -> Any:
         raise torch.OutOfMemoryError("none left")
 
-    monkeypatch.setattr(_stand_ins.torch, "randn", full)
+    monkeypatch.setattr(_inputs.torch, "randn", full)
     x = torch.ones(3)
-    assert stand_ins([x, 2])[0] is x
+    assert normal_inputs([x, 2])[0] is x
 
 
 def test_candidates_see_only_finite_numbers_of_usual_size_in_a_trial():
@@ -140,5 +141,5 @@ def test_where_there_is_no_memory_for_copies_there_are_fewer(monkeypatch: pytest
         raise torch.OutOfMemoryError("no")
 
     x = torch.ones(100)
-    monkeypatch.setattr(_stand_ins, "_copied", none_left)
+    monkeypatch.setattr(_inputs, "_copied", none_left)
     assert in_turn((x,), held=400) == [(x,)]
