@@ -24,11 +24,11 @@ from hotgrid.kernels.tune import (
     Tuned,
     Work,
     _dispatch,
-    _trial,
     bucket,
 )
 from hotgrid.kernels.tune._measure._sampling import timed
 from hotgrid.kernels.tune._op import batches, fitting
+from hotgrid.kernels.tune._trials import _trial
 from hotgrid.kernels.tune._trials._trial import compete
 
 TOPK = OPS["topk"].op

@@ -45,7 +45,6 @@ DispatchKeySet: Any = _C.DispatchKeySet
 current_cuda_device: Callable[[], int] = getattr(
     _C, "_cuda_getDevice", torch.cuda.current_device
 )
-cuda_driver_version: Callable[[], int] = getattr(_C, "_cuda_getDriverVersion", lambda: 0)
 TORCH_LIBRARY: str = _C.__file__  # the shared library that knows torch's OpenMP
 
 OpOverload: Any = torch._ops.OpOverload  # the type of `torch.ops.aten.add.Tensor`
@@ -59,6 +58,11 @@ def in_forward_mode() -> bool:
 def cuda_stream_getter() -> Callable[[int], int]:
     """Return a function that gives the handle of the current stream of a GPU."""
     return _C._cuda_getCurrentRawStream
+
+
+def cuda_driver_version() -> int:
+    """Return the version of the CUDA driver; 0 if it is unknown."""
+    return getattr(_C, "_cuda_getDriverVersion", lambda: 0)()
 
 
 def hold_cuda(cycles: int) -> None:

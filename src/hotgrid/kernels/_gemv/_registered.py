@@ -1,4 +1,4 @@
-"""Gemv in torch's library: for compilers and transforms, which need more than a result."""
+"""Gemv in torch's library, for compilers and transforms."""
 
 from typing import Any
 
@@ -18,23 +18,11 @@ def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     return tuned_gemv(weight, x, scale)
 
 
-def _check(weight: Tensor, x: Tensor, scale: Tensor | None) -> None:
+def _checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> tuple[Any, ...]:
     check_product(weight, x, scale)
     if x.ndim != 2:
         raise ArgumentError(f"`x` must be `[count, cols]`, got shape {tuple(x.shape)}")
-
-
-def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
-    tensors = (weight, x) if scale is None else (weight, x, scale)
-    run = tuned_gemv.fast("operator", *tensors)
-    if run is not None:
-        return run(*tensors)
-    # Direct `torch.ops` calls skip the checks of `gemv`; repeat them.
-    _check(weight, x, scale)
-    y = multiplied(weight, x, scale)
-    compute = lambda multiply, weight, x, scale=None: multiply(weight, x, scale)
-    tuned_gemv.keep_fast("operator", tensors, (weight, x, scale), compute)
-    return y
+    return weight, x, scale
 
 
 def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -84,10 +72,10 @@ def _front(tensor: Tensor, dim: int | None) -> Tensor:
 
 
 operator: Any = operator_of(
-    "gemv",
+    tuned_gemv,
     "(Tensor weight, Tensor x, Tensor? scale) -> Tensor",
-    _called,
-    check=_check,
+    multiplied,
+    check=_checked,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

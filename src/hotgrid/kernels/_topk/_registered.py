@@ -1,4 +1,4 @@
-"""Top-k in torch's library: for compilers and transforms, which need more than a result."""
+"""Top-k in torch's library, for compilers and transforms."""
 
 from typing import Any
 
@@ -12,23 +12,10 @@ from ._op import tuned_topk
 
 
 def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
-    """Compute it; nothing is left to choose where the result is empty."""
+    """Compute it; an empty result needs no candidate."""
     if k == 0 or x.numel() == 0:
         return fake(x, k, dim, largest, sorted)
     return tuned_topk(x, k, dim, largest, sorted)
-
-
-def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
-    name = (k, dim, largest, sorted)
-    run = tuned_topk.fast(name, x)
-    if run is not None:
-        return run(x)
-    # Direct `torch.ops` calls skip the checks of `topk`; repeat them.
-    x, *settings = checked_arguments(x, k, dim, largest, sorted)
-    found = selected(x, *settings)
-    compute = lambda select, x: select(x, *settings)
-    tuned_topk.keep_fast(name, (x,), (x, *settings), compute)
-    return found
 
 
 def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -59,9 +46,9 @@ def _vectorised(
 
 
 operator: Any = operator_of(
-    "topk",
+    tuned_topk,
     "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)",
-    _called,
+    selected,
     check=checked_arguments,
     fake=fake,
     differentiate=_differentiate,

@@ -42,9 +42,9 @@ class FastCalls:
         return None
 
     def keep(self, name: Hashable, tensors: Sequence[Tensor], run: Callable[..., Any]) -> None:
-        """Let later calls with tensors like these find a function."""
+        """Let later calls with tensors like these find a function, if the name has a hash."""
         alike = check_of(tensors)
-        if alike is None:
+        if alike is None or not _has_hash(name):
             return
         if len(self._known) >= _MOST_KEYS:
             self._known.clear()
@@ -72,3 +72,11 @@ def check_of(tensors: Sequence[Tensor]) -> Callable[..., bool] | None:
     # It does not ask whether gradients are recorded.
     recorded = torch.is_grad_enabled()
     return lambda *others: alike(*others) and torch.is_grad_enabled() is recorded
+
+
+def _has_hash(name: Hashable) -> bool:
+    try:
+        hash(name)
+    except TypeError:  # the name holds a list, such as those that torch gives to operators
+        return False
+    return True
