@@ -6,6 +6,7 @@ checks that there is no second place.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -127,3 +128,18 @@ def decompositions(operators: list[Any]) -> dict[Any, Callable[..., Any]]:
     from torch._decomp import get_decompositions
 
     return get_decompositions(operators)
+
+
+def gloo_group(store: Any, rank: int, size: int, timeout: float) -> Any:
+    """Return a process group for one rank of several in this process, through Gloo."""
+    import torch.distributed as dist
+
+    options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]
+    options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
+    options._timeout = timedelta(seconds=timeout)
+    backend = dist.ProcessGroupGloo(store, rank, size, options)
+    group = dist.ProcessGroup(store, rank, size)
+    kind = dist.ProcessGroup.BackendType.GLOO
+    group._register_backend(torch.device("cpu"), kind, backend)
+    group._set_default_backend(kind)
+    return group

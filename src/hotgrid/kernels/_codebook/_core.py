@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 _BF16, _F32 = torch.bfloat16, torch.float32

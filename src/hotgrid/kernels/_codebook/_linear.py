@@ -13,8 +13,7 @@ from hotgrid.kernels.tune import autocast_type, differentiated, traced, transfor
 
 from ._arguments import checked_parts
 from ._coded import PARTS, Coded
-from ._decoded import decoded_product
-from ._op import tuned_codebook
+from ._op import decoded_product, tuned_codebook
 from ._registered import multiplied, operator
 
 FEW = 8

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 # The numbers of `Type` in native/kernels/topk.hpp; a bool is a byte.

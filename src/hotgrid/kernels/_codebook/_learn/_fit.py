@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ._clusters import clusters, nearest
-from ._coded import BLOCK, GROUP, Coded, packed
-from ._hadamard import rotated
-from ._subvectors import subvectors
+from hotgrid.kernels._codebook._coded import BLOCK, GROUP, Coded, packed, rotated
+
+from ._clusters import clusters, nearest, subvectors
 
 _SAMPLE = 2**18  # weights that levels are learned from
 _SEED = 0

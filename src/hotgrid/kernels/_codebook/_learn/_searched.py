@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels._codebook._coded import Coded
+from hotgrid.kernels._codebook._linear import CodebookLinear
+from hotgrid.kernels._codebook._replaced import in_place_of
 
-from ._coded import Coded
 from ._fit import RECIPES, Recipe, Sizes
-from ._linear import CodebookLinear
 from ._observed import measured
-from ._replaced import in_place_of
 
 _EXACT = 0.02  # nothing narrower than int8 comes near
 _ROWS_TOLD_BY, _ALIKE = 1024, 0.6  # an error beyond which clusters are no use

@@ -10,11 +10,10 @@ from torch import Tensor, nn
 
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels._codebook._coded import Coded, rotated
+from hotgrid.kernels._codebook._linear import CodebookLinear
 
-from ._coded import Coded
 from ._fit import Recipe
-from ._hadamard import rotated
-from ._linear import CodebookLinear
 
 Batch: TypeAlias = Tensor | list[Any] | tuple[Any, ...] | Mapping[str, Any]
 """What a module is called with: one argument, several, or several by name."""

@@ -8,12 +8,12 @@ from torch import nn
 
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
+from hotgrid.kernels._codebook._arguments import expect_form
+from hotgrid.kernels._codebook._linear import CodebookLinear
+from hotgrid.kernels._codebook._replaced import replaced
 
-from ._arguments import expect_form
 from ._budget import within_bytes
-from ._linear import CodebookLinear
 from ._observed import Calibration, inputs_of_layers
-from ._replaced import replaced
 from ._searched import SearchedLayer
 from ._target import Target, positive
 

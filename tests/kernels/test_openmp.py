@@ -51,7 +51,7 @@ assert not wrong
 
 
 TWICE = """
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 
 core(), core()
 """
