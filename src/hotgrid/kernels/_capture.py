@@ -31,7 +31,7 @@ _PLAIN = (Tensor, Parameter)
 
 
 def capture(function: Callable[..., Any]) -> "Captured":
-    """Return a function that does the same with few launches, whatever it is made of.
+    """Return a function that does the same with few launches.
 
     An operation on a small tensor costs far more to start than to compute. A captured
     function is compiled as a whole, for each kind of call once; on a GPU the kernels that
@@ -356,7 +356,7 @@ def _refuse_second_gradients(result: Any, name: str) -> None:
 
 
 def _watched_by_others() -> bool:
-    """Whether somebody wants to see each operation of this thread, and may change it."""
+    """Whether a mode or a tracer sees each operation of this thread, and may change it."""
     if count_dispatch_modes() or is_jit_tracing():
         return True
     count = count_function_modes()

@@ -44,7 +44,7 @@ class Trial:
         failed: What is raised where nothing can be compiled.
         unsupported: What is raised for a function that cannot be.
         repeatable: After a run, whether all that it does is to compute new tensors, so that
-            it can be run again and nobody notices.
+            it can be run again without side effects.
         changes: After a run, whether it changes tensors that it was given.
         shared: After a run, whether several of them were in the same memory.
     """

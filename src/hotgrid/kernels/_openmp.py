@@ -1,4 +1,4 @@
-"""The core's kernels for tensors, on the threads that torch computes with.
+"""The native core, with long jobs on the threads of torch's OpenMP library.
 
 Threads of torch's OpenMP library look for more work for a while after each operation, and so
 do those of the core: side by side they are in each other's way, and threads that have just

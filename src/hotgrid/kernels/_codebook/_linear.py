@@ -121,7 +121,7 @@ class CodebookLinear(nn.Module):
         parts = tuple([held[each] for each in PARTS])
         y = self._product(rows, parts)
         y = y if x.ndim == 2 else y.reshape(*shape[:-1], self.out_features)
-        if rows.shape[0] <= FEW:
+        if rows.shape[0] <= FEW and not traced(*tensors):
             compute = _product_again(self.form, *tensors)
             tuned_codebook.keep_fast(name, tensors, (self.form, rows, *parts), compute)
         return y if bias is None else y + bias.to(y.dtype)

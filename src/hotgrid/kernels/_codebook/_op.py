@@ -38,8 +38,7 @@ CANDIDATES = (CORE, CODED_GPU, Candidate(name="decoded", function=decoded_produc
 
 def describe(form: str, x: Tensor, *parts: Tensor | None) -> Call:
     """Describe a call: a form, its matrix `[rows, cols]` and `count` vectors."""
-    # Who calls the operator by its name has come along no check. What is asked here follows
-    # from types and shapes, and calls of the same ones are described once.
+    # Follows from types and shapes alone, so once for all calls that share these.
     coded = checked_parts(form, x, *parts)
     _, _, table, signs = parts
     books = () if table is None or table.ndim != 3 else tuple(table.shape[:2])

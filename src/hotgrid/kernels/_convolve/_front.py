@@ -48,7 +48,7 @@ def convolve(
     Small kernels are laid over the cells, large ones multiplied as spectra; the tuner finds
     out from which radius on. Sums are taken in at least f32, and under `torch.autocast` all
     stays in the type of `x`. It has gradients for both, and works in `torch.compile` without
-    a graph break and under `torch.vmap`, which is also the way to a kernel for each channel.
+    a graph break and under `torch.vmap`, which also gives each channel its own kernel.
 
     Spectra mix all cells of a grid. So the error of a cell is relative to the largest one:
     some 1e-7 (1e-16 in f64), and never more than 1e-5 (1e-13), of the largest cell of its
@@ -62,7 +62,7 @@ def convolve(
         kernel: `[*size]` of the same type, for the last 1, 2 or 3 dims of `x`; it may be
             larger than they are.
         boundary: What is beyond the ends: `"periodic"` the other end, `"zero"` zeros.
-        exact: Add up weight by weight, whatever is fastest. The error is that of a sum of
+        exact: Add up weight by weight, even if that is slower. The error is that of a sum of
             what each cell sees; a pass over all cells for each weight makes large kernels
             slow.
 

@@ -59,7 +59,7 @@ def gemv(
         return run(*tensors)
     check_product(weight, x, scale)
     if out is not None:
-        inputs = dict(zip(("weight", "x", "scale"), tensors, strict=False))
+        inputs: dict[str, Tensor] = dict(zip(("weight", "x", "scale"), tensors, strict=False))
         written({"out": gemv(weight, x, scale)}, out, inputs)
         return out
     lower = autocast_type(x)

@@ -2,7 +2,7 @@
 
 An `Op` holds a reference and candidates as data; `Tuned` makes it a function that times
 the candidates on the first call of a kind, keeps the winner, and from then on only looks
-it up. `explain` tells why. `Faults` is where guarded kernels note bad accesses;
+it up. `explain` shows why. Guarded kernels record bad accesses in `Faults`;
 `in_red_zones` finds those of kernels that note nothing.
 """
 

@@ -56,7 +56,7 @@ class Candidate:
 
     Attributes:
         name: Unique within the op; `kernels.choose` names it.
-        function: Takes the arguments of the op as its front has checked them, and
+        function: Takes the checked arguments of the op, and
             returns what the reference returns. It must not change its arguments.
         applies: Whether the function can compute a call. It sees exact sizes.
         group: The family it belongs to.
@@ -116,7 +116,7 @@ def whole(*arguments: Any) -> tuple[Any, ...]:
 class Op:
     """An operation with several candidates.
 
-    Every function takes the positional arguments of the op, as its front has checked them.
+    Every function takes the positional arguments of the op, already checked.
 
     Attributes:
         name: Its name in `hotgrid.kernels`, in keys and on the command line.

@@ -60,7 +60,7 @@ def in_red_zones(
     first = trial.results(0)
     for fill in range(1, _FILLS):
         if not _equal(first, trial.results(fill)):
-            trial.blame(fill, first)
+            trial.raise_for_read(fill, first)
     for name, given in outputs.items():
         given.copy_(by_name[name])
 
@@ -126,13 +126,13 @@ class _Trial:
             _bits(each.tensor.reshape(-1)).clone() for each in self._zoned if each.is_output
         ]
 
-    def blame(self, fill: int, first: list[Tensor]) -> None:
+    def raise_for_read(self, fill: int, first: list[Tensor]) -> None:
         """Raise for the first open place whose number changes the results."""
         same, other = 0, sum(len(each.open) for each in self._zoned)
         if not _equal(first, self.results(fill, same)):
             raise KernelError(
                 f"kernel `{self._kernel}` gives two results for the same numbers; what it "
-                "reads out of bounds cannot be told, if it does"
+                "reads out of bounds cannot be found"
             )
         while other - same > 1:
             middle = (same + other) // 2

@@ -17,7 +17,7 @@ from ._kept_bandwidth import keep_rate, kept_rate
 _MIB = 2**20
 _CPU_BYTES = 256 * _MIB  # at most
 _CACHE_MULTIPLE = 2  # of one buffer; both together are four times what the caches hold
-_USUAL_CACHE = 32 * _MIB  # where Linux does not tell
+_USUAL_CACHE = 32 * _MIB  # where Linux does not say
 _CUDA_BYTES = 256 * _MIB
 _L2_MULTIPLE = 16  # a copy that L2 could hold would measure L2
 _REPEATS = 10
@@ -223,7 +223,7 @@ def _expect_memory(size_bytes: int, device: str) -> None:
     free = _available_memory() if device == "cpu" else _available_cuda_memory(device)
     if 2 * size_bytes > free:
         raise ArgumentError(
-            f"`size_bytes` must leave room for two buffers in the {free} free bytes of "
+            f"`size_bytes` must allow two buffers in the {free} free bytes of "
             f"{device}: give at most {free // 2}, got {_shown(size_bytes)}"
         )
 
@@ -254,7 +254,7 @@ def _available_memory() -> int:
 
 
 def _last_level_caches(folder: Path = Path("/sys/devices/system/cpu")) -> int:
-    """Bytes of the last-level caches of all processors together, as Linux tells."""
+    """Bytes of the last-level caches of all processors together, as Linux reports."""
     found: dict[tuple[int, str], int] = {}
     for each in folder.glob("cpu[0-9]*/cache/index[0-9]*"):
         try:

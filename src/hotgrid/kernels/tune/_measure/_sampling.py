@@ -99,7 +99,7 @@ def timed(
 
 
 def kernel_seconds(run: Callable[[], object], device: torch.device) -> float | None:
-    """Return what a function takes on a GPU without the way to it; None elsewhere.
+    """Return the seconds that the kernels of a function take on a GPU; None elsewhere.
 
     The GPU is held up until all calls are in its queue, so that it never waits for one.
     """
@@ -124,9 +124,9 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _cuda_seconds(run: Callable[[], object]) -> float:
-    """Of one call among several that stand in a queue, as they do in use.
+    """Return the seconds of one call among several that are queued, as they are in use.
 
-    A single short one would be timed with its way to the GPU.
+    A single short one would be timed with its launch.
     """
     alone = _queued_seconds(run, 1)
     count = min(_QUEUED, int(_ENOUGH_SECONDS / max(alone, 1e-9)))

@@ -12,7 +12,7 @@ from hotgrid import _native
 from hotgrid._version import __version__
 from hotgrid.tensors._torch_private import cuda_driver_version
 
-# Of how a trial is made: what was found in another way is not believed.
+# How a trial is made: results of another method are not used.
 _MANNER = "3: normal numbers, quartiles, outside of modes"
 
 
@@ -43,5 +43,5 @@ def _processor() -> tuple[str, ...]:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    told = sorted({line for line in lines if line.startswith(words)})
-    return (platform.machine(), platform.processor(), str(os.cpu_count()), *told)
+    known = sorted({line for line in lines if line.startswith(words)})
+    return (platform.machine(), platform.processor(), str(os.cpu_count()), *known)

@@ -1,7 +1,7 @@
 """Winners of earlier processes: one file of JSON lines, appended under a lock.
 
 A line belongs to a key and a stamp (see `_stamp`), so what another machine, another torch
-or other candidates have found stays in the file and is not believed here. Of several
+or other candidates have found stays in the file and is not used here. Of several
 lines for one key the last counts. A line that cannot be read is skipped. Lines are never
 changed, and removed only by `clear`. A process reads each line once: it remembers how far it
 has read, and begins anew where another process has cleared the file.
@@ -102,7 +102,7 @@ class TuningCache:
             gone = [r is not None and op in (None, r.op) for r in found]
             pairs = zip(lines, gone, strict=True)
             kept = [] if op is None else [line for line, going in pairs if not going]
-            # Written over what was there: who waits for the lock has this very file open.
+            # Overwritten in place: processes that wait for the lock have this very file open.
             stream.seek(0)
             stream.writelines(kept)
             stream.truncate()
@@ -185,7 +185,7 @@ def _goes_on(known: _Known, stream: IO[bytes]) -> bool:
 
 
 def _parsed(text: bytes, path: Path | None) -> list[Ranking]:
-    """The rankings in some lines; what is damaged is told."""
+    """Return the rankings in some lines; damaged lines are logged."""
     read = [_read(line) for line in text.splitlines() if line.strip()]
     damaged = read.count(None)
     if damaged:

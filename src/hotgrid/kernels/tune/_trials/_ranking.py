@@ -23,8 +23,8 @@ class Outcome:
         spread: How far its samples lie apart as a share of the median; see `Timing`.
         score: What candidates are ordered by, in seconds; lower is better.
         share: The part of the hardware limit that its shortest sample reaches.
-        kernels: On a GPU, the seconds that its kernels take without the way to them: what
-            counts once calls are captured in a graph.
+        kernels: On a GPU, the seconds that its kernels take without launching them: what
+            counts once calls are recorded in a graph.
         problem: Why it cannot win; empty when it can.
 
     Example:

@@ -35,12 +35,12 @@ def compete(
 ) -> Ranking:
     """Time the candidates of a call and rank them under a key, by default the call's own.
 
-    Those of the most promising group and priority come first. `minimal` is content when
-    one of them works, `balanced` goes on as long as a further lot brings a better one, and
+    Those of the most promising group and priority come first. `minimal` stops when one of
+    them works, `balanced` when a further group brings none that is faster, and
     `extensive` and `full` try all. Except for `full`, a candidate near the hardware limit
     ends the search, and hopelessly slow ones are not timed to the end.
 
-    The winner is kept for everybody, so it depends neither on the numbers of this caller
+    The winner is kept for later callers, so it depends neither on the numbers of this one
     (see `_inputs`) nor on autocast being on, nor on modes around the call.
     """
     with (
@@ -125,7 +125,7 @@ class _Trial:
         self.at_the_limit = False
 
     def enter(self, candidate: Candidate) -> None:
-        """Let a candidate compete; whatever it does, the trial goes on."""
+        """Let a candidate compete; if it fails, the trial goes on."""
         try:
             outcome = self._outcome(candidate)
         except Exception as error:  # noqa: BLE001  a candidate may fail in any way
