@@ -32,7 +32,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("x", KINDS, ids=lambda x: f"{x.dtype}{tuple(x.stride())}")
-def test_a_stand_in_differs_in_nothing_but_its_numbers(x: Tensor):
+def test_only_the_numbers_of_trial_inputs_differ(x: Tensor):
     (found,) = normal_inputs([x])
     assert (found.shape, found.stride(), found.dtype) == (x.shape, x.stride(), x.dtype)
     assert (found.device, found.is_conj()) == (x.device, x.is_conj())

@@ -3,8 +3,7 @@
 A line belongs to a key and a stamp (see `_stamp`), so what another machine, another torch
 or other candidates have found stays in the file and is not used here. Of several
 lines for one key the last counts. A line that cannot be read is skipped. Lines are never
-changed, and removed only by `clear`. A process reads each line once: it remembers how far it
-has read, and begins anew where another process has cleared the file.
+changed, and removed only by `clear`. A process parses each line once.
 """
 
 import contextlib
@@ -12,11 +11,11 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO
 
 from hotgrid.config import CachePlace, cache_folder, logger
 
@@ -25,7 +24,6 @@ from ._ranking import Ranking
 VERSION = 1
 """Of the form of a line; another form lives in another file."""
 
-_T = TypeVar("_T")
 _PATIENCE = 10.0  # seconds to wait for another process that holds the lock
 
 
@@ -55,18 +53,14 @@ class TuningCache:
 
     def rankings(self) -> list[Ranking]:
         """Return every ranking that can be read, oldest first."""
-        return _parsed(self._from_file(lambda stream: stream.read()) or b"", self.path)
+        return _parsed(self._from_file() or b"", self.path)
 
     def find(self, key: str, stamp: str) -> Ranking | None:
-        """Return the newest ranking of a key that holds here, or None.
-
-        Only what was added to the file since the last time is read. Threads take turns.
-        """
-        path = self.path
-        if path is None:
+        """Return the newest ranking of a key and stamp, or None."""
+        text = self._from_file()
+        if text is None or self.path is None:
             return None
-        known = self._from_file(lambda stream: _known_at(path, stream))
-        return None if known is None else known.newest.get((key, stamp))
+        return _newest(text, self.path).get((key, stamp))
 
     def add(self, ranking: Ranking) -> None:
         """Append one ranking."""
@@ -108,12 +102,12 @@ class TuningCache:
             stream.truncate()
         return sum(gone)
 
-    def _from_file(self, read: Callable[[IO[bytes]], _T]) -> _T | None:
+    def _from_file(self) -> bytes | None:
         if self.path is None:
             return None
         try:
             with self.path.open("rb") as stream, _locked(stream, fcntl.LOCK_SH):
-                return read(stream)
+                return stream.read()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -138,72 +132,35 @@ def _say_once(path: str, done: str, reason: str) -> None:
     )
 
 
-@dataclass
-class _Known:
-    """What has been read of one file.
-
-    Attributes:
-        file: Its device and number.
-        end: How many bytes were read.
-        last: The last of them: others there, and the file was written anew.
-        newest: By key and stamp.
-    """
-
-    file: tuple[int, int]
-    end: int = 0
-    last: bytes = b""
-    newest: dict[tuple[str, str], Ranking] = field(default_factory=dict)
-
-    def add(self, text: bytes, path: Path) -> None:
-        """Take up what comes next in the file; a line without an end may still get one."""
-        whole = text[: text.rfind(b"\n") + 1]
-        for each in [*_parsed(whole, path), _read(text[len(whole) :])]:
-            if each is not None:
-                self.newest[each.key, each.stamp] = each
-        self.end += len(whole)
-        self.last = (self.last + whole)[-_COMPARED:]
-
-
-_COMPARED = 512  # bytes, more than half of a line
-_KNOWN: dict[Path, _Known] = {}
-
-
-def _known_at(path: Path, stream: IO[bytes]) -> _Known:
-    status, known = os.fstat(stream.fileno()), _KNOWN.get(path)
-    file = (status.st_dev, status.st_ino)
-    if known is None or known.file != file or not _goes_on(known, stream):
-        known = _KNOWN[path] = _Known(file)
-    if status.st_size > known.end:
-        stream.seek(known.end)
-        known.add(stream.read(), path)
-    return known
-
-
-def _goes_on(known: _Known, stream: IO[bytes]) -> bool:
-    begin = known.end - len(known.last)
-    return os.pread(stream.fileno(), len(known.last), begin) == known.last
+@lru_cache(maxsize=8)
+def _newest(text: bytes, path: Path) -> dict[tuple[str, str], Ranking]:
+    """Return the last ranking of each key and stamp in a file."""
+    return {(each.key, each.stamp): each for each in _parsed(text, path)}
 
 
 def _parsed(text: bytes, path: Path | None) -> list[Ranking]:
     """Return the rankings in some lines; damaged lines are logged."""
     read = [_read(line) for line in text.splitlines() if line.strip()]
-    damaged = read.count(None)
-    if damaged:
-        logger("autotune").warning(
-            "%d of %d lines of `%s` are damaged and were skipped; "
-            "`hotgrid tune --clear` starts afresh",
-            damaged,
-            len(read),
-            path,
-        )
+    if damaged := read.count(None):
+        _log_damaged(path, damaged)
     return [each for each in read if each is not None]
 
 
+@cache
+def _log_damaged(path: Path | None, count: int) -> None:
+    logger("autotune").warning(
+        "lines of `%s` are damaged and were skipped: %d; `hotgrid tune --clear` starts afresh",
+        path,
+        count,
+    )
+
+
+@lru_cache(maxsize=2**16)
 def _read(line: bytes) -> Ranking | None:
     try:
         found = json.loads(line)
         return Ranking.from_plain(found) if found.pop("version") == VERSION else None
-    # Brackets without end, and numbers without end, raise these.
+    # Deeply nested brackets and huge numbers raise the last ones.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         return None
 
