@@ -99,7 +99,7 @@ def tokenizers(texts: list[str], pattern: str):
         trainers,
     )
 
-    from hotgrid.tokens._byte_letters import to_bytes
+    from hotgrid.tokens._files import to_bytes
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

@@ -1,13 +1,15 @@
 """Claim: the fastest exact tokenizer, and where it is not.
 
 Every contestant runs in processes of its own, in turns, over the same texts; the best of
-several rounds counts. One that gives other tokens than tiktoken gets no figure. A turn of the
-quick ones is several processes in a row: memory that has not been used for some seconds is
+several rounds counts. Libraries whose tokens differ from tiktoken's get no figure. A turn of
+the quick ones is several processes in a row: memory that was not used for some seconds is
 taken back by the host of a virtual machine, and the first process waits for it.
 
     python benchmarks/bench_tokens.py [--rounds N] [--megabytes N] [--clock cpu] [PART ...]
+    python benchmarks/bench_tokens.py --text FILE --rounds 1 speed
 
-Parts are speed, threads, pieces and loading. Texts come from make_corpora.py. On a machine with
+Parts are speed, threads, pieces and loading. Texts come from make_corpora.py, or from --text;
+then figures are printed only, not kept as results. On a machine with
 other work `--clock cpu` takes the time of processes instead of the clock on the wall.
 Rivals are in requirements-token-peers.txt (`make tokenpeers`) or in another environment whose
 Python --peers names; one that is not installed or does not run has a row that says why.
@@ -30,9 +32,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from options import parser
+from peers.token_libraries import CONTESTANTS, Job, Subject, measured
 from report import report
-
-from hotgrid.cli.tokens._rivals import CONTESTANTS, Job, Subject, measured
 
 ROOT = Path(__file__).parents[1]
 CORPORA = ROOT / ".hotgrid" / "corpora"
@@ -62,8 +63,6 @@ class Arena:
         """One job in a new process."""
         ours = name == "hotgrid"
         environ = {"TIKTOKEN_CACHE_DIR": str(self.folder), "HOTGRID_VOCAB_DIR": ""}
-        if not ours:
-            environ["PYTHONPATH"] = str(ROOT / "src")
         found = measured(
             Job(name, self.subjects[encoding], **{"clock": self.clock, **job}),
             python=sys.executable if ours else self.python,
@@ -281,15 +280,15 @@ def rank_file(name: str) -> bytes:
         files = importlib.metadata.distribution("bpe-openai").files or []
         packed = next(file for file in files if str(file).endswith(f"{name}.tiktoken.gz"))
         return gzip.decompress(packed.read_binary())
-    from hotgrid.tokens._vocabularies import read_vocabulary
+    from hotgrid.tokens._files import read_vocabulary
 
     return read_vocabulary(name)
 
 
 def arena_in(folder: Path, python: str, rounds: int, clock: str) -> Arena:
     from hotgrid.tokens import get_encoding, save_huggingface
+    from hotgrid.tokens._files._vocabularies import _FILES
     from hotgrid.tokens._patterns import LEXERS
-    from hotgrid.tokens._vocabularies import _FILES
 
     subjects = {}
     for name in ENCODINGS:
@@ -309,17 +308,24 @@ def arena_in(folder: Path, python: str, rounds: int, clock: str) -> Arena:
     return Arena(folder, python, rounds, clock, subjects, {})
 
 
-def corpora_in(folder: Path, megabytes: float) -> dict[str, tuple[str, int]]:
+def corpus(name: str) -> list[str]:
+    """The documents of a corpus of `make_corpora.py`."""
+    path = CORPORA / f"{name}.json"
+    if not path.is_file():
+        sys.exit(f"there is no {name} corpus; run `python benchmarks/make_corpora.py` first")
+    return json.loads(path.read_text("utf-8"))
+
+
+def corpora_in(folder: Path, megabytes: float, text: Path | None) -> dict[str, tuple[str, int]]:
     """Name: a JSON file of documents, and their size; as much as was asked for."""
+    if text:
+        texts = {text.name: [text.read_text("utf-8")]}
+    else:
+        texts = {name: corpus(name) for name in ("english", "mixed")}
     found = {}
-    for name in ("english", "mixed"):
-        path = CORPORA / f"{name}.json"
-        if not path.is_file():
-            sys.exit(
-                f"there is no {name} corpus; run `python benchmarks/make_corpora.py` first"
-            )
+    for name, all_documents in texts.items():
         documents, size = [], 0
-        for document in json.loads(path.read_text("utf-8")):
+        for document in all_documents:
             if size >= megabytes * 1e6:
                 break
             documents.append(document)
@@ -332,6 +338,7 @@ def corpora_in(folder: Path, megabytes: float) -> dict[str, tuple[str, int]]:
 def main() -> None:
     options = parser(__doc__, devices=("cpu",))
     options.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    options.add_argument("--text", type=Path, metavar="FILE", help="your text instead")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--megabytes", type=float, default=math.inf, help="of each corpus")
     options.add_argument("--clock", choices=("wall", "cpu"), default="wall")
@@ -342,13 +349,15 @@ def main() -> None:
     load = round(os.getloadavg()[0], 1)
     with tempfile.TemporaryDirectory(prefix="hotgrid-bench-") as name:
         arena = arena_in(Path(name), asked.peers, asked.rounds, asked.clock)
-        corpora = corpora_in(Path(name), asked.megabytes)
+        corpora = corpora_in(Path(name), asked.megabytes, asked.text)
         sizes = ", ".join(f"{key} {size / 1e6:.1f} MB" for key, (_, size) in corpora.items())
         found: dict[str, list[dict]] = {}
         for part in asked.parts or PARTS:
             print(part, flush=True)
             over = (corpora,) if part in ("speed", "threads") else ()
             found[part] = globals()[part](arena, *over)
+    if asked.text:
+        return
     for part, rows in found.items():
         facts = {
             "rounds": asked.rounds,

@@ -1,4 +1,4 @@
-"""Makes the vocabulary that comes with hotgrid, and measures it: docs/vocabulary_card.md.
+"""Makes the vocabulary that comes with hotgrid (docs/reference/vocabulary_card.md).
 
 Takes text from packages of Debian 12 (main, so all of it is free), which it fetches with
 `apt-get download` and unpacks into FOLDER; needs about 3 GB there. The same packages give the

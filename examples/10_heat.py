@@ -1,6 +1,6 @@
 """Heat spreads over a periodic square: a model of your own, checked and drawn.
 
-One sees the word HOTGRID and six discs melt, at four moments.
+The picture shows the word HOTGRID and six discs melt, at four moments.
 Run it with `python examples/10_heat.py [--out DIR] [--size N]`.
 """
 
@@ -53,7 +53,7 @@ def word_and_discs(size: int) -> torch.Tensor:
     return heat
 
 
-# %% A wave must fade as fast as the mathematics says, closer on a finer grid
+# %% A wave must decay at the exact rate, with a smaller error on a finer grid
 def decay_error(size: int, steps: int) -> float:
     """Return how far a fading wave is from exp(-diffusivity k^2 t), relative to the wave."""
     wave = torch.arange(size, dtype=torch.float64) * (2 * math.pi / size)

@@ -1,8 +1,8 @@
-"""Gray-Scott: two substances, and every pattern they make, in one picture.
+"""Gray-Scott: two substances, and all the patterns they form, in one picture.
 
 `v` eats `u` and breeds; both spread. What comes of it depends on how fast food is fed and
-`v` is removed. Here both change slowly over the grid, so one sees the whole map at once:
-a crowd on the left, a desert on the right, and holes, worms, coral and spots between them.
+`v` is removed. Here both change slowly over the grid, so the picture is the whole map:
+full on the left, empty on the right, and holes, worms, coral and spots in between.
 Run it with `python examples/11_gray_scott.py [--out DIR] [--size N]`.
 """
 
@@ -23,13 +23,13 @@ class GrayScottMap(hg.pde.GrayScott):
     inputs = (hg.grid.Input("feed_map"), hg.grid.Input("kill_map"))
 
     def static(self, size):
-        """Feed grows upward; kill to the right, from where a uniform crowd still lives."""
+        """Feed grows upward; kill to the right, from where a uniform state survives."""
         feed = torch.linspace(*FEED, size[0]).flip(0)[:, None].expand(size)
         last = feed.sqrt() / 2 - feed
         return {"feed_map": feed, "kill_map": last + torch.linspace(*BEYOND, size[1])}
 
     def step(self, state, inputs, params):
-        """The step of Gray-Scott, with numbers of each cell for those of the whole."""
+        """The step of Gray-Scott, with parameters per cell."""
         maps = {"feed": inputs["feed_map"].here, "kill": inputs["kill_map"].here}
         return super().step(state, inputs, {**params, **maps})
 
@@ -47,7 +47,7 @@ def draw(v: torch.Tensor, file: Path) -> None:
     figure = Figure(figsize=(9, 8), layout="constrained")
     panel = figure.subplots()
     image = panel.imshow(v.numpy(), cmap="magma", extent=(*BEYOND, *FEED), aspect="auto")
-    beyond = "kill beyond the last that a uniform crowd survives"
+    beyond = "kill, from where a uniform state survives"
     panel.set(xlabel=beyond, ylabel="feed", title="Gray-Scott: what lives where")
     figure.colorbar(image, label="v", shrink=0.9, pad=0.01)
     figure.savefig(file, dpi=110)

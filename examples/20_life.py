@@ -1,7 +1,7 @@
 """The R-pentomino: five cells that take 1103 generations of Life to settle.
 
-One sees where there was life, and how often, with the straight tracks of the gliders that
-escape; and how many cells were alive, until nothing new happens.
+The picture shows how often each cell was alive, with the straight tracks of the gliders that
+escape; and the population over time, until it settles.
 Run it with `python examples/20_life.py [--out DIR] [--size N]`.
 """
 
@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
-    # On a torus the gliders would come back from behind.
+    # On a torus the gliders would come back.
     life = hg.life.Life(pattern="r pentomino", topology="plane")
     sim = hg.Simulation(life, size=(options.size, options.size))
     visits = sim.cells().int()

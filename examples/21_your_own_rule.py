@@ -1,7 +1,7 @@
 """A rule of your own: cells in a circle of colours, each eaten by the next.
 
-A cell takes the next colour when a neighbour has it already. From nothing but noise come
-blocks, then waves, then spirals that take over everything; one sees four moments.
+A cell takes the next colour when a neighbour has it already. Noise becomes
+blocks, then waves, then spirals that take over everything; the picture shows four moments.
 Run it with `python examples/21_your_own_rule.py [--out DIR] [--size N]`.
 """
 

@@ -1,8 +1,8 @@
 """Lenia: Life with smooth cells, smooth time and neighbours up to 13 cells away.
 
-Thirty-six small worlds begin with a random blob each. Most die, one may fill up, and a few
-become one and the same creature, which nobody has drawn: it glides for ever.
-One sees every world at the end, how much lives in each, and a film of it all.
+Thirty-six small worlds start from a random blob each. Most die, one may fill up, and a few
+become the same creature, which was not designed: it glides forever.
+The output is every world at the end, the mass in each, and a film.
 Run it with `python examples/22_lenia.py [--out DIR] [--size N]`.
 """
 
@@ -60,7 +60,7 @@ def draw(worlds: Tensor, living: Tensor, file: Path) -> None:
     curve.plot(torch.arange(STEPS + 1), living.clamp(min=1), color="C1", lw=0.8, alpha=0.7)
     curve.set(title="what lives in each world", xlabel="step", yscale="log", xlim=(0, STEPS))
     curve.grid(color="0.9")
-    figure.suptitle("Lenia: 36 random beginnings", fontweight="bold")
+    figure.suptitle("Lenia: 36 random initial states", fontweight="bold")
     figure.savefig(file, dpi=110)
 
 

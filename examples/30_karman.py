@@ -1,7 +1,7 @@
-"""The Karman street behind a cylinder in a channel, held against a published benchmark.
+"""The Karman street behind a cylinder in a channel, compared with a published benchmark.
 
-One sees eddies leave the cylinder in turn, above and below, and the drag and the lift swing
-with them; the film shows how the street is born. This is what `make demo` runs.
+The picture shows eddies leave the cylinder in turn, and the drag and the lift oscillate
+with them; the film shows how the street forms. This is what `make demo` runs.
 Run it with `python examples/30_karman.py [--out DIR] [--size ROWS]`.
 """
 
@@ -21,7 +21,7 @@ PUBLISHED = {
     "largest lift coefficient": (0.99, 1.01),
     "Strouhal number": (0.295, 0.305),
 }
-PERIODS, LOOKS = 12, 36  # how often the street repeats, and is looked at each time
+PERIODS, LOOKS = 12, 36  # periods of the street, and observations in each
 
 
 # %% What is found in the last periods, when the street has settled
@@ -68,7 +68,7 @@ def main() -> None:
     thick = model.length(sim.size)
     period = thick / (0.3 * model.reference_velocity)
     every = math.ceil(period / LOOKS)
-    periods = PERIODS if options.size >= 64 else 2  # only a look at toy grids
+    periods = PERIODS if options.size >= 64 else 2  # only for toy grids
     print("A cylinder in a channel sheds eddies: the Karman street at Reynolds number 100,")
     print(f"{sim.size[0]} x {sim.size[1]} cells on {sim.device}.\n")
 
@@ -91,8 +91,8 @@ def main() -> None:
         print(f"{name:26}{value:<8.3f}{low} to {high}")
     print(
         f"\nWhat differs: here the cylinder is {thick:.0f} cells thick and the Mach number "
-        f"{3**0.5 * model.velocity:.2f};\n`hotgrid validate` takes more of the one and less "
-        "of the other, and longer."
+        f"{3**0.5 * model.velocity:.2f};\n`hotgrid validate` uses a thicker cylinder, "
+        "a lower Mach number and more steps."
     )
     print(f"{speed.steps:,} steps took {speed.seconds:.0f} s, film included.")
     print(f"Picture: {options.out / 'karman.png'}. Film: {film.path}.")

@@ -1,7 +1,7 @@
-"""The lid-driven cavity: a box of fluid stirred by its lid, beside the numbers of Ghia 1982.
+"""The lid-driven cavity: a box of fluid stirred by its lid, compared with Ghia 1982.
 
-One sees the speed with its stream lines, the great eddy and the small ones in the corners;
-and the velocity along the middle line, which runs into the published points with time.
+The picture shows the speed with its stream lines, the large eddy and small ones in the corners;
+and the velocity along the middle line, which approaches the published points.
 Run it with `python examples/31_cavity.py [--out DIR] [--size N]`.
 """
 
@@ -21,7 +21,7 @@ GHIA_U += [0.02135, 0.16256, 0.29093, 0.55892, 0.61756, 0.68439, 0.75837]
 
 
 def u_in_the_middle(sim: hg.Simulation) -> torch.Tensor:
-    """Return u over that of the lid, `[y]`; the middle lies between two columns."""
+    """Return u over that of the lid, `[y]`; the middle is between two columns."""
     n = sim.size[0]
     u = sim.view("velocity_x")[:, (n - 1) // 2 : n // 2 + 1].mean(1)
     return u / sim.model.parameters["velocity"]

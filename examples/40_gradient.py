@@ -1,8 +1,8 @@
 """A gradient through time: find the splash whose waves become a word.
 
 A wave equation is run for a while, the result is compared with the picture of a word, and
-the gradient of the difference says how to change the splash. One sees the splash that was
-found, the waves on their way, the word at the moment asked for, and what is left later.
+the gradient of the difference says how to change the splash. The picture shows the splash that
+was found, the waves on their way, the word at the chosen moment, and what is left later.
 Run it with `python examples/40_gradient.py [--out DIR] [--size N]`.
 """
 
@@ -36,12 +36,12 @@ def word(size: int) -> torch.Tensor:
 # %% The waves that come of a splash, as a function that torch can differentiate
 def waves(splash: torch.Tensor, steps: int) -> torch.Tensor:
     state = {"u": splash, "v": torch.zeros_like(splash)}
-    # Only one state in eight is kept for the way back; the others are made again.
+    # Only one state in eight is kept for the backward pass; the others are recomputed.
     return hg.grid.rollout(hg.pde.Wave(), state, steps, remat=8)["u"]
 
 
 def fitted(target: torch.Tensor, steps: int, rounds: int) -> tuple[torch.Tensor, list[float]]:
-    """The splash, and how the error fell: the share of the picture that is not met."""
+    """The splash, and how the error fell: the part of the picture that is not reproduced."""
     splash = torch.zeros_like(target).requires_grad_()
     optimizer = torch.optim.LBFGS([splash], max_iter=rounds, line_search_fn="strong_wolfe")
     errors: list[float] = []

@@ -1,1 +1,1 @@
-"""The rivals of the grid, one file each: the same case, as well as it can be written there."""
+"""Other libraries: the same grid cases, as well as each can state them, and tokenizers."""

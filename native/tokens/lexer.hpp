@@ -14,7 +14,7 @@
 
 namespace hotgrid::tokens {
 
-// The regular expressions that have a lexer; the texts are in src/hotgrid/tokens/_patterns.py.
+// The regular expressions that have a lexer; their texts: src/hotgrid/tokens/_patterns/_patterns.py.
 enum class Pattern {
     gpt2,    // also r50k and p50k
     cl100k,

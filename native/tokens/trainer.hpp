@@ -1,6 +1,6 @@
 // Learns a vocabulary of byte pair encoding from words and how often each occurs.
 //
-// The rule is in src/hotgrid/tokens/_training_twin.py. Here every pair knows its places, and
+// The rule is in src/hotgrid/tokens/_training/_twin.py. Here every pair knows its places, and
 // how often it occurs at most: joining a pair only ever takes away from the others that are
 // there. When a pair seems to be the best, its places are looked at and counted; if it lost
 // some, it waits again with what is left.

@@ -14,22 +14,16 @@ SCRIPTS = sorted(
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+def run(scripts: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
     """Runs a script in this process; gives its exit code and what it printed."""
 
     def script(name: str, *arguments: str) -> tuple[int | str | None, str]:
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         with pytest.raises(SystemExit) as ended:
-            runpy.run_path(str(FOLDER / name), run_name="__main__")
+            runpy.run_path(str(scripts / name), run_name="__main__")
         return ended.value.code, "".join(capfd.readouterr())
 
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(FOLDER)
-    yield script
-    # `report` and `options` are names that others may have too.
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", None)):
-            del sys.modules[name]
+    return script
 
 
 def test_there_are_scripts():

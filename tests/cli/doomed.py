@@ -1,4 +1,4 @@
-"""A model whose second rank kills itself, once at each of the moments that are asked for.
+"""A model whose second rank kills itself, once at each of the given moments.
 
 The folder named by the variable `DOOM` has a file for every moment that is still to come, in
 their order: `1-checkpoint` (half of a file is written), `2-exchange` (messages are under

@@ -26,7 +26,7 @@ def test_help_lists_commands_options_examples_and_exit_codes(
     for word in ("doctor", "config", "completion", "-c KEY=VALUE", "--version", "Examples:"):
         assert word in text
     for code in (
-        "0    fine",
+        "0    success",
         "1    something is wrong",
         "2    the command",
         "130  interrupted",
@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(arguments: list[str]):
             "sys.stdout = open('/dev/full', 'w')",
             "a file or the output cannot be read or written (No space left on device).",
         ),
-        ("sys.stdout = None", "standard output is closed; send it to /dev/null when nobody"),
+        ("sys.stdout = None", "standard output is closed; redirect it to /dev/null"),
     ],
 )
 @pytest.mark.parametrize("arguments", [["config", "show"], ["--version"]])

@@ -126,7 +126,7 @@ def test_a_pipe_gets_plain_lines_without_blanks_at_the_end(
     run(["doctor"])
     lines = capsys.readouterr().out.splitlines()
     assert f"  ok      global         {path}  [bold]not markup[/bold]" in lines
-    assert "way out: set compile.cache" in [line.strip() for line in lines]
+    assert "to do: set compile.cache" in [line.strip() for line in lines]
     assert lines == [line.rstrip() for line in lines]
     assert "\x1b" not in "".join(lines)
 
@@ -270,7 +270,7 @@ def test_a_compiler_of_several_words_is_none_for_inductor(monkeypatch: pytest.Mo
     monkeypatch.setenv("CXX", "env g++")
     [found] = compiler()
     assert (found.state, found.value) == ("note", "env g++ does not work")
-    assert found.detail.startswith("torch.compile takes CXX for one program")
+    assert found.detail.startswith("torch.compile takes CXX as one program")
     assert found.way_out == "set CXX to the compiler alone, such as g++"
 
 

@@ -175,9 +175,9 @@ def test_export_writes_what_it_names(tmp_path: Path, capsys: pytest.CaptureFixtu
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {
         "film.gif", "checkpoints", "fields.npz", "observables.csv", "u.png",
-        "observables.png", "views.vti", "run.toml",
+        "observables.png", "views", "views.pvd", "run.toml",
     }  # fmt: skip
-    assert {Path(path).parts[1] for path in found["files"]} == names - {"run.toml"}
+    assert {Path(path).parts[1] for path in found["files"]} == names - {"run.toml", "views"}
     with np.load("out/fields.npz") as fields:
         assert fields["u"].shape == (8, 12)
         assert fields["u"].sum() == pytest.approx(found["observables"]["heat"], rel=1e-5)
@@ -270,7 +270,7 @@ def test_a_case_file_is_the_options(tmp_path: Path, capsys: pytest.CaptureFixtur
         ('model = "heat"\ndtype = "f32"\n', r"case.toml:2: `dtype` must be one of float64"),
         ('model = "heat"\nexport = [1]\n', r"case.toml:2: `export` must be formats"),
         ('model = "heat"\ntime = true\n', r"case.toml:2: `time` must be a number"),
-        ("steps = 3\n", "does not say what to run"),
+        ("steps = 3\n", "needs a model, such as"),
         ("steps = \n", r"is not valid TOML: .*line 1"),
         ('model = "heat"\nsteps = 1\ntime = 1\n', "`--steps` or `--time`, not both"),
     ],

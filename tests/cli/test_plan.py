@@ -96,10 +96,10 @@ def test_scaling_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say which model"),
-        (["--devices", "2xH200"], "say which model"),
-        (["heat"], "say on what, such as `--devices 64xH200"),
-        (["heat", "--devices", "2xH200"], "say what joins the devices"),
+        ([], "name a model"),
+        (["--devices", "2xH200"], "name a model"),
+        (["heat"], "name devices, such as `--devices 64xH200"),
+        (["heat", "--devices", "2xH200"], "give the link between devices"),
         (["heat", "--devices", "2xH20", *NVLINK], "did you mean `2xH200`?"),
         (["heat", "--devices", "2xH200", "--link", "9gb/s,1us"], "`9GB/s` or `9Gb/s`"),
         (["heat", "--devices", "2xlocal"], "add `--calibrate`"),

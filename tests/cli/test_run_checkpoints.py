@@ -60,7 +60,7 @@ def test_a_new_run_moves_the_ones_before_aside_whole(capsys: pytest.CaptureFixtu
         assert saved_steps(f"{folder}/checkpoints") == [step]
         assert names(folder) == {"run.toml", "checkpoints", *files}
     said = capsys.readouterr().err
-    assert "this is a new run; the one before is now in `out/earlier-2`" in said
+    assert "this is a new run; the previous one is now in `out/earlier-2`" in said
 
 
 def test_a_run_from_before_run_toml_is_moved_aside_too_and_can_be_resumed():
@@ -90,8 +90,8 @@ def test_resume_names_all_that_differs(capsys: pytest.CaptureFixture[str]):
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
     assert hotgrid(*HEAT, "--resume", "--seed", "2", "--set", "rate=0.05") == 1
     said = capsys.readouterr().err
-    assert "`out` holds another run: its parameters: " in said
-    assert "its seed: 1, here 2. Ask for the same" in said
+    assert "`out` contains another run: its parameters: " in said
+    assert "its seed: 1, here 2. Use the same settings" in said
     assert before == {p: p.read_bytes() for p in Path("out").rglob("*") if p.is_file()}
 
 
@@ -131,25 +131,25 @@ def test_checkpoints_of_a_simulation_do_not_trip_a_restart(
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert hotgrid(*HEAT, "--steps", "10") == 0
     assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([10], [7])
-    assert "goes on" not in capsys.readouterr().err
+    assert "continues from" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["4711", "none"])
 def test_a_restart_goes_on_from_its_own_run_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ):
-    """Even where the run before was asked for the very same."""
+    """Even if the previous run had the same settings."""
     assert hotgrid(*HEAT, "--steps", "10") == 0
     # As torchrun does; without a name of the job it is known by its process.
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", name)
     for count, steps in enumerate(("15", "17"), 1):
         monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(count))
         assert hotgrid(*HEAT, "--steps", steps) == 0
-    assert "goes on from step 15" in (said := capsys.readouterr().err)
-    assert said.count("goes on from") == 1
+    assert "continues from step 15" in (said := capsys.readouterr().err)
+    assert said.count("continues from") == 1
     assert (saved_steps(), saved_steps("out/earlier-1/checkpoints")) == ([15, 17], [10])
     assert hotgrid(*HEAT, "--steps", "17", "--seed", "1") == 0
-    assert "goes on" not in capsys.readouterr().err
+    assert "continues from" not in capsys.readouterr().err
     assert saved_steps() == [17]
 
 
@@ -162,7 +162,7 @@ def test_a_restart_does_not_take_checkpoints_of_another_run(
     shutil.rmtree("out/checkpoints")
     Path("out/earlier-1/checkpoints").rename("out/checkpoints")
     assert hotgrid(*HEAT, "--steps", "20") == 1
-    assert "`out/checkpoints` holds checkpoints of another run" in capsys.readouterr().err
+    assert "`out/checkpoints` contains checkpoints of another run" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_removed_in_mid_run_is_not_made_again(
@@ -194,7 +194,7 @@ def test_a_run_without_a_checkpoint_begins_again_when_resumed(
         assert hotgrid(*HEAT, "--steps", "10") == 9
     assert names("out") == {"run.toml"}
     assert hotgrid(*HEAT, "--steps", "10", "--resume") == 0
-    assert "no checkpoint was kept; the run begins again" in capsys.readouterr().err
+    assert "there is no checkpoint; the run starts again" in capsys.readouterr().err
     assert saved_steps() == [10]
 
 
@@ -210,7 +210,7 @@ def test_sigterm_before_the_first_step_saves_the_start(
     with monkeypatch.context() as patched:
         patched.setattr(hg.grid.Simulation, "__init__", told)
         assert hotgrid(*HEAT, "--steps", "50", "--export", "npz") == 0
-    assert "stopped  as SIGTERM asked" in capsys.readouterr().out
+    assert "stopped  by SIGTERM" in capsys.readouterr().out
     assert saved_steps() == [0]
     for out, more in (("out", ["--resume"]), ("whole", [])):
         assert hotgrid(*HEAT[:-1], out, "--steps", "50", "--export", "npz", *more) == 0
@@ -223,7 +223,7 @@ def test_a_job_that_is_started_again_goes_on(
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4711")
     assert hotgrid(*HEAT, "--steps", "10") == 0
     assert hotgrid(*HEAT, "--steps", "15", "--checkpoint-every", "1") == 0
-    assert "goes on from step 10" in capsys.readouterr().err
+    assert "continues from step 10" in capsys.readouterr().err
     assert saved_steps() == [13, 14, 15]
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "4712")
     assert hotgrid(*HEAT, "--steps", "5") == 0
@@ -245,7 +245,7 @@ def test_sigterm_saves_the_present_step(
     with monkeypatch.context() as patched:
         patched.setattr(hg.grid.Simulation, "observe", told_at_20)
         assert hotgrid(*HEAT, "--steps", "5000", *options) == 0
-    assert "stopped   as SIGTERM asked" in capsys.readouterr().out
+    assert "stopped   by SIGTERM" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) is before
     [step] = saved_steps()
     assert 20 <= step < 5000
@@ -290,7 +290,7 @@ def test_a_full_disk_ends_the_run_and_costs_only_the_new_step(
         out, err = capsys.readouterr()
         assert out == ""
         assert reason in err
-        assert "earlier checkpoints are as they were" in err
+        assert "earlier checkpoints are unchanged" in err
         assert "Traceback" not in err
         assert saved_steps() == ([] if reason.startswith("File") else [1, 2])
         if saved_steps():

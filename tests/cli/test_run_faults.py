@@ -1,4 +1,4 @@
-"""Runs as real processes that are killed, told to stop, or do not belong together.
+"""Runs as real processes that are killed, stopped, or do not belong together.
 
 `doomed.py` is the model: its second rank kills itself at the moment that a test asks for.
 """
@@ -55,15 +55,15 @@ def test_ranks_killed_at_any_moment_change_nothing(
     assert list(doom.iterdir()) == []
     assert (done.returncode, done.stdout) == (75, ""), done.stderr
     for attempt in (1, 2):
-        said = f"rank 1 was ended by SIGKILL; all ranks are started again ({attempt} of 2)"
+        said = f"rank 1 was ended by SIGKILL; all ranks are restarted ({attempt} of 2)"
         assert said in done.stderr
     assert "rank 1 was ended by SIGKILL, and no restart is left; `--resume`" in done.stderr
-    assert "goes on from step 10" in done.stderr
-    assert "goes on from step 20" in done.stderr
+    assert "continues from step 10" in done.stderr
+    assert "continues from step 20" in done.stderr
     # The other one does not wait: it says whom it lost, in what, and what to do.
     lost = [line for line in done.stderr.splitlines() if "hotgrid: rank 0 of 2 lost" in line]
     assert len(lost) == 3
-    assert all("goes on with `--resume`" in line for line in lost)
+    assert all("Continue a run with checkpoints with `--resume`" in line for line in lost)
     assert "lost rank 1: a message" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -71,7 +71,7 @@ def test_ranks_killed_at_any_moment_change_nothing(
     shard = Path("cut/checkpoints/step-000000030/rank-00001.safetensors")
     shard.write_bytes(shard.read_bytes()[:-4] + b"oops")
     assert run([*OFF, *RUN, *options, "--resume"]) == 0
-    assert "step 30 is passed over" in capsys.readouterr().err
+    assert "step 30 is skipped" in capsys.readouterr().err
     assert same_as_undisturbed("cut", 40)
 
 
@@ -86,7 +86,7 @@ def test_sigterm_saves_on_all_ranks_and_ends_well():
         launcher.send_signal(signal.SIGTERM)
         out, _ = launcher.communicate(timeout=60)
     assert launcher.returncode == 0
-    assert "stopped   as SIGTERM asked; the same command with --resume goes on" in out
+    assert "stopped   by SIGTERM; continue with the same command and --resume" in out
     assert not Path("cut/fields.npz").exists()
     steps = saved_steps("cut")[-1] + 7
     goal = ["--steps", str(steps)]
@@ -152,9 +152,8 @@ def test_ranks_without_a_mesh_would_all_do_the_same(
 ):
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert run([*OFF, *RUN, "--out", "cut"]) == 1
-    assert (
-        "several ranks were started, and each would make the same run: say with `--mesh`"
-        in (capsys.readouterr().err)
+    assert "several ranks were started, and each would make the same run: use `--mesh`" in (
+        capsys.readouterr().err
     )
 
 

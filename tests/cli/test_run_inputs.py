@@ -1,4 +1,4 @@
-"""What `hotgrid run` and `validate` are told, how a run is interrupted, what is left behind."""
+"""The inputs of `hotgrid run` and `validate`, interrupts, and what is left behind."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def test_an_interrupted_run_says_where_it_stopped_and_goes_on_from_there(
     assert (out, err) == (
         "",
         "hotgrid: interrupted at step 20 of 50; the state of step 20 is kept in "
-        "`parts/checkpoints`, and the same command with `--resume` goes on from it\n",
+        "`parts/checkpoints`, and the same command with `--resume` continues from it\n",
     )
     assert hotgrid(*HEAT, *options, "--out", "parts", "--resume") == 0
     assert hotgrid(*HEAT, *options, "--out", "whole") == 0
@@ -99,7 +99,7 @@ def test_an_interrupted_run_without_a_folder_says_that_nothing_is_kept(
 ):
     interrupt(monkeypatch, at=0)
     assert hotgrid(*HEAT, "--steps", "50") == 130
-    assert "interrupted at step 0 of 50; no state is kept: with `--out DIR` it would be" in (
+    assert "interrupted at step 0 of 50; no state is saved: with `--out DIR` it would be" in (
         capsys.readouterr().err
     )
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def test_a_mesh_starts_its_ranks_and_writes_the_same_files(tmp_path: Path):
-    """Two real processes; only the first talks and writes."""
+    """Two real processes; only rank 0 prints and writes."""
     command = [sys.executable, "-m", "hotgrid", "-c", "compile.enabled=off", "run", "heat"]
     command += ["--size", "24x16", "--steps", "30", "--export", "npz,csv"]
     outs = [tmp_path / "cut", tmp_path / "whole"]

@@ -13,7 +13,7 @@ import pytest
 import tiktoken
 
 from hotgrid import tokens
-from hotgrid.cli.tokens import _json as _tokens_json, _progress as _tokens_progress
+from hotgrid.cli.tokens import _json as _tokens_json
 from hotgrid.cli.tokens._group import _COMMANDS
 from hotgrid.cli.tokens._input import _PART
 from hotgrid.errors import ArgumentError
@@ -321,7 +321,10 @@ def test_a_name_is_shown_in_one_way_everywhere(
         (["encode", name, "--out", name], f"`{shown}` is already there"),
         (["encode", name, "--out", f"no{name}/x"], f"there is no folder `no{shown}` for `x`"),
         (["decode", f"{name}.u32"], f"`{shown}.u32` has 3 bytes"),
-        ([*vocabulary, f"{name}.json"], f"`{shown}.json` is no tokenizer that can be loaded"),
+        (
+            [*vocabulary, f"{name}.json"],
+            f"`{shown}.json` is not a tokenizer that can be loaded",
+        ),
         ([*vocabulary, name], f"`{shown}` must be a .tiktoken file"),
         ([*vocabulary, f"no{name}.json"], f"cannot read `no{shown}.json`"),
     ):
@@ -359,14 +362,14 @@ def test_what_was_named_and_cannot_be_counted_is_exit_1(
         (["encode", "--text", "a", "ids"], "`--text` and files are two inputs"),
         (["encode", "ids", "--out", "ids"], "`ids` is already there; `--force` replaces it"),
         (["encode", "ids", "--out", "no/ids"], "there is no folder `no` for `ids`"),
-        (["encode", "ids", "--out", "empty"], "`empty` is no file that can be replaced"),
-        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is no file that can"),
-        (["encode", "ids", "--pattern", "gpt2"], "it goes with `--vocab FILE.tiktoken` only"),
+        (["encode", "ids", "--out", "empty"], "`empty` is not a file that can be replaced"),
+        (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is not a file"),
+        (["encode", "ids", "--pattern", "gpt2"], "use it with `--vocab FILE.tiktoken` only"),
         (["encode", "ids", "--vocab", "a.json"], "are two encodings; give one"),
         (["decode", "words"], "`words` holds 'two' where a token should be"),
-        (["decode", "ids"], "100256 is no token of cl100k_base, whose highest is 100276"),
-        (["decode", "huge"], "9999999999 is no token of cl100k_base"),
-        (["decode", "odd.u32"], "`odd.u32` has 7 bytes, which is no multiple of 4"),
+        (["decode", "ids"], "100256 is not a token of cl100k_base, whose highest is 100276"),
+        (["decode", "huge"], "9999999999 is not a token of cl100k_base"),
+        (["decode", "odd.u32"], "`odd.u32` has 7 bytes, which is not a multiple of 4"),
         (["decode", "ids", "--format", "npy"], "`ids` is not an .npy file"),
         (["decode", "floats.npy"], "holds an array of float64 with 1 dimensions"),
         (["decode", "short.npy"], "`short.npy` ends 4 bytes early"),
@@ -404,7 +407,7 @@ def test_a_wrong_input_is_one_message_and_exit_1(
             ["encode", "--vocab", "a.bin"],
             "`a.bin` must be a .tiktoken file or a tokenizer.json",
         ),
-        (["encode", "--vocab", "a.tiktoken"], "`a.tiktoken` does not say how texts are cut"),
+        (["encode", "--vocab", "a.tiktoken"], "`a.tiktoken` does not contain a pattern"),
         (["count", "--vocab", "a.json"], "cannot read `a.json`"),
         (
             ["count", "--vocab", "a.tiktoken", "--pattern", "cl10k"],
@@ -445,7 +448,7 @@ def test_a_suffix_that_says_no_format_is_refused(
 ):
     assert hotgrid("encode", "--text", "Hello", "--out", "o.xyz") == 1
     said = capsys.readouterr().err
-    assert "`--out o.xyz` does not say a format" in said
+    assert "`--out o.xyz` has no suffix of a format" in said
     assert "--format text" in said
     assert not (tmp_path / "o.xyz").exists()
     for arguments in (["o.xyz", "--format", "text"], ["o.txt"], ["o"]):
@@ -493,14 +496,14 @@ def test_bytes_that_are_no_text_are_written_and_said(
     assert hotgrid("decode") == 0
     out, err = capsysbinary.readouterr()
     assert out == "👍".encode()[:2]
-    assert err == b"hotgrid: some bytes are no UTF-8; written as they are.\n"
+    assert err == b"hotgrid: some bytes are not UTF-8; written unchanged.\n"
 
 
 def test_long_work_shows_a_bar_on_a_terminal_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     (tmp_path / "a.txt").write_text("some words " * 1000)
-    monkeypatch.setattr(_tokens_progress, "_PATIENCE_SECONDS", -1)
+    monkeypatch.setattr("hotgrid.progress._bar._BRIEF_AFTER_SECONDS", -1)
     assert hotgrid("count", "a.txt") == 0
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)

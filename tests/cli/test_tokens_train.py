@@ -2,14 +2,11 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from hotgrid import tokens
-from hotgrid.cli.tokens import _bench as _tokens_bench, _rivals as _tokens_rivals
-from hotgrid.cli.tokens._rivals import Job, Subject, measured
 
 from .command import run
 
@@ -52,7 +49,7 @@ def test_a_tiktoken_file_says_how_to_use_it(capsys: pytest.CaptureFixture[str]):
     told = capsys.readouterr().out.splitlines()
     count = len(tokens.load_tiktoken("m.tiktoken")._mergeable_ranks)
     assert told[0].startswith(f"Wrote m.tiktoken with {count} tokens")
-    assert told[1].startswith("A .tiktoken file has no place for special tokens: without ")
+    assert told[1].startswith("A .tiktoken file cannot contain special tokens: without ")
     assert f"<|endoftext|> ({count})" in told[1]
     assert told[2] == (rf"Use it with `--vocab m.tiktoken --pattern '{pattern}'`.")
     count = ["tokens", "count", "corpus/a.txt", "--vocab", "m.tiktoken", "--pattern", pattern]
@@ -154,91 +151,27 @@ def bench(*arguments: str) -> int:
     )
 
 
-def test_bench_measures_what_is_equal_and_says_who_is_absent(
-    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    chosen = {name: _tokens_rivals.CONTESTANTS[name] for name in ("hotgrid", "tiktoken")}
-    chosen["nobody"] = ("nobody-v1", "nobody", _tokens_rivals._tiktoken)
-    monkeypatch.setattr(_tokens_bench, "CONTESTANTS", chosen)
-    monkeypatch.setitem(
-        _tokens_bench.__dict__,
-        "measured",
-        lambda job: (
-            {"absent": "No module named 'nobody'"}
-            if job.contestant == "nobody"
-            else measured(job)
-        ),
-    )
+@pytest.mark.usefixtures("vocabulary")
+def test_bench_measures_lists_and_arrays(capsys: pytest.CaptureFixture[str]):
     capsys.readouterr()
     assert bench("corpus/a.txt", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["judge"], found["texts"], found["bytes"]) == ("tiktoken", 1, len(WORDS))
-    rows = found["rows"]
-    assert {(row["output"], row["threads"]) for row in rows if row["contestant"] == "tiktoken"}
-    assert all(row["warm_mb_s"] > 0 for row in rows if not row["note"])
-    assert rows[-1]["note"] == "absent: pip install nobody-v1"
-    assert {row["contestant"] for row in rows if row["note"]} == {"nobody"}
-
-
-def test_bench_gives_no_figure_to_other_tokens(
-    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def answer(job: Job) -> dict[str, object]:
-        digest = "wrong" if job.contestant in ("gigatoken", "quicktok") else "right"
-        return {"first": 0.2, "best": 0.1, "digest": digest, "version": "1", "tokens": 3}
-
-    monkeypatch.setattr(_tokens_bench, "measured", answer)
-    capsys.readouterr()
+    assert (found["encoding"], found["texts"], found["bytes"]) == ("mine", 1, len(WORDS))
+    assert {row["output"] for row in found["rows"]} == {"list", "flat"}
+    assert all(row["cold_mb_s"] > 0 < row["warm_mb_s"] for row in found["rows"])
     assert bench("corpus/a.txt") == 0
-    out, err = capsys.readouterr()
-    lines = out.splitlines()
-    assert err.startswith("hotgrid: measuring hotgrid, list, 1 thread\n")
-    assert "hotgrid: measuring tiktoken, flat, 1 thread\n" in err
-    for line in lines:
-        if line.startswith(("gigatoken", "quicktok")):
-            assert line.endswith("other tokens than tiktoken")
-            assert "1.0x" not in line
-        elif line.startswith("wordchipper"):
-            assert line.endswith("1.0x")
-    assert lines[-1].endswith("token for token what tiktoken gives.")
-
-
-def test_bench_fails_if_hotgrid_is_wrong(
-    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def answer(job: Job) -> dict[str, object]:
-        return {"first": 0.2, "best": 0.1, "digest": job.contestant, "version": "1"}
-
-    monkeypatch.setattr(_tokens_bench, "measured", answer)
-    assert bench("corpus/a.txt") == 1
-    assert "other tokens than tiktoken" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["output", "threads", "cold", "MB/s", "warm", "MB/s"]
+    assert lines[-1] == f"mine, 1 texts, {len(WORDS):,} bytes."
 
 
 def test_bench_takes_no_more_than_asked_for(
-    vocabulary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    vocabulary: Path, capsys: pytest.CaptureFixture[str]
 ):
     Path("long.txt").write_text("ä" * 800_000)
-    monkeypatch.setattr(_tokens_bench, "measured", lambda job: {"absent": "no"})
     capsys.readouterr()
     bench("long.txt", "corpus/a.txt", "--megabytes", "1", "--json")
     found = json.loads(capsys.readouterr().out)
-    assert (found["texts"], found["bytes"], found["judge"]) == (1, 1_000_000, None)
+    assert (found["texts"], found["bytes"]) == (1, 1_000_000)
     assert bench("long.txt", "--megabytes", "0") == 1
     assert bench("--text", "") == 1
-
-
-def test_a_contestant_that_ends_badly_is_a_reason(vocabulary: Path):
-    subject = Subject("mine", "(", None, str(vocabulary), None, published=False)
-    found = measured(Job("hotgrid", subject))
-    assert found["failed"].startswith("ArgumentError")
-    found = measured(Job("tiktoken", subject), python=sys.executable)
-    assert found["failed"]
-
-
-def test_loading_alone_is_measured(vocabulary: Path):
-    pattern = tokens._patterns.CL100K
-    subject = Subject("mine", pattern, "cl100k", str(vocabulary), None, published=False)
-    found = measured(Job("hotgrid", subject))
-    assert found["load"] > 0
-    assert found["peak"] > 1_000_000
-    assert "first" not in found

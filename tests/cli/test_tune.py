@@ -44,7 +44,7 @@ def plain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_it_fills_shows_and_clears(capsys: pytest.CaptureFixture[str]):
-    assert "Nothing is remembered" in told(capsys)
+    assert "Nothing is stored" in told(capsys)
     filled = told(capsys, "--fill", "topk", "8x32", "40x4", *TABLE).splitlines()
     assert "wins with" in filled[0]
     assert "outer=1 n=8 inner=32 k=2" in filled[0]
@@ -53,14 +53,14 @@ def test_it_fills_shows_and_clears(capsys: pytest.CaptureFixture[str]):
     assert shown.startswith("2 winners in ")
     assert "another machine" not in shown
     assert told(capsys, "topk") == shown
-    assert told(capsys, "--clear").startswith("Forgot 2 winners in ")
-    assert "Nothing is remembered" in told(capsys)
+    assert told(capsys, "--clear").startswith("Removed 2 winners in ")
+    assert "Nothing is stored" in told(capsys)
 
 
 def test_clearing_an_op_leaves_the_others(capsys: pytest.CaptureFixture[str]):
     told(capsys, "--fill", "topk", "8x32", "40x4", *TABLE)
     told(capsys, "--fill", "gemv", "8x16")
-    assert told(capsys, "--clear", "gemv").startswith("Forgot 1 winners of gemv in ")
+    assert told(capsys, "--clear", "gemv").startswith("Removed 1 winners of gemv in ")
     assert [each["key"].split()[0] for each in plain(capsys)["winners"]] == ["topk", "topk"]
     assert plain(capsys, "--clear", "topk") | {"file": ""} == {
         "file": "",
@@ -166,11 +166,11 @@ def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["tpk"], "`tpk` is no op; there are: "),
+        (["tpk"], "`tpk` is not an op; there are: "),
         (["--fill"], "`--fill` needs an op and a shape"),
         (["--explain"], "`--explain` needs an op and a shape"),
         (["--explain", "topk", "--k", "2"], "`--explain` needs an op and a shape"),
-        (["--clear", "gmv"], "`gmv` is no op; there are: "),
+        (["--clear", "gmv"], "`gmv` is not an op; there are: "),
         (["--clear", "gmv"], "did you mean `gemv`?"),
         (
             ["--fill", "codebook", "64x64", "--set", "bits=few"],
@@ -179,8 +179,8 @@ def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
         (["--explain", "--clear"], "give one of --explain, --fill and --clear"),
         (["topk", "8x8"], "`8x8` needs --explain or --fill beside it"),
         (["topk", "--k", "2"], "`k` needs --explain or --fill beside it"),
-        (["--fill", "topk", "8xy"], "`8xy` is no shape"),
-        (["--fill", "topk", "8x0"], "`8x0` is no shape"),
+        (["--fill", "topk", "8xy"], "`8xy` is not a shape"),
+        (["--fill", "topk", "8x0"], "`8x0` is not a shape"),
         (["--fill", "topk", "8x8", "--set", "q=1"], "`q` is no option of `topk`; it has k"),
         (["--fill", "topk", "8x8", "--k", "9"], "`k` is 9; expected 0 to 8"),
         (["--fill", "topk", "8x8", "--k", "0"], "`k` is 0"),
@@ -233,10 +233,13 @@ def test_the_forms_of_a_simulation_are_explained(capsys: pytest.CaptureFixture[s
     assert lines[3].endswith("winner")
     assert "not for this call: graph (it records CUDA graphs and needs a GPU)" in lines
     assert (
-        "timed only because you ask: padded (it gains only where steps are compiled for a CPU)"
+        "timed only for this report: padded (it gains only where steps are compiled for a CPU)"
         in lines
     )
+    rule = "no other form can be faster here"
+    assert lines[-1] == f"runs use `roll` by rule, not by timing: {rule}"
     (call,) = plain(capsys, "--explain", *GRID, "--dtype", "float64")["calls"]
+    assert call["rule"] == rule
     assert {each["name"] for each in call["candidates"]} == {"strips", "padded", "roll"}
     assert (call["shape"], call["chosen"], call["bytes"]) == ([16, 8], "roll", 16 * 8 * 16)
     assert " float64 cpu Heat " in call["call"]

@@ -1,4 +1,4 @@
-"""A model that waits once, after the first checkpoint of a run, for somebody to pull the cable.
+"""A model that waits once, after the first checkpoint of a run, until the network is cut.
 
 It waits where a file `wait` lies, and until there is a file `pulled`.
 """

@@ -264,7 +264,7 @@ def test_checking_finds_buffers_that_differ():
             lambda: HaloExchange(SingleRank(), 1, (3,), (1,), components=[None]).exchange(
                 torch.zeros(5), torch.zeros(5)
             ),
-            "`components` speaks of 1 buffers, got 2",
+            "`components` is for 1 buffers, got 2",
         ),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_device_that_is_none_is_said():
 
 
 def test_the_script_for_slurm_starts_a_torchrun_on_every_node(tmp_path: Path):
-    page = Path(__file__).parents[2] / "docs" / "cluster.md"
+    page = Path(__file__).parents[2] / "docs" / "guide" / "cluster_jobs.md"
     [script] = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", page.read_text("utf-8"), re.DOTALL)
     stand_ins = {"scontrol": "printf 'node7\\nnode8\\n'", "srun": 'printf "%s\\n" "$@"'}
     for name, does in stand_ins.items():
@@ -82,7 +82,7 @@ def run_options() -> set[str]:
 
 LAUNCHER = """
 import os, subprocess, sys, time
-rank = "import hotgrid.cluster._launch as l, time; l.follow_launcher(); print('up', flush=True); time.sleep(600)"
+rank = "import hotgrid.cluster._launch._launch as l, time; l.follow_launcher(); print('up', flush=True); time.sleep(600)"
 environment = {**os.environ, "LAUNCHER_OF_HOTGRID": str(os.getpid())}
 subprocess.Popen([sys.executable, "-c", rank], env=environment)
 time.sleep(600)
@@ -114,7 +114,8 @@ except KeyboardInterrupt:
 
 LAUNCH = """
 import os, signal, sys
-from hotgrid.cluster import launch, _launch
+from hotgrid.cluster import launch
+from hotgrid.cluster._launch import _launch
 signal.signal(signal.SIGINT, signal.default_int_handler)
 _launch._PATIENCE = 0.5 if sys.argv[2] == "stubborn" else 20
 sys.executable = sys.argv[1] + "/python"

@@ -1,4 +1,4 @@
-"""What was measured is kept, read back, and told apart from what is not a calibration."""
+"""Calibrations are saved and loaded, and other files are refused."""
 
 import json
 import threading

@@ -42,7 +42,7 @@ def by_events(mesh, rounds, compute, interior, overlap, jitter, cycles, periodic
                 yield other
 
     def post(time, rank, cycle, stage):
-        """Send both messages of a round; hear of one's own when the port is free."""
+        """Send both messages of a round; return when the port is free."""
         for other in neighbours(rank, rounds[stage].axis):
             time += rounds[stage].transfer
             arrival = time + rounds[stage].latency

@@ -72,7 +72,7 @@ def test_a_pulled_cable_is_an_error_and_the_run_goes_on_when_it_is_back(
         # In a message to the other rank, or in a collective: the cable is pulled at any moment.
         assert f"hotgrid: rank {rank} of 2 lost " in said
         assert "Timed out waiting 4000ms" in said
-    assert "goes on from step 10" in logs[0].read_text()
+    assert "continues from step 10" in logs[0].read_text()
     undisturbed = Simulation(pde.Heat(), size=(16, 12), compiled=False, device="cpu")
     undisturbed.run(40, progress=False)
     with np.load("out/fields.npz") as fields:

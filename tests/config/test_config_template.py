@@ -10,7 +10,7 @@ import pytest
 from hotgrid.config import Config, default_toml, load, write_default_toml
 from hotgrid.errors import ConfigError
 
-DOCS = Path(__file__).parents[2] / "docs" / "config.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def uncommented(text: str):
@@ -97,11 +97,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_docs_page_lists_every_key_and_its_example_loads(tmp_path: Path):
-    page = DOCS.read_text()
+def test_the_docs_list_every_key_and_their_example_loads(tmp_path: Path):
+    reference = (DOCS / "reference" / "config.md").read_text()
+    guide = (DOCS / "guide" / "config.md").read_text()
     for setting in Config().settings():
-        assert f"| `{setting.key}` |" in page, setting.key
-    [example, *_] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+        assert f"| `{setting.key}` |" in reference, setting.key
+    [example, *_] = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
     path = tmp_path / "hotgrid.toml"
     path.write_text(example)
     assert load(file=path, environ={}) != Config()

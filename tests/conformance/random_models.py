@@ -20,7 +20,7 @@ FLOAT, BYTE = torch.float32, torch.uint8
 
 @dataclass(frozen=True)
 class Kind:
-    """A field or an input: components, type, and what lies beyond the ends."""
+    """A field or an input: components, type, and the value beyond the ends."""
 
     components: int
     dtype: torch.dtype

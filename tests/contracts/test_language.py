@@ -51,7 +51,7 @@ def test_what_is_written_is_understood(text, printed):
         ("b 1+_", "`_` is a whole dimension", 4),
         ("a ...*2", "`...` is a term", 2),
         ("... b ...", "only one `...`", 6),
-        ("x=... c", "cannot carry a label", 2),
+        ("x=... c", "cannot have a label", 2),
         ("b $", "`$` means nothing", 2),
         ("z^p", "exponent is a plain number", 2),
         ("z^-1", "exponent is a plain number", 2),

@@ -17,7 +17,7 @@ QUICKLY = {**os.environ, "HOTGRID_COMPILE_ENABLED": "off"}
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(path, marks=[pytest.mark.long] * (number % 2), id=path.name)
+        pytest.param(path, marks=[pytest.mark.long] * (number % 4 > 0), id=path.name)
         for number, path in enumerate(EXAMPLES)
     ],
 )

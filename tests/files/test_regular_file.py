@@ -1,4 +1,4 @@
-"""Only regular files are read, and no more of them than was asked for."""
+"""Only regular files are read, and at most the given number of bytes."""
 
 import os
 from pathlib import Path

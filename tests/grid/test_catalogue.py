@@ -131,7 +131,7 @@ def test_a_file_that_is_not_there_or_not_python(tmp_path: Path):
     with pytest.raises(ArgumentError, match="there is no file"):
         find_model("nowhere.py:Heat")
     (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(ArgumentError, match="is no Python file"):
+    with pytest.raises(ArgumentError, match="is not a Python file"):
         find_model(f"{tmp_path / 'notes.txt'}:Heat")
 
 
@@ -197,5 +197,5 @@ def test_what_must_be_told_is_asked_for():
             super().__init__()
 
     assert options_of(Needy)["reynolds"].needed
-    with pytest.raises(ArgumentError, match="Needy must be told `reynolds`: a number"):
+    with pytest.raises(ArgumentError, match="Needy needs `reynolds`: a number"):
         build_model(Needy, {})

@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation: saved on one mesh, taken up on any, and told to stop."""
+"""Checkpoints of a simulation: saved on one mesh, loaded on any, and stopped runs."""
 
 import math
 import threading
@@ -141,7 +141,7 @@ def test_damage_goes_back_one_step_on_all_ranks(
     shard.write_bytes(shard.read_bytes()[:-1] + b"\xff")
     steps = on_mesh("2", lambda s: SimulationCheckpoints(s, tmp_path).load() or s.step_count)
     assert steps == [5, 5]
-    assert "step 10 is passed over" in capsys.readouterr().err
+    assert "step 10 is skipped" in capsys.readouterr().err
 
 
 def test_where_there_is_none_there_are_no_notes(tmp_path: Path):

@@ -76,7 +76,7 @@ def channel() -> lbm.Flow:
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_boundaries_that_look_further_have_what_they_need(overlap: bool):
-    """An outlet in a block of its own, one column wide, reads what lies across the cut."""
+    """An outlet in a block of its own, one column wide, reads across the cut."""
     whole = Simulation(channel(), size=(8, 4), compiled=False)
     whole.run(30, progress=False)
 

@@ -188,7 +188,7 @@ def test_an_input_that_nobody_gives_is_named():
         ({"time": float("inf")}, "`time` must be a finite number, got inf"),
         ({"steps": 1.5}, r"`steps` must be a whole number, got 1\.5"),
         ({"steps": 1, "time": 1.0}, "give `steps` or `time`, not both"),
-        ({}, "say how long to run: `steps`, `time` or `until`"),
+        ({}, "give `steps`, `time` or `until`"),
         ({"steps": 1, "check_every": 0}, "`check_every` must be at least 1, got 0"),
     ],
 )

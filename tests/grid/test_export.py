@@ -1,8 +1,6 @@
 """Files for other programs hold the numbers of the simulation, whole or not at all."""
 
-import base64
 import csv
-import struct
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -17,25 +15,11 @@ from hotgrid.files import whole_file
 from hotgrid.grid import Observations, Recorder, Simulation, check_export, export, pde
 
 from .picture_models import ramp
+from .vtk_files import decoded
 
 
 def heat(**options) -> Simulation:
     return Simulation(pde.Heat(), size=(8, 10), compiled=False, device="cpu", **options)
-
-
-def decoded(path: Path) -> tuple[ET.Element, dict[str, np.ndarray]]:
-    """A VTK image as a reader sees it: length first, then the numbers, x fastest."""
-    root = ET.parse(path).getroot()
-    [piece] = root.iter("Piece")
-    ends = [int(n) for n in piece.attrib["Extent"].split()[1::2]]
-    shape = [n for n in reversed(ends) if n > 0]
-    arrays = {}
-    for array in piece.iter("DataArray"):
-        assert (array.attrib["type"], array.attrib["format"]) == ("Float32", "binary")
-        raw = base64.b64decode(array.text or "", validate=True)
-        assert struct.unpack("<Q", raw[:8]) == (len(raw) - 8,)
-        arrays[array.attrib["Name"]] = np.frombuffer(raw[8:], "<f4").reshape(shape)
-    return root, arrays
 
 
 def test_npz_holds_every_field_under_its_name(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""torch.compile works where torch, its cache or a project lies in a folder with blanks."""
+"""torch.compile works if torch, its cache or a project is in a folder with blanks."""
 
 import os
 import shlex

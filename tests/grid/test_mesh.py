@@ -175,7 +175,7 @@ def test_processes_that_torchrun_started_find_each_other(tmp_path: Path):
 
 
 class Carried(Model):
-    """Nothing lies beyond the ends of the field; the input repeats there."""
+    """Beyond the ends of the field is a constant; the input repeats there."""
 
     fields = (Field("u", outside=0),)
     inputs = (Input("w", components=2),)

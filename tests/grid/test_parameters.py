@@ -24,7 +24,7 @@ def test_a_model_that_was_made_keeps_its_parameters(tmp_path: Path):
     model = pde.Heat(rate=0.2)
     sim = Simulation(model, size=(8, 8), compiled=False, device="cpu")
     said = (
-        r"`rate` of Heat is 0.2 and stays so.* of 0.1. Make another model, `Heat\(rate=0.1\)`"
+        r"`rate` of Heat is 0.2 and cannot change.* 0.1. Make another model, `Heat\(rate=0.1\)`"
     )
     with pytest.raises(ArgumentError, match=said):
         model.rate = 0.1

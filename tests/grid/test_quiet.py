@@ -1,4 +1,4 @@
-"""Quiet twins: where no boundary speaks, a flow without any does the same."""
+"""Quiet steps: where no boundary has an effect, a flow without any does the same."""
 
 import math
 from dataclasses import replace
@@ -79,7 +79,7 @@ def test_a_twin_keeps_inputs_that_are_no_boundary():
 
 
 class Hush(lbm.Boundary):
-    """A boundary of somebody else, who does not say that it keeps to its cells."""
+    """A user's boundary that does not declare `quiet_elsewhere`."""
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         return torch.zeros(size, dtype=torch.bool)

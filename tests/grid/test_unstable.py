@@ -16,7 +16,7 @@ SIZE = (6, 7)
 
 
 class Explosive(Model):
-    """Heat whose rate nobody checks; it counts its steps as well."""
+    """Heat without bounds on its rate; it counts its steps as well."""
 
     fields = (Field("count", dtype=torch.int32), Field("u"))
     rate = Parameter(3.0)

@@ -38,7 +38,7 @@ with override({"autotune.cache": "none", "autotune.warmups": 1, "autotune.sample
     [
         ("topk", False),
         ("gemv", True),
-        ("convolve", False),
+        pytest.param("convolve", False, marks=pytest.mark.long),
         ("linear", True),
         pytest.param("topk", True, marks=pytest.mark.long),
         pytest.param("gemv", False, marks=pytest.mark.long),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "kernels.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 # These measure the machine, or sort 16 million numbers.
 SLOW = ("copy_bandwidth", "torch.randn(16, 1024, 1024)")

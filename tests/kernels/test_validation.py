@@ -102,6 +102,7 @@ def test_validate_compares_an_excerpt_of_what_is_too_large(monkeypatch: pytest.M
     assert sizes == [40, 8]
 
 
+@pytest.mark.long
 def test_a_development_mode_of_python_validates():
     program = (
         "import torch\n"
@@ -130,6 +131,7 @@ def test_a_record_tells_the_first_buffer_and_how_many_more():
     assert str(caught.value) == text
 
 
+@pytest.mark.long
 def test_a_triton_kernel_that_leaves_its_buffers_is_caught():
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("triton_faults.py"))],

@@ -18,7 +18,7 @@ LAYERS_OF_DESIGN = (
     ("kernels",),
     ("tensors",),
     ("contracts", "config"),
-    ("files", "_native"),
+    ("files", "progress", "_native"),
     ("errors",),
 )
 

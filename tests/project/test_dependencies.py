@@ -8,9 +8,10 @@ from .packages import ROOT, SOURCE
 from .test_types import imported
 
 # Imported where it is asked for, and the extra that brings it.
-EXTRAS = {"av": "video"}
-# What comes with a dependency: triton with torch, Pillow with matplotlib.
-BROUGHT = {"triton", "PIL"}
+EXTRAS = {"av": "video", "anywidget": "notebook"}
+# What comes with a dependency: triton with torch, Pillow with matplotlib, traitlets with
+# anywidget.
+BROUGHT = {"triton", "PIL", "traitlets"}
 
 
 def test_what_the_package_imports_is_installed_with_it():

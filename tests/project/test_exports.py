@@ -41,7 +41,7 @@ def test_the_init_of_a_package_is_a_docstring_and_names(package: str):
             )
 
 
-# What a package keeps in a private package, such as `kernels._topk`, is promised to nobody.
+# What a package keeps in a private package, such as `kernels._topk`, is not public.
 OPEN = [package for package in PACKAGES if "._" not in package]
 
 
@@ -50,10 +50,10 @@ def test_the_public_names_of_a_package_are_those_it_promised(package: str):
     found = public_names(package) if package in OPEN else []
     promised = PROMISED.get(package, [])
     assert found == promised, (
-        f"hotgrid.{package} shows {sorted({*found} - {*promised})} beyond its promise and "
-        f"lacks {sorted({*promised} - {*found})}. Others build on public names. If you mean "
-        f"it, change `{package}` in tests/project/exports.toml (sorted), tell of it on the "
-        "package's docs page and in CHANGELOG.md; a name that goes needs a deprecation first."
+        f"hotgrid.{package} shows {sorted({*found} - {*promised})} that are not promised and "
+        f"lacks {sorted({*promised} - {*found})}. Others rely on public names. If this is "
+        f"intended, change `{package}` in tests/project/exports.toml (sorted), the package's "
+        "docs page and CHANGELOG.md; removing a name needs a deprecation first."
     )
 
 
@@ -65,7 +65,7 @@ SHORT = dict.fromkeys(
 
 
 def test_hotgrid_opens_every_package_that_is_not_private():
-    # `cli` stands above the package itself: it imports `hotgrid`.
+    # `cli` is above the package itself: it imports `hotgrid`.
     packages = [name for name in FOLDERS if not name.startswith("_") and name != "cli"]
     shown = [name for name in dir(hotgrid) if not name.startswith("_")]
     assert shown == sorted([*packages, *SHORT])

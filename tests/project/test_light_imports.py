@@ -5,7 +5,7 @@ import sys
 
 from .packages import FOLDERS
 
-LIGHT = ("errors", "files", "_native", "contracts", "config", "tokens", "cli")
+LIGHT = ("errors", "files", "progress", "_native", "contracts", "config", "tokens", "cli")
 PROGRAM = """
 import importlib, sys
 for name in sys.argv[1:]:

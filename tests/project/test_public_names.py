@@ -25,7 +25,7 @@ NAMES = [
     if f"{package}.{name}" not in PACKAGES
 ]
 EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text("utf-8")]
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if ">>>" in page.read_text("utf-8")]
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if ">>>" in page.read_text("utf-8")]
 
 
 def resolved(package: str, name: str) -> Any:
@@ -73,8 +73,8 @@ def test_it_has_a_docstring(package: str, name: str):
         assert name in documented_data(), f"write a docstring below `{name} = ...`"
         return
     text = value.__doc__ or ""
-    # A dataclass that says nothing gets its signature for a docstring.
-    assert text and not text.startswith(f"{name}("), f"hotgrid.{package}.{name} says nothing"
+    # A dataclass without a docstring gets its signature as one.
+    assert text and not text.startswith(f"{name}("), f"no docstring: hotgrid.{package}.{name}"
     bare = [
         each.__qualname__
         for each in callables(value)
@@ -114,7 +114,7 @@ def test_the_examples_in_docstrings_run(
         assert doctest.testmod(module, extraglobs={"torch": torch, **names}).failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_examples_on_docs_pages_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

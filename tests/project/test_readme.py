@@ -40,7 +40,15 @@ def test_every_python_example_runs(tmp_path: Path):
     assert 0 < float(found[2]) < 0.02
 
 
-@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, marks=[pytest.mark.long] * (page.stem != "first_steps"), id=page.stem
+        )
+        for page in TUTORIALS
+    ],
+)
 def test_a_tutorial_prints_what_it_shows(page: Path, tmp_path: Path):
     output = printed(page, tmp_path, HOTGRID_COMPILE_ENABLED="off", OMP_NUM_THREADS="1")
     for shown in blocks(page, "text"):

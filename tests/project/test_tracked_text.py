@@ -1,4 +1,4 @@
-"""Nothing in the tree tells of the machine it was written on."""
+"""Nothing in the tree names the machine it was written on."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from .packages import ROOT, tracked
 
-# The bracketed letters keep this file from matching itself. `/home/me` is nobody's: it
+# The bracketed letters keep this file from matching itself. `/home/me` is allowed: it
 # stands for the reader's folder.
 MACHINE_PATH = re.compile(r"(?<![\w.~})/-])/(?:wor[k]|roo[t]|hom[e](?!/me\b)|User[s])/\w")
 PRIVATE_HOST = re.compile(

@@ -14,9 +14,9 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.errors import DamagedError
-from hotgrid.store import _block_writer
-from hotgrid.store._block_writer import BlockWriter
-from hotgrid.store._blocks import block_sum, blocks_of, check_blocks
+from hotgrid.store._shard import _block_writer, blocks_of, check_blocks
+from hotgrid.store._shard._block_writer import BlockWriter
+from hotgrid.store._shard._blocks import block_sum
 
 ROW = 8 * 1024
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.store import Checkpoints, Shard
-from hotgrid.store._dtypes import _TORCH_NAMES
+from hotgrid.store._shard._dtypes import _TORCH_NAMES
 
 from .ranks import same_bits
 
@@ -119,7 +119,7 @@ WRONG_WANTS = {
     "did you mean `velocity`": {"velocty": None},
     "it has velocity, u": ["zzz"],
     r"write \['u'\]": "u",
-    r"saved with the shape \(4, 6\), and is wanted with \(4, 5\)": {"u": torch.zeros(4, 5)},
+    r"saved with the shape \(4, 6\), and requested with \(4, 5\)": {"u": torch.zeros(4, 5)},
     "saved as torch.float32, and the tensor to fill is torch.float64": {
         "u": torch.zeros(4, 6, dtype=torch.float64)
     },
@@ -174,7 +174,7 @@ def test_a_checkpoint_is_never_written_over(tmp_path: Path):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(7, {"u": torch.ones(3)})
     with pytest.raises(
-        ArgumentError, match=r"step 7 is saved in .* already.*never written over"
+        ArgumentError, match=r"step 7 is saved in .* already.*never overwritten"
     ):
         checkpoints.save(7, {"u": torch.zeros(3)})
     assert step_files(tmp_path) == ["step-000000007"]
@@ -217,7 +217,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path, text: str):
 
 def test_a_piece_must_lie_within_the_whole():
     for offset, shape in (((0, 3), (4, 4)), ((-1, 0), (4, 4)), ((0,), (4, 4)), ((0, 0), (4,))):
-        with pytest.raises(ArgumentError, match=r"shape \(2, 2\) at `offset`.*does not lie"):
+        with pytest.raises(ArgumentError, match=r"shape \(2, 2\) at `offset`.*is not within"):
             Shard(torch.zeros(2, 2), offset, shape)
     with pytest.raises(ArgumentError, match="`tensor` of a Shard is a list"):
         Shard([1, 2], (0,), (2,))

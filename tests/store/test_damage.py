@@ -86,7 +86,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str, str]] = {
         MANIFEST,
         "is damaged: ",
     ),
-    "other JSON": (lambda p: (p / MANIFEST).write_text("[1]"), MANIFEST, "it is no manifest"),
+    "other JSON": (
+        lambda p: (p / MANIFEST).write_text("[1]"),
+        MANIFEST,
+        "it is not a manifest",
+    ),
     "extra changed": (
         lambda p: (p / MANIFEST).write_text(
             (p / MANIFEST).read_text().replace('"loss": 0.5', '"loss": 0.4')
@@ -117,8 +121,7 @@ def test_damage_is_named_and_the_step_before_is_used(tmp_path: Path, capsys, dam
     assert loaded.step == 1
     assert loaded.tensors["u"].unique().tolist() == [1]
     assert (
-        f"hotgrid.store warning: step 2 is passed over: {caught.value}"
-        in capsys.readouterr().err
+        f"hotgrid.store warning: step 2 is skipped: {caught.value}" in capsys.readouterr().err
     )
 
 
@@ -139,7 +142,7 @@ def test_when_nothing_is_good_all_reasons_are_told(tmp_path: Path, capsys):
     with pytest.raises(DamagedError, match=r"is good\nstep 2: .*1 bytes.*\nstep 1: .*missing"):
         checkpoints.load()
     assert checkpoints.latest() is None
-    assert capsys.readouterr().err.count("is passed over") == 4
+    assert capsys.readouterr().err.count("is skipped") == 4
 
 
 def test_latest_looks_at_manifests_and_sizes(tmp_path: Path, capsys):
@@ -149,7 +152,7 @@ def test_latest_looks_at_manifests_and_sizes(tmp_path: Path, capsys):
     assert checkpoints.latest() == 2
     os.truncate(step_folder(tmp_path) / SHARD, 100)
     assert checkpoints.latest() == 1
-    assert "step 2 is passed over" in capsys.readouterr().err
+    assert "step 2 is skipped" in capsys.readouterr().err
 
 
 def test_without_verify_only_what_costs_nothing_is_looked_at(tmp_path: Path):
@@ -197,7 +200,7 @@ def test_a_rank_that_sees_damage_makes_all_fall_back(tmp_path: Path, capsys):
     flip(step_folder(tmp_path) / "rank-00001.safetensors", -1)
     assert on_ranks(2, load) == [(1, [1, 1])] * 2
     said = capsys.readouterr().err
-    assert said.count("step 2 is passed over: rank 1: `") == 1
+    assert said.count("step 2 is skipped: rank 1: `") == 1
     for problem in on_ranks(2, lambda group: load(group, step=2)):
         with pytest.raises(DamagedError, match=r"rank-00001\.safetensors` is damaged"):
             raise problem
@@ -261,37 +264,37 @@ def turned(body: dict[str, Any]) -> None:
 
 
 LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "'../step-000000001/rank-00000.safetensors' is no name": file_entry(
+    "'../step-000000001/rank-00000.safetensors' is not the name": file_entry(
         name="../step-000000001/rank-00000.safetensors"
     ),
-    "'/etc/passwd' is no name": file_entry(name="/etc/passwd"),
-    "'manifest.json' is no name": file_entry(name="manifest.json"),
-    r"'rank-00000.safetensors\\n' is no name": file_entry(name="rank-00000.safetensors\n"),
+    "'/etc/passwd' is not the name": file_entry(name="/etc/passwd"),
+    "'manifest.json' is not the name": file_entry(name="manifest.json"),
+    r"'rank-00000.safetensors\\n' is not the name": file_entry(name="rank-00000.safetensors\n"),
     "rank-00001.safetensors` is missing": file_entry(name="rank-00001.safetensors"),
     "has .* bytes, and 9999 were written": file_entry(bytes=9999),
-    "-1 is no size": file_entry(bytes=-1),
-    "True is no size": file_entry(bytes=True),
-    "1e3 is no size|1000.0 is no size": file_entry(bytes=1e3),
+    "-1 is not a size": file_entry(bytes=-1),
+    "True is not a size": file_entry(bytes=True),
+    "1e3 is not a size|1000.0 is not a size": file_entry(bytes=1e3),
     "not as many as its blocks": file_entry(sums="00" * 8 + " " + "00" * 8),
     "the checksums of": file_entry(sums="g0" * 8),
     "checksum of the": file_entry(sums="00" * 8),
     "cannot hold its pieces": huge,
-    "it holds other tensors than the manifest says": wide,
-    "it holds other tensors": turned,
+    "it contains other tensors than the manifest lists": wide,
+    "it contains other tensors": turned,
     "lists a file twice": lambda body: body["files"].append(body["files"][0]),
     "the pieces hold 0 of its 5": lambda body: body["files"][0]["pieces"].pop("v"),
-    "lies outside of it": lambda body: body["tensors"]["u"].update(shape=[2, 4]),
-    "a piece of `u` lies outside": lambda body: body["tensors"]["u"].update(shape=[12]),
+    "is outside of it": lambda body: body["tensors"]["u"].update(shape=[2, 4]),
+    "a piece of `u` is outside": lambda body: body["tensors"]["u"].update(shape=[12]),
     "the pieces hold 12 of its 16": lambda body: body["tensors"]["u"].update(shape=[4, 4]),
     r"wrong kind \('w'\)": lambda body: body["files"][0]["pieces"].update(
         w={"offset": [], "shape": []}
     ),
     "has the dtype 'F128'": lambda body: body["tensors"]["u"].update(dtype="F128"),
     r"has the dtype \['F32'\]": lambda body: body["tensors"]["u"].update(dtype=["F32"]),
-    "a shape is no list": lambda body: body["tensors"]["u"].update(shape={"0": 3}),
-    "a shape is no list of": lambda body: body["tensors"]["u"].update(shape=[1] * 65),
+    "a shape is not a list": lambda body: body["tensors"]["u"].update(shape={"0": 3}),
+    "a shape is not a list of": lambda body: body["tensors"]["u"].update(shape=[1] * 65),
     "blocks of 1 bytes": lambda body: body.update(block_bytes=1),
-    "`extra` is no object": lambda body: body.update(extra=[1]),
+    "`extra` is not an object": lambda body: body.update(extra=[1]),
     "its step is not 2": lambda body: body.update(step=3),
     "of the wrong kind": lambda body: body.update(files={"a": 1}),
     "missing or of the wrong": lambda body: body.pop("tensors"),

@@ -68,7 +68,7 @@ def test_a_full_disk_costs_only_the_new_step(tmp_path: Path, monkeypatch):
         checkpoints = Checkpoints(tmp_path)
         checkpoints.save(1, {"u": torch.ones(9)})
         text = r"cannot write `.*rank-00000\.safetensors`: No space left on device " + (
-            r"\([\d,]+ bytes are left\); earlier checkpoints are as they were"
+            r"\([\d,]+ bytes are left\); earlier checkpoints are unchanged"
         )
         with pytest.raises(StoreError, match=text) as caught:
             checkpoints.save(2, LARGE)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from hotgrid.cluster import Communicator, run_ranks
 from hotgrid.errors import ArgumentError
 from hotgrid.store import Checkpoints, Shard
-from hotgrid.store._region import Region, fault_in_cover, whole
+from hotgrid.store._shard import Region, fault_in_cover, whole
 
 from .ranks import memory_folder, on_ranks, same_bits
 

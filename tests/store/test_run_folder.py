@@ -14,7 +14,8 @@ import pytest
 
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.files import whole_file
-from hotgrid.store import RunFolder, _run_lock
+from hotgrid.store import RunFolder
+from hotgrid.store._run import _lock as _run_lock
 
 from .ranks import on_ranks
 
@@ -44,7 +45,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def made(folder: Path, asked: dict[str, str], *files: str, **options: Any) -> RunFolder:
-    """A run that has written its files, each with what was asked in it."""
+    """A run that has written its files, each with its settings."""
     with RunFolder(folder, former=("*.old",)) as run:
         run.begin(asked, files=files, **options)
         for name in (*files, "checkpoints/step"):
@@ -103,7 +104,7 @@ def test_resume_needs_the_same_run(tmp_path: Path):
     before = contents(tmp_path)
     with RunFolder(tmp_path) as run, pytest.raises(ArgumentError) as caught:
         run.begin({"model": "wave", "seed": "1", "size": "8"}, resume=True)
-    assert "its model: heat, here wave; its size: None, here 8. Ask" in str(caught.value)
+    assert "its model: heat, here wave; its size: None, here 8. Use" in str(caught.value)
     assert contents(tmp_path) == before
     again = made(tmp_path, ASKED, "b.csv", resume=True)
     assert (again.id, again.goes_on, first.goes_on) == (first.id, True, False)
@@ -145,7 +146,7 @@ def test_a_live_run_is_not_disturbed_and_a_dead_one_holds_nothing(tmp_path: Path
 
 
 def test_a_lock_that_is_removed_while_another_waits_for_it_is_taken_anew(tmp_path: Path):
-    """The waiter has the old file open; a lock on that would keep nobody out."""
+    """The waiter has the old file open; a lock on that would not exclude other processes."""
     with RunFolder(tmp_path) as first:
         waiter = subprocess.Popen(
             [sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Random arrays for the property tests of this room."""
+"""Random arrays for the property tests of tensors."""
 
 from collections.abc import Sequence
 

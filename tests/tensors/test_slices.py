@@ -97,7 +97,7 @@ def test_slices_are_not_equal_to_other_things():
         ("::0", "a step must be 1 or more", 2),
         (f"::{2**62}", "a step must be 1 or more and below 2**62", 2),
         (":, :: -1", "a step must be 1 or more", 6),
-        ("..., 1, ...", "`...` may stand only once", 8),
+        ("..., 1, ...", "`...` may occur only once", 8),
         ("....", "'....' is not an int", 0),
     ],
 )
@@ -115,11 +115,11 @@ def test_bad_python_slices():
         ArgumentError, match=r"`::-1`: a step must be 1 or more.*`\.flip\(dim\)`"
     ):
         Slices(slice(None, None, -1))
-    with pytest.raises(ArgumentError, match=r"`\.\.\., \.\.\.`: `\.\.\.` may stand only once"):
+    with pytest.raises(ArgumentError, match=r"`\.\.\., \.\.\.`: `\.\.\.` may occur only once"):
         Slices((..., ...))
     stepped = slice(None, None, True)
     for bad in (True, None, 0.5, [1], slice("a"), stepped, torch.tensor(1), 2**63, 10**5000):
-        with pytest.raises(ArgumentError, match="is no slice"):
+        with pytest.raises(ArgumentError, match="is not a slice"):
             Slices(bad)  # pyright: ignore[reportArgumentType]
 
 

@@ -1,4 +1,4 @@
-"""Every function of the room inside torch.compile: one graph, same values and gradients."""
+"""Every function of the package inside torch.compile: one graph, same values and gradients."""
 
 from collections.abc import Callable, Iterator
 

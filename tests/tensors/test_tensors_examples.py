@@ -8,7 +8,7 @@ import torch
 
 from hotgrid import tensors
 
-PAGE = Path(__file__).parents[2] / "docs" / "tensors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "tensors.md"
 NAMES = {name: value for name, value in vars(tensors).items() if not name.startswith("_")}
 
 

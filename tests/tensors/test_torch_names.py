@@ -1,4 +1,4 @@
-"""What docs/tensors.md says of torch's own names, so that nothing here needs to wrap them."""
+"""What docs/reference/tensors.md says about torch's own functions."""
 
 import math
 

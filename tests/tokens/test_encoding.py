@@ -19,7 +19,7 @@ from hotgrid.tokens import (
     list_encoding_names,
 )
 from hotgrid.tokens._models import MODELS, PREFIXES
-from hotgrid.tokens._pattern_names import PATTERNS
+from hotgrid.tokens._patterns import PATTERNS
 
 from .test_equality import both
 

@@ -16,7 +16,8 @@ from hotgrid.tokens import (
     save_huggingface,
     save_tiktoken,
 )
-from hotgrid.tokens._byte_letters import letters, to_bytes, to_letters
+from hotgrid.tokens._files import letters, to_bytes
+from hotgrid.tokens._files._byte_letters import to_letters
 from hotgrid.tokens._patterns import GPT2, LLAMA3
 from hotgrid.tokens._twin import merge_pairs
 
@@ -77,7 +78,7 @@ def test_a_small_tokenizer(tmp_path: Path):
     assert encoding.decode(encoding.encode("hello wörld")) == "hello wörld"
     copy = pickle.loads(pickle.dumps(encoding))
     assert copy.encode("hello w") == encoding.encode("hello w")
-    with pytest.raises(ArgumentError, match="joins by a list of pairs"):
+    with pytest.raises(ArgumentError, match="merges by a list of pairs"):
         save_tiktoken(encoding, tmp_path / "x.tiktoken")
 
 
@@ -143,11 +144,11 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
         (tokenizer(model={"type": "WordPiece"}), "its model is 'WordPiece'"),
         (tokenizer(model={"vocab": []}), "'vocab' must be of type dict, got list"),
         (tokenizer(model={"merges": None}), "'merges' must be of type list, got NoneType"),
-        (tokenizer(model={"merges": ["h z e"]}), "merge 0 is 'h z e', which is no pair"),
-        (tokenizer(model={"merges": [5]}), "merge 0 is 5, which is no pair"),
+        (tokenizer(model={"merges": ["h z e"]}), "merge 0 is 'h z e', which is not a pair"),
+        (tokenizer(model={"merges": [5]}), "merge 0 is 5, which is not a pair"),
         (tokenizer(model={"vocab": {"a": -1}}), "the token 'a' has the number -1"),
         (tokenizer(model={"vocab": {"a": True}}), "the token 'a' has the number True"),
-        (tokenizer(model={"vocab": {"中": 1}, "merges": []}), "stands for no byte"),
+        (tokenizer(model={"vocab": {"中": 1}, "merges": []}), "encodes no byte"),
         (
             tokenizer(model={"vocab": {"a": 1, "b": 1}, "merges": []}),
             "two tokens have the rank 1",
@@ -165,7 +166,7 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
         (tokenizer(added_tokens=[{"content": "\ud800", "id": 1}]), "has a lone surrogate"),
         (
             cut_by("("),
-            "tokenizer.json` is no tokenizer that can be loaded: `pat_str` '(' is not",
+            "tokenizer.json` is not a tokenizer that can be loaded: `pat_str` '(' is not",
         ),
         (cut_by("(" * 9000 + ")" * 9000), "groups within groups"),
         (

@@ -128,7 +128,7 @@ def test_a_match_of_nothing_behind_a_match_does_not_count():
 
 def test_a_pattern_that_takes_exponential_time_is_refused(monkeypatch: pytest.MonkeyPatch):
     """The time doubles with every letter: without a bound this would never end."""
-    monkeypatch.setattr("hotgrid.tokens._patterns._SECONDS", 0.05)
+    monkeypatch.setattr("hotgrid.tokens._patterns._patterns._SECONDS", 0.05)
     encoding = Encoding("x", pat_str="(?:a|a)*b|.", mergeable_ranks=RANKS, special_tokens={})
     assert encoding.encode("ab") == [258]
     with pytest.raises(ArgumentError, match=r"takes too long .* at character 1 "):
@@ -137,9 +137,9 @@ def test_a_pattern_that_takes_exponential_time_is_refused(monkeypatch: pytest.Mo
 
 def test_a_bound_on_time_counts_this_thread_only(monkeypatch: pytest.MonkeyPatch):
     """The `regex` library counts what other threads do, too, so its word is not final."""
-    monkeypatch.setattr("hotgrid.tokens._patterns.time.thread_time", lambda: 0.0)
-    monkeypatch.setattr("hotgrid.tokens._patterns._SECONDS", 1e-9)
-    monkeypatch.setattr("hotgrid.tokens._patterns._SECONDS_EACH", 0.0)
+    monkeypatch.setattr("hotgrid.tokens._patterns._patterns.time.thread_time", lambda: 0.0)
+    monkeypatch.setattr("hotgrid.tokens._patterns._patterns._SECONDS", 1e-9)
+    monkeypatch.setattr("hotgrid.tokens._patterns._patterns._SECONDS_EACH", 0.0)
     encoding = Encoding("x", pat_str="(?:a|a)*b|.", mergeable_ranks=RANKS, special_tokens={})
     text = "a" * 12 + "c"
     assert encoding.decode(encoding.encode(text)) == text

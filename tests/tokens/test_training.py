@@ -16,16 +16,16 @@ from hotgrid import _native
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import (
     Encoding,
-    _train_sources,
     load_huggingface,
     load_tiktoken,
     save_huggingface,
     save_tiktoken,
     train,
 )
-from hotgrid.tokens._byte_letters import to_bytes
+from hotgrid.tokens._files import to_bytes
 from hotgrid.tokens._patterns import CL100K, GPT2, O200K
-from hotgrid.tokens._training_twin import alphabet, train_twin
+from hotgrid.tokens._training import _sources as _train_sources
+from hotgrid.tokens._training._twin import alphabet, train_twin
 
 HUGGINGFACE = json.loads((Path(__file__).parent / "trained_by_huggingface.json").read_text())
 TEXT = HUGGINGFACE["text"]

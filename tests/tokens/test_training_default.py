@@ -15,11 +15,11 @@ from hotgrid.errors import ArgumentError
 from hotgrid.tokens import DEFAULT_ENCODING, get_encoding, list_encoding_names
 from hotgrid.tokens._patterns import O200K
 from hotgrid.tokens._registry import _EMBEDDED, _embedded_file
-from hotgrid.tokens._training_twin import alphabet
+from hotgrid.tokens._training._twin import alphabet
 from hotgrid.tokens._twin import Twin
 
 SHA256 = "144a8daa320b273c20e4392af627d230d7d51f8b02f8f5e75337c296dc0c9c84"
-CARD = Path(__file__).parents[2] / "docs" / "vocabulary_card.md"
+CARD = Path(__file__).parents[2] / "docs" / "reference" / "vocabulary_card.md"
 
 
 def test_it_is_the_file_that_the_card_describes():

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from hotgrid.errors import DamagedError, MissingPartError
-from hotgrid.tokens import _vocabularies, get_encoding
-from hotgrid.tokens._vocabularies import RankFile, located, read_vocabulary
+from hotgrid.tokens import get_encoding
+from hotgrid.tokens._files import _vocabularies, read_vocabulary
+from hotgrid.tokens._files._vocabularies import RankFile, located
 
 from .vocabularies import _FILES, _GPT2_MERGES, files
 

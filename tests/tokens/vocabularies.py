@@ -11,7 +11,7 @@ import hashlib
 from functools import cache
 from importlib.metadata import distribution
 
-from hotgrid.tokens._vocabularies import _FILES, _GPT2_MERGES, RankFile, _ranks_of
+from hotgrid.tokens._files._vocabularies import _FILES, _GPT2_MERGES, RankFile, _ranks_of
 
 ENCODER_JSON = RankFile(
     "encoder.json",

@@ -13,27 +13,27 @@ from .tune._options import examples_text, options_text
 
 _EPILOGUE = """\
 Examples:
-  hotgrid models                          every model, with a line each
+  hotgrid models                          every model, with a one-line summary
   hotgrid run heat --steps 5000           run one and see how fast it goes
-  hotgrid validate --quick                what is known, and what is computed here
+  hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
-  hotgrid doctor                          what is here, and what is wrong
+  hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
   hotgrid completion bash --install       complete commands with TAB
 
 Exit codes:
-  0    fine
-  1    something is wrong, and the text says what
+  0    success
+  1    something is wrong, and the message says what
   2    the command line was not understood
-  75   another rank was lost; a run with checkpoints goes on with --resume
+  75   another rank was lost; continue a run with checkpoints with --resume
   130  interrupted
   141  the reader of the output went away
 """
 
 _DOCTOR_EPILOGUE = """\
-Exits with 1 when something is broken. A note is something that can be missing;
-it says what that costs and how to get it.
+Exits with 1 when something is broken. A note is about something optional;
+it says what its absence costs and how to get it.
 
 Examples:
   hotgrid doctor
@@ -47,7 +47,7 @@ Examples:
 """
 
 _RUN_EPILOGUE = """\
-A `file.py:ClassName` is your own model: the file is run. Bad input is said
+A `file.py:ClassName` is your own model: the file is run. Bad input is reported
 before anything is run or written.
 
 Examples:
@@ -76,14 +76,14 @@ table takes minutes on a GPU and hours on a CPU; --quick is for the latter.
 Examples:
   hotgrid validate --quick
   hotgrid validate --only glider cavity-re-100
-  hotgrid validate --device cuda --html truth.html
+  hotgrid validate --device cuda --html table.html
 """
 
 _PLAN_EPILOGUE = """\
-Nothing of the size that is planned is made here. Devices are named (H200, B200,
+Nothing of the planned size is allocated. Devices are named (H200, B200,
 H100, A100, MI300X, ...), described by memory and copy bandwidth, or `local`:
 this machine as --calibrate measured it. A plan chooses the mesh and the steps
-between two exchanges; `hotgrid run --mesh --depth` takes them.
+between two exchanges; pass them to `hotgrid run --mesh --depth`.
 
 Examples:
   hotgrid plan karman --size 131072x131072 --devices 64xH200 --link 450GB/s,3us
@@ -95,7 +95,7 @@ Examples:
 
 _TUNE_EPILOGUE = f"""\
 The fastest way to compute an op is found by timing, once for each kind of call,
-and remembered where `autotune.cache` says. So is the fastest form of a simulation,
+and stored in the place of `autotune.cache`. So is the fastest form of a simulation,
 under the name grid: it takes a model and sizes, and --set options of the model.
 
 Shapes of each op, and its options for --set, defaults first:
@@ -131,7 +131,7 @@ def build() -> App:
     """Return the whole command tree; call its `meta` with the arguments to run one."""
     app = App(
         name="hotgrid",
-        help="Coherent space-time dynamics on dense grids, and AI on the same tensors.",
+        help="Simulations on dense grids in PyTorch, from a laptop to a cluster.",
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=f"hotgrid {__version__}",
@@ -157,26 +157,26 @@ def build() -> App:
     app.command(
         "hotgrid.cli.plan._command:plan",
         name="plan",
-        help="Say what a model needs and how fast it is on many devices.",
+        help="Predict memory and speed of a model on many devices.",
         help_epilogue=_PLAN_EPILOGUE,
     )
     app.command(
         "hotgrid.cli._validate:validate",
         name="validate",
-        help="Compute what is known and compare, on this device, now.",
+        help="Compare models with exact and published results.",
         help_epilogue=_VALIDATE_EPILOGUE,
     )
     app.command(tokens_group())
     app.command(
         "hotgrid.cli.tune._command:tune",
         name="tune",
-        help="Show, explain, fill or clear what the tuner of kernels remembers.",
+        help="Show, explain, fill or clear the winners of the tuner.",
         help_epilogue=_TUNE_EPILOGUE,
     )
     app.command(
         "hotgrid.cli.doctor._command:doctor",
         name="doctor",
-        help="Say what this machine has, what is missing and what is broken.",
+        help="Report what this machine has, what is missing and what is broken.",
         help_epilogue=_DOCTOR_EPILOGUE,
     )
     app.command(_config_group())
@@ -199,7 +199,7 @@ def _config_group() -> App:
     summaries = {
         "show": "Every setting, its value and where it came from.",
         "init": "Write a hotgrid.toml with every setting explained.",
-        "check": "Read every setting and say what is wrong.",
+        "check": "Check every setting and report what is wrong.",
     }
     for name, summary in summaries.items():
         group.command(f"hotgrid.cli._config:{name}", name=name, help=summary)

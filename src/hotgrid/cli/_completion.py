@@ -14,7 +14,7 @@ _ZSH_STARTS_COMPLETION = (
 
 
 def completion(shell: Literal["bash", "zsh", "fish"], /, *, install: bool = False) -> None:
-    """Print the completion script of a shell, or put it where the shell finds it.
+    """Print the completion script of a shell, or install it.
 
     Args:
         shell: The shell to complete in.

@@ -62,7 +62,7 @@ def init(path: Path = Path("hotgrid.toml"), *, force: bool = False) -> int:
 
 
 def check(file: Path | None = None, *, json: bool = False) -> int:
-    """Check hotgrid.toml and the HOTGRID_* variables, and tell every problem.
+    """Check hotgrid.toml and the HOTGRID_* variables, and report every problem.
 
     With a file named, only that file counts and the variables do not.
     Exits with 1 when there is a problem.

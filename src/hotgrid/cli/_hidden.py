@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def hidden_package(names: tuple[str, ...] = ("numpy", "torch")) -> tuple[str, str] | None:
-    """Return what is wrong and the way out, if a package comes from such a folder."""
+    """Return what is wrong and how to fix it, if a package comes from such a folder."""
     told = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     for name in names:
         folder = _folder_of(name)
@@ -24,7 +24,7 @@ def hidden_package(names: tuple[str, ...] = ("numpy", "torch")) -> tuple[str, st
 
 
 def import_problem(error: Exception) -> str | None:
-    """Return why torch does not import, if another package is to blame for the error."""
+    """Return why torch does not import, if another package causes the error."""
     hidden = hidden_package() if "torch" not in sys.modules else None
     if hidden is None:
         return None

@@ -29,7 +29,7 @@ def main() -> NoReturn:
         `python -m hotgrid doctor --quick`
 
     Raises:
-        SystemExit: Always. 0 fine, 1 something is wrong and the text says what,
+        SystemExit: Always. 0 success, 1 something is wrong and the message says what,
             2 the command line was not understood, 75 another rank was lost, 130
             interrupted, 141 the reader of the output went away.
     """
@@ -40,7 +40,7 @@ def main() -> NoReturn:
     code = run(sys.argv[1:])
     interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
     if code == CommunicationError.exit_code or interrupted:
-        # Threads and connections that wait for another rank would hold this one back.
+        # Threads and connections that wait for another rank would block the exit.
         os._exit(code)
     sys.exit(code)
 
@@ -61,7 +61,7 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 def _follow_launcher() -> None:
     """End a rank soon after its launcher, also while it still imports torch.
 
-    `cluster` does so once ranks meet; importing it takes seconds, and more on a busy machine.
+    `cluster` does so once ranks connect; importing it takes seconds, or more on a busy host.
     """
     parent = int(os.environ.get("LAUNCHER_OF_HOTGRID", "0"))
 
@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_unwritten_output()
         return PIPE_CLOSED
     except OSError as error:
-        if error.strerror is None:  # not from the system: a fault that needs its traceback
+        if error.strerror is None:  # not from the system: a bug that needs its traceback
             raise
         what = f"`{error.filename}`" if error.filename else "a file or the output"
         _complain(f"{what} cannot be read or written ({error.strerror}).")
@@ -121,7 +121,7 @@ def _obstacle() -> str | None:
             f"`pip install {' '.join(missing)}`; the Python API works without."
         )
     if sys.stdout is None:
-        return "standard output is closed; send it to /dev/null when nobody reads it."
+        return "standard output is closed; redirect it to /dev/null if nothing reads it."
     return None
 
 
@@ -155,7 +155,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 
 def _unknown_option(token: str) -> str:
-    # The parser takes whatever stands in the place of a command for one.
+    # The parser takes anything in the position of a command for one.
     name = token.partition("=")[0]
     hint = near(name, ("-c", "--help", "--version"), "Did you mean {}?")
     return f"Unknown option: {name}. {hint or '`--help` lists the options.'}"
@@ -165,7 +165,7 @@ def _complain(message: str) -> None:
     rank = os.environ.get("RANK", "0")
     if rank != "0" and not message.startswith("rank "):
         message = f"rank {rank}: {message}"
-    # Names of files come from outside; a terminal would obey what is in them.
+    # File names are untrusted; a terminal would interpret control characters in them.
     message = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), message)
-    with suppress(OSError):  # nothing is left to complain on
+    with suppress(OSError):  # there is nowhere to report it
         print(f"hotgrid: {message}", file=sys.stderr, flush=True)  # noqa: T201

@@ -19,7 +19,7 @@ class Terminal(Console):
     def for_tables(self) -> "Terminal":
         """The console whose width tables take.
 
-        A pipe has no width, so one row is one line there, unless COLUMNS says otherwise.
+        A pipe has no width, so one row is one line there, unless COLUMNS is set.
         """
         if self.is_terminal or os.environ.get("COLUMNS", "").isdigit():
             return self

@@ -1,4 +1,4 @@
-"""`hotgrid validate`: what is known beside what is computed here: table, JSON, page."""
+"""`hotgrid validate`: compare models with known results: table, JSON, page."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,14 +29,14 @@ def validate(
     only: Annotated[tuple[str, ...] | None, Parameter(consume_multiple=True)] = None,
     listed: Annotated[bool, Parameter(name="--list", negative="")] = False,
 ) -> int:
-    """Compute what is known and compare, on this device, now.
+    """Compare models with exact and published results, on this device.
 
     Args:
         quick: Only what two CPU cores do in minutes, on coarser grids.
         json: Print a list of rows as JSON instead of a table.
         html: Write the table to this file as well, as one page.
         device: Where to compute, such as `cpu` or `cuda`; by default the GPU if there is one.
-        only: The names of the checks to make, as `--list` prints them; by default all.
+        only: The names of the checks to run, as `--list` prints them; by default all.
         listed: Print the names of the checks, one a line, and compute nothing.
     """
     if only == ():
@@ -78,7 +78,7 @@ def _expect_place(path: Path) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """A spinner that names the check being made; nothing when nobody watches."""
+    """A spinner that names the check being run; nothing without a terminal."""
     console = Terminal(stderr=True)
     if not console.is_terminal:
         yield lambda name: None

@@ -1,4 +1,4 @@
-"""Whole numbers on the command line: nothing is rounded on the quiet."""
+"""Whole numbers on the command line: nothing is rounded silently."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -7,7 +7,7 @@ from cyclopts import Parameter, Token
 
 
 def read_whole_number(kind: Any, tokens: Sequence[Token]) -> int:
-    """The number that a word of the command line is."""
+    """The integer that an argument of the command line is."""
     text = tokens[0].value
     try:
         return int(text)

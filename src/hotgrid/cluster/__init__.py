@@ -1,8 +1,8 @@
 """cluster: the same program on many devices.
 
 Layer: above `kernels`, below `store`. A `Mesh` lays ranks out over a grid and a `Block` is
-what one of them owns: plain integers. A `Communicator` is one rank's end of a group of
-ranks, always given explicitly. On it stand `HaloExchange`, which fills the margins of
+what one of them owns: plain integers. A `Communicator` is one rank's access to a group of
+ranks, always passed explicitly. It is used by `HaloExchange`, which fills the margins of
 blocks in place, the differentiable collectives (`all_reduce`, `all_gather`,
 `reduce_scatter`, `all_to_all`, `broadcast`, `permute`, `to_device`, `halo_exchange`), and
 the entry points of data-parallel training. `hotgrid.cluster.plan` predicts what a cluster
@@ -40,11 +40,11 @@ from ._launch import (
     launch as launch,
     launched as launched,
     restarts as restarts,
+    run_module as run_module,
+    run_ranks as run_ranks,
+    world as world,
 )
 from ._mesh import Mesh as Mesh
 from ._pieces import join as join, take as take
-from ._run_module import run_module as run_module
 from ._shards import rank_seed as rank_seed, shard_of as shard_of
-from ._threads import run_ranks as run_ranks
 from ._trace import trace as trace
-from ._world import world as world

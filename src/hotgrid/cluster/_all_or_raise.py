@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 def all_or_raise(communicator: Communicator, work: Callable[[], Result]) -> Result:
     """Do this rank's part of some work; when one rank fails, all raise.
 
-    Without it, the others would go on and wait for the one that gave up. All ranks call
-    it, and the work itself must not talk to other ranks.
+    Without it, the others would continue and wait for the one that failed. All ranks call
+    it, and the work itself must not communicate with other ranks.
 
     Args:
         communicator: The ranks.

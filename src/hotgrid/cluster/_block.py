@@ -72,7 +72,7 @@ class Block:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where the block lies in the whole grid; of use while it is not padded."""
+        """The slices of the block in the whole grid; only for a block without margins."""
         return tuple(
             slice(first, first + count)
             for first, count in zip(self.offset, self.size, strict=True)
@@ -80,7 +80,7 @@ class Block:
 
     @property
     def indices(self) -> tuple[tuple[int, ...], ...]:
-        """For each axis, the places of its cells in the grid, wrapped at the ends."""
+        """For each axis, the indices of its cells in the grid, wrapped at the ends."""
         return tuple(
             tuple(place % all_ for place in range(first, first + count))
             for first, count, all_ in zip(self.offset, self.size, self.whole, strict=True)
@@ -91,8 +91,8 @@ class Block:
     ) -> tuple[tuple[int, int], ...]:
         """Return the width of the margin at both sides of every axis.
 
-        A side has a margin where another block lies beyond it. One number is for every
-        cut axis. A sequence says each axis by itself, and may give a margin to an axis that
+        A side has a margin if there is another block beyond it. One number applies to every
+        cut axis. A sequence has one number per axis, and may give a margin to an axis that
         is not cut: the block is its own neighbour there, if the axis is periodic.
 
         Raises:

@@ -6,7 +6,7 @@ rank sends a header to rank 0, which answers all of them. Headers are messages w
 their own, so they never mix with the data of a collective, and a rank that has died is
 noticed at once.
 
-Kinds are remembered only after all ranks have agreed, so all ranks remember the same ones.
+Kinds are stored only after all ranks have agreed, so all ranks store the same ones.
 A rank that makes a known kind while another makes a new one therefore makes a different call.
 It does not take part in the comparison at first, but waits in its collective. For that case
 each comparison is announced in the group's store under the number of the call. A rank that
@@ -65,10 +65,10 @@ class _Header(NamedTuple):
 
 
 class _Watch:
-    """Looks every second whether a comparison of one of these calls was announced.
+    """Checks every second whether a comparison of one of these calls was announced.
 
-    It looks in a thread and over a connection of its own: where the network is gone, a
-    question to the store has no time limit, and the collective has one.
+    It does so in its own thread and over its own connection: if the network is gone, a
+    request to the store has no time limit, and the collective has one.
     """
 
     def __init__(self, store: Store, numbers: Iterable[int]) -> None:
@@ -84,7 +84,7 @@ class _Watch:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        # A question under way is answered at once, unless the network is gone.
+        # A pending request is answered at once, unless the network is gone.
         self._thread.join(_LOOK_EVERY.total_seconds())
 
     def _look(self) -> None:
@@ -112,7 +112,7 @@ class CallCheck:
         self._broken = ""
 
     def passes(self, call: Call) -> bool:
-        """Count a call; whether it is of a kind that ranks have compared before."""
+        """Count a call; return whether its kind has been compared before."""
         self._number += 1
         known = call in self._known
         self._recent.append(call if known else None)
@@ -133,7 +133,7 @@ class CallCheck:
                 + self._broken
             )
         self._exchange(group, self._number, call, late=False)
-        # All ranks know the same kinds, so all of them forget at the same call.
+        # All ranks know the same kinds, so all of them clear them at the same call.
         if len(self._known) >= _MOST_KINDS:
             self._known.clear()
         self._known.add(call)
@@ -170,7 +170,7 @@ class CallCheck:
         if verdict:
             text = verdict[len(_LATE) :].decode()
             if verdict.startswith(_LATE):
-                # Somewhere a collective is still under way, and would take the next data.
+                # Somewhere a collective is still pending, and would take the next data.
                 self._broken = text
                 self._known.clear()
             raise ArgumentError(text)
@@ -197,9 +197,9 @@ _OF_GROUP: WeakKeyDictionary[dist.ProcessGroup, CallCheck] = WeakKeyDictionary()
 
 
 def call_check(group: dist.ProcessGroup) -> CallCheck | None:
-    """Return the check of a group, one for all its communicators.
+    """Return the check of a group, shared by all its communicators.
 
-    None where nothing can differ, and where the group has no backend for the CPU, over which
+    None if nothing can differ, or if the group has no backend for the CPU, over which
     headers could travel.
     """
     if group.size() == 1:
@@ -214,7 +214,7 @@ def call_check(group: dist.ProcessGroup) -> CallCheck | None:
 
 
 def _ended(work: Any) -> bool:
-    """Wait for a collective, but not for long; whether it has ended."""
+    """Wait for a collective, but not for long; return whether it has ended."""
     try:
         work.wait(_LOOK_EVERY)
     except RuntimeError:
@@ -225,7 +225,7 @@ def _ended(work: Any) -> bool:
 
 
 def mismatch(calls: Sequence[str]) -> str:
-    """Return what to say of different calls, given one for each rank."""
+    """Return the message about different calls, given one for each rank."""
     lines = [f"  rank {rank}: {text}" for rank, text in enumerate(calls)]
     if len(lines) > _MOST_LINES:
         count = Counter(calls)
@@ -238,7 +238,7 @@ def mismatch(calls: Sequence[str]) -> str:
 
 
 def described(call: Call) -> str:
-    """Return a call in words: its name and its facts, each after its label if it has one."""
+    """Return a call as text: its name and its facts, each after its label if it has one."""
     parts = [tuple(each) if isinstance(each, torch.Size) else each for each in call]
     return ", ".join(map(str, parts)).replace("=, ", "=")
 
@@ -249,7 +249,7 @@ def _header(number: int, late: bool, call: Call) -> _Header:
 
 
 def _verdict(headers: Sequence[_Header]) -> bytes:
-    """Return nothing if all are equal, else what all ranks raise."""
+    """Return None if all are equal, else the error that all ranks raise."""
     if len({(each.number, each.digest) for each in headers}) == 1:
         return b""
     counted = len({each.number for each in headers}) > 1

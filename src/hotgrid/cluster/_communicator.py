@@ -1,4 +1,4 @@
-"""`Communicator`: one rank's end of a group of ranks, and `SingleRank`, a group of one."""
+"""`Communicator`: one rank's access to a group, and `SingleRank`, a group of one."""
 
 import json
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ class Message(NamedTuple):
     Attributes:
         tensor: What leaves, or where to put what arrives; contiguous, of any dtype.
         peer: The other rank.
-        tag: Tells messages between the same two ranks apart.
+        tag: Distinguishes messages between the same two ranks.
     """
 
     tensor: Tensor
@@ -31,29 +31,29 @@ class Message(NamedTuple):
 
 
 def plain(x: Tensor) -> Tensor:
-    """The same numbers as they stand in memory: contiguous, and not read as a conjugate."""
+    """The same numbers, contiguous, and with a lazy conjugate resolved."""
     return x.resolve_conj().resolve_neg().contiguous()
 
 
 class Pending(ABC):
-    """Messages under way; their tensors must be left alone until `wait` returns."""
+    """Pending messages; do not touch their tensors until `wait` returns."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Return when all have left and all have arrived."""
+        """Wait until all have been sent and received."""
 
 
 class Communicator(ABC):
-    """One rank's end of a group of ranks.
+    """One rank's access to a group of ranks.
 
     Every rank of the group holds its own, and all call the same methods in the same
-    order. Methods change tensors in place and know no gradients; the functions of the package
+    order. Methods change tensors in place and have no gradients; the functions of the package
     (`all_reduce`, `all_gather`, ...) are the differentiable ones.
 
     Attributes:
         rank: Which of the ranks this is, from 0.
         size: How many there are.
-        device: Where small tensors of its own live.
+        device: The device of its own small tensors.
         checking: Whether ranks compare every collective call before it is made. Otherwise
             only the first call of each kind is compared, see `agree`.
         name: How compiled code finds it.
@@ -96,7 +96,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def barrier(self) -> None:
-        """Return when every rank has come here."""
+        """Wait until every rank has called this."""
 
     @abstractmethod
     def beside(self) -> "Communicator":
@@ -106,7 +106,7 @@ class Communicator(ABC):
         """
 
     def send(self, x: Tensor, target: int, tag: int = 0) -> None:
-        """Send a tensor, and wait until it has left."""
+        """Send a tensor, and wait until it is sent."""
         self.post([Message(x, target, tag)], []).wait()
 
     def receive(self, x: Tensor, source: int, tag: int = 0) -> None:
@@ -117,7 +117,7 @@ class Communicator(ABC):
         """Return small values of all ranks, on every rank.
 
         Args:
-            value: Anything that JSON holds; it comes back as JSON has it.
+            value: Any JSON value; tuples come back as lists.
 
         Example:
             >>> SingleRank().gather_json({"rank": 0, "size": (2, 3)})
@@ -148,7 +148,7 @@ class Communicator(ABC):
             facts: What must be equal on all ranks, such as the dtype and the shape; hashable.
 
         Raises:
-            ArgumentError: They differ; the text shows every rank. All ranks raise it.
+            ArgumentError: They differ; the message shows every rank. All ranks raise it.
 
         Example:
             >>> SingleRank(checking=True).agree("all_reduce", torch.float32, (3, 4))
@@ -177,22 +177,22 @@ class SingleRank(Communicator):
         super().__init__(0, 1, torch.device(device), checking)
 
     def post(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending:
-        """Refuse: there is nobody to send to."""
+        """Raise: there is no other rank."""
         if sends or receives:
             raise ArgumentError(
                 f"there is no rank {(*sends, *receives)[0].peer} here: a single rank has "
-                "nobody to send to or to receive from"
+                "no other to send to or to receive from"
             )
         return _Done()
 
     def all_reduce(self, x: Tensor, op: Reduction = "sum") -> None:
-        """Leave `x` as it is."""
+        """Leave `x` unchanged."""
 
     def reduce(self, x: Tensor, target: int) -> None:
-        """Leave `x` as it is."""
+        """Leave `x` unchanged."""
 
     def broadcast(self, x: Tensor, source: int) -> None:
-        """Leave `x` as it is."""
+        """Leave `x` unchanged."""
 
     def all_gather(self, x: Tensor) -> Tensor:
         """Return a copy of `x`, `[1, *x.shape]`."""

@@ -1,4 +1,4 @@
-"""Modules trained on several ranks: a copy on each, or parameters cut over them."""
+"""Modules trained on several ranks: a copy on each, or parameters split over them."""
 
 import torch
 import torch.distributed as dist
@@ -17,7 +17,7 @@ def data_parallel(
     """Keep a copy of a module on every rank and average its gradients.
 
     Gradients are collected in buckets, and each bucket is sent while the backward pass
-    goes on. The parameters of rank 0 are copied to all others now.
+    continues. The parameters of rank 0 are copied to all others now.
 
     Gradient: the average over ranks, so a loss that is a mean over the local batch gives
     the gradient of the mean over all batches of equal size.

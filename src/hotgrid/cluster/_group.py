@@ -30,7 +30,7 @@ _SUMMING = {"sum": _options(dist.ReduceOp.SUM), "max": _options(dist.ReduceOp.MA
 
 
 def _newest(name: str, old: str) -> Callable[..., Any]:
-    # Names that torch 2.13 has given anew, with a warning on the old ones.
+    # torch 2.13 has renamed these, and warns about the old names.
     return getattr(dist, name, None) or getattr(dist, old)
 
 
@@ -39,7 +39,7 @@ _reduce_scatter = _newest("reduce_scatter_single", "reduce_scatter_tensor")
 
 
 class GroupCommunicator(Communicator):
-    """Talks through one process group, given explicitly.
+    """Communicates through one process group, passed explicitly.
 
     Ranks are those of the group. Data that only moves travels as bytes, so every dtype
     does. Sums and maxima are left to the group: gloo knows bool (maximum only), 8-, 32-
@@ -190,11 +190,11 @@ class GroupCommunicator(Communicator):
         return out
 
     def barrier(self) -> None:
-        """Return when every rank has come here."""
+        """Wait until every rank has called this."""
         self.agree("barrier")
         begun = time.monotonic()
         try:
-            # nccl has to be told which GPU is meant.
+            # nccl must know which GPU is meant.
             own = self.device.index if self.device.type == "cuda" else None
             ids = None if own is None else [own]
             self._wait(dist.barrier(group=self.group, device_ids=ids, async_op=True))
@@ -248,7 +248,7 @@ class GroupCommunicator(Communicator):
     def _lost(
         self, what: str, begun: float, error: RuntimeError, peer: int | None = None
     ) -> CommunicationError:
-        """What the backend raised, as an error that says who waited for whom."""
+        """What the backend raised, as an error that says which rank waited for which."""
         # Backends name their source before the first sentence and give advice after it.
         reason = re.sub(r"^\[[^]]*\]\s*", "", str(error).partition("\n")[0])
         other = "another rank" if peer is None else f"rank {peer}"
@@ -256,13 +256,13 @@ class GroupCommunicator(Communicator):
             f"rank {self.rank} of {self.size} lost {other}: {what} did not end after "
             f"{time.monotonic() - begun:.1f} s ({reason.partition('. ')[0]}). It may have "
             "stopped, or cannot be reached, or waits in another call: look at its output "
-            "first. A run with checkpoints goes on with `--resume`; where a rank is only "
+            "first. Continue a run with checkpoints with `--resume`; if a rank is only "
             "slow, raise `cluster.timeout`"
         )
 
 
 def _expect_contiguous(x: Tensor) -> None:
-    # Backends would read and write other places than those of the view.
+    # Backends would read and write memory outside the view.
     if not x.is_contiguous() or x.is_conj() or x.is_neg():
         raise ArgumentError(
             f"a tensor of shape {tuple(x.shape)} and strides {x.stride()} is to be changed in "
@@ -293,7 +293,7 @@ class _Works(Pending):
         self._owner = owner
 
     def wait(self) -> None:
-        """Return when all have left and all have arrived."""
+        """Wait until all have been sent and received."""
         at = 0
         try:
             for at, work in enumerate(self._works):  # noqa: B007  it is asked for below

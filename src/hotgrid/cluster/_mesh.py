@@ -71,11 +71,11 @@ class Mesh:
         """Return the rank at a place.
 
         Raises:
-            ArgumentError: The place lies outside of the mesh.
+            ArgumentError: The place is outside of the mesh.
         """
         place = per_axis("coordinate", coordinate, len(self.shape))
         if any(not 0 <= here < n for here, n in zip(place, self.shape, strict=True)):
-            raise ArgumentError(f"the place {place} lies outside of mesh `{self}`")
+            raise ArgumentError(f"the place {place} is outside of mesh `{self}`")
         rank = 0
         for here, count in zip(place, self.shape, strict=True):
             rank = rank * count + here
@@ -183,8 +183,8 @@ class Mesh:
             margin: One width for all cut axes, or one for every axis.
 
         Raises:
-            ArgumentError: A block has fewer cells than the margin; the text says which
-                margin and which mesh would fit. Every rank raises it alike.
+            ArgumentError: A block has fewer cells than the margin; the message says which
+                margin and which mesh would fit. Every rank raises the same error.
         """
         mesh = self.over(len(size))
         if isinstance(margin, int):
@@ -209,7 +209,7 @@ class Mesh:
         """Do nothing if as many ranks were started as the mesh has.
 
         Raises:
-            ArgumentError: There are more or fewer; the text says how to go on.
+            ArgumentError: There are more or fewer; the message says what to do.
         """
         if started != self.ranks:
             raise ArgumentError(

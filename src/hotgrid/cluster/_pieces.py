@@ -46,7 +46,7 @@ def join(pieces: Sequence[Tensor], blocks: Sequence[Block]) -> Tensor:
 
     Args:
         pieces: One for every block, `[..., *block.size]`, without margins.
-        blocks: Where each of them lies; `Mesh.blocks` gives them.
+        blocks: The block of each of them; `Mesh.blocks` returns them.
 
     Returns:
         The whole, `[..., *space]`.

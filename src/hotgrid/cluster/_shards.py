@@ -31,7 +31,7 @@ def shard_of(
         size: How many ranks.
         epoch: Another epoch, another order.
         seed: Another seed, another order.
-        shuffle: False deals them out as they are.
+        shuffle: False deals them out in order.
         even: Give all ranks equally many, by repeating the first few: ranks that train
             together must make equally many steps. False sees every item exactly once.
 
@@ -63,7 +63,7 @@ def shard_of(
 
 
 def rank_seed(seed: int, rank: int) -> int:
-    """Return a seed of its own for a rank: the same in every run, unlike its neighbours'.
+    """Return a different seed for each rank, the same in every run.
 
     Example:
         >>> rank_seed(0, 1) == rank_seed(0, 1), rank_seed(0, 1) == rank_seed(1, 0)
@@ -74,6 +74,6 @@ def rank_seed(seed: int, rank: int) -> int:
 
 
 def _mixed(*numbers: int) -> int:
-    """Numbers in, 63 well-stirred bits out; on every machine the same."""
+    """Mix numbers into 63 bits; the same on every machine."""
     text = ",".join(map(str, numbers)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1

@@ -1,4 +1,4 @@
-"""`trace`: what every rank does when, in one file that a browser shows."""
+"""`trace`: a timeline of all ranks, in one file for a browser."""
 
 import contextlib
 import json

@@ -1,9 +1,9 @@
-"""config: finds, merges and checks `hotgrid.toml`; loggers. Stands on `errors` alone.
+"""config: finds, merges and checks `hotgrid.toml`; loggers. Imports only `errors`.
 
 A flag wins over a `HOTGRID_*` variable, which wins over the file, which wins over
 the default. The result is one frozen object, `current()`, that a `with override(...)`
 block can change for its own inside. An unknown key or a bad value is an error that
-tells file, line and the nearest right word. Never imports torch or numpy.
+names the file, the line and the nearest valid word. Never imports torch or numpy.
 """
 
 from ._case import (

@@ -1,4 +1,4 @@
-"""What one run is told: options of the command line, or a case file with the same names."""
+"""The options of one run: from the command line, or from a case file with the same names."""
 
 # ruff: noqa: RUF009  `_told` makes fields of the dataclass
 
@@ -155,60 +155,61 @@ class Case:
     record: Path | None = _told(
         "a film, such as film.mp4",
         _path,
-        "Film the run into this .mp4 or .gif; a bare name lies in --out.",
+        "Film the run into this .mp4 or .gif; a bare name goes into --out.",
     )
     export: tuple[str, ...] = _told(
         "formats, such as npz,png",
         _words,
-        "Write at the end any of npz, csv, png, vti, separated by commas.",
+        "Write at the end any of npz, csv, png, vti, separated by commas; vti with --every on "
+        "the way, too.",
         default=(),
     )
     every: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "Steps between frames, rows and checkpoints; by default 200 rows, and one checkpoint "
-        "at the end.",
+        "Steps between frames, rows, .vti files and checkpoints; by default 200 rows, and one "
+        "checkpoint at the end.",
     )
     mesh: str | None = _told(
         "ranks along each axis, such as 2x2",
         _text,
-        "Cut the grid over ranks, such as 2x2; they are started here unless torchrun did.",
+        "Split the grid over ranks, such as 2x2; they are started here unless torchrun did.",
     )
     depth: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "With --mesh, steps between two exchanges; by default what the planner advises.",
+        "With --mesh, steps between two exchanges; by default chosen by the planner.",
     )
     overlap: bool | None = _told(
         "true or false",
         _flag,
-        "With --mesh, let messages travel while the interior is computed; by default on GPUs.",
+        "With --mesh, send messages while the interior is computed; by default on GPUs.",
     )
     trace: Path | None = _told(
         "a file, such as trace.json",
         _path,
-        "With --mesh, write what every rank did when, for chrome://tracing.",
+        "With --mesh, write a timeline of all ranks, for chrome://tracing.",
     )
     checkpoint_every: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "Steps between checkpoints, if other than --every.",
+        "Steps between checkpoints, if different from --every.",
     )
     keep: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "How many of the newest checkpoints stay; by default 3.",
+        "How many of the newest checkpoints are kept; by default 3.",
     )
     keep_every: int | None = _told(
         "a whole number of at least 1",
         _whole(1),
-        "Checkpoints of steps that are a multiple of this stay as well.",
+        "Also keep checkpoints of steps that are a multiple of this.",
     )
     restarts: int | None = _told(
         "a whole number of at least 0",
         _whole(0),
-        "How often the ranks of --mesh are started again after one was lost; by default 3 "
-        "where checkpoints are made on the way.",
+        "How often the ranks of --mesh are restarted after one was lost; by default 3 "
+        "if checkpoints are written during the run.",
     )
 
     @property
@@ -251,7 +252,7 @@ def read_case(path: Path) -> dict[str, Any]:
         raise ArgumentError(f"`{path}` is not valid TOML: {problem}") from None
     values = _checked(table, lambda name: f"{path}:{_line_of(text, name)}: `{name}`")
     if "model" not in values:
-        raise ArgumentError(f'`{path}` does not say what to run, such as model = "heat"')
+        raise ArgumentError(f'`{path}` needs a model, such as model = "heat"')
     return {**values, **_placed(values, path.parent)}
 
 
@@ -260,7 +261,7 @@ def _placed(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "out" in values:
         found["out"] = folder / values["out"]
-    # A film without a folder lies in `out`.
+    # A film without a folder goes into `out`.
     if "record" in values and not ("out" in values and values["record"].parent == Path()):
         found["record"] = folder / values["record"]
     if "trace" in values:
@@ -314,7 +315,7 @@ def _option(name: str) -> str:
 
 
 def _line_of(text: str, name: str) -> int:
-    """The line on which a key of the first level stands: `name = ...` or `[name]`."""
+    """The line of a top-level key: `name = ...` or `[name]`."""
     place = re.search(rf"^[ \t]*\[?[ \t]*[\"']?{re.escape(name)}\b", text, re.MULTILINE)
     return text.count("\n", 0, place.start()) + 1 if place else 1
 

@@ -1,4 +1,4 @@
-"""The frozen object that holds every setting, and where each came from."""
+"""The frozen object with all settings, and where each came from."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -57,7 +57,7 @@ class ConfigEntry:
     meaning: str = ""
 
     def plain(self) -> object:
-        """Return the value as JSON and TOML write it: words, numbers, lists, tables."""
+        """Return the value as JSON and TOML write it: strings, numbers, lists, tables."""
         return plain(self.value)
 
 
@@ -74,10 +74,10 @@ class Config:
 
     Attributes:
         compile: How step functions are compiled.
-        autotune: How candidates are timed and winners remembered.
+        autotune: How candidates are timed and winners stored.
         kernels: How kernels treat bad accesses and bad numbers.
         memory: How much memory hotgrid may plan with.
-        cluster: How ranks talk to each other.
+        cluster: How ranks communicate.
         logging: What is logged and where to.
         file: The `hotgrid.toml` that was read, or None.
         origins: Where each value came from, as pairs of key and origin; a key that
@@ -171,7 +171,7 @@ Node = Mapping[str, type[Section]] | type[Section] | Named | Rule
 
 
 def child(node: Node, key: str) -> Node:
-    """Return what stands under a key of a table, or raise `RefusalError` with the reason.
+    """Return what is under a key of a table, or raise `RefusalError` with the reason.
 
     The root of the tree is `SECTIONS`; a table is a section or the sections under
     free names; a leaf is the rule of a value.

@@ -15,7 +15,7 @@ def current() -> Config:
     """Return the configuration in force here.
 
     That is the one of the innermost `use` or `override` block; outside of any, what
-    `load()` found the first time it was asked for in this process.
+    `load()` found on the first call in this process.
 
     Raises:
         ConfigError: There is no block and `load()` found a problem.
@@ -58,12 +58,12 @@ def override(values: Mapping[str, object]) -> Iterator[Config]:
     """Change settings inside a `with` block; blocks nest.
 
     Args:
-        values: Dotted keys to values, written as in TOML: words, numbers, lists,
+        values: Dotted keys to values, written as in TOML: strings, numbers, lists,
             and `{"file": path}`.
 
     Raises:
         ConfigError: A key is unknown or a value is bad; nothing is changed then.
-        ArgumentError: `values` is not a mapping from words.
+        ArgumentError: `values` is not a mapping from strings.
 
     Example:
         >>> with override({"logging.components.autotune.level": "debug"}) as config:

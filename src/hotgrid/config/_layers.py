@@ -45,7 +45,7 @@ Layer = Iterator[Entry | Problem]
 
 
 def from_file(path: Path, named_by: str | None = None) -> Layer:
-    """Yield what a `hotgrid.toml` says; relative paths in it start at its folder."""
+    """Yield the values of a `hotgrid.toml`; relative paths in it start at its folder."""
     try:
         document = read(path)
     except UnreadableError as error:
@@ -75,7 +75,7 @@ def _from_table(
 
 
 def from_environment(environ: Mapping[str, str]) -> Layer:
-    """Yield what `HOTGRID_*` variables say; an empty variable counts as not set."""
+    """Yield the values of `HOTGRID_*` variables; an empty variable counts as not set."""
     known = {variable(key): key for key in keys()}
     for name in sorted(environ):
         text = environ[name]
@@ -100,7 +100,7 @@ def _near_variable(name: str, known: Mapping[str, str]) -> str:
     # Without the prefix, which all share and which would make strangers look alike.
     tails = {each.removeprefix(PREFIX) for each in (*known, *_NO_SETTINGS)}
     tail = name.removeprefix(PREFIX)
-    # In a word of three letters, one wrong letter is already a third.
+    # In a name of three letters, one wrong letter is already a third.
     short = [each for each in tails if len(each) <= 3]
     hint = f"; did you mean {PREFIX}{{}}?"
     return near(tail, tails, hint, cutoff=0.8) or near(tail, short, hint)
@@ -116,13 +116,13 @@ def _from_component_variable(name: str, text: str) -> Entry | Problem:
 
 
 def from_flags(flags: Mapping[str, str]) -> Layer:
-    """Yield what `-c KEY=VALUE` flags say."""
+    """Yield the values of `-c KEY=VALUE` flags."""
     for key, text in flags.items():
         yield _from_text(key, text, Origin("flag", f"-c {key}"))
 
 
 def from_values(values: Mapping[str, object]) -> Layer:
-    """Yield what the values of an override say."""
+    """Yield the values of an override."""
     for key, value in values.items():
         try:
             yield Entry(key, _rule_at(key).accept(value), Origin("override"))

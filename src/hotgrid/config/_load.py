@@ -32,7 +32,7 @@ def load(
 
     Raises:
         ConfigError: A setting is unknown or has a bad value, or a file that was
-            named does not exist; the text tells all problems and where they are.
+            named does not exist; the message lists all problems and where they are.
 
     Example:
         >>> load(file=Path(os.devnull), flags={"autotune.level": "full"}).autotune.level
@@ -72,7 +72,7 @@ def find_file(start: Path | None = None) -> Path | None:
     """
     here = working_folder() if start is None else start.resolve()
     candidates = (folder / FILE_NAME for folder in (here, *here.parents))
-    # A folder or a dangling link of that name counts as found: reading it says so.
+    # A folder or a dangling link of that name counts as found; reading it raises.
     return next((path for path in candidates if os.path.lexists(path)), None)
 
 

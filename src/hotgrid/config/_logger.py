@@ -26,7 +26,7 @@ _PYTHON_LEVELS = {
 def logger(component: str) -> "ComponentLogger":
     """Return the logger of one component.
 
-    It costs nothing to make and holds no state: keep it or ask again.
+    It is cheap to create and has no state: keep it or call this again.
 
     Args:
         component: The name under which `[logging.components]` can set it apart,
@@ -117,7 +117,7 @@ class ComponentLogger:
                     _write_stream(sys.stderr, line)
                 case "log":
                     python_logger = logging.getLogger(f"hotgrid.{self.component}")
-                    # The record shall name the caller's line: two frames are ours.
+                    # The record must name the caller's line: two frames are ours.
                     python_logger.log(_PYTHON_LEVELS[level], "%s", text, stacklevel=3)
                 case File(path):
                     failure = _append(path, f"{level} {self.component}: {text}")
@@ -131,7 +131,7 @@ def _formatted(message: str, args: tuple[object, ...]) -> str:
     try:
         return message % args
     except Exception:  # noqa: BLE001  an argument's own __str__ can raise anything
-        # A wrong format is a fault of ours; the message still tells more than a crash.
+        # A wrong format is a bug in hotgrid; the message is still better than a crash.
         return f"{message} {_represented(args)}"
 
 
@@ -146,7 +146,7 @@ def _write_stream(stream: TextIO | None, line: str) -> None:
     if stream is None:
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    with suppress(Exception):  # closed, its reader has gone away, or somebody's own stream
+    with suppress(Exception):  # closed, its reader has gone away, or the user's own stream
         stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
 

@@ -1,4 +1,4 @@
-"""Where caches live: `none`, `local`, `project`, `global` or a path."""
+"""Where caches are: `none`, `local`, `project`, `global` or a path."""
 
 import os
 from pathlib import Path
@@ -13,11 +13,11 @@ _CACHE_NAME = ".hotgrid"
 
 PlaceWord = Literal["none", "local", "project", "global"]
 CachePlace: TypeAlias = PlaceWord | File
-"""Where a cache lives: a word, or a path."""
+"""Where a cache is: a word, or a path."""
 
 
 def cache_folder(place: CachePlace, name: str) -> Path:
-    """Return the folder where one cache lives. It is not created.
+    """Return the folder of one cache. It is not created.
 
     - `local`: `.hotgrid/<name>` in the working folder.
     - `project`: `.hotgrid/<name>` in the nearest folder, from the working folder
@@ -31,7 +31,7 @@ def cache_folder(place: CachePlace, name: str) -> Path:
         name: Which cache, such as `autotune`: one part of a path.
 
     Raises:
-        ArgumentError: `place` is `none` (ask before), is no place at all, or `name`
+        ArgumentError: `place` is `none` (check before), is not a place, or `name`
             is not one part of a path.
         ConfigError: There is no home folder or no working folder to start from.
 
@@ -51,7 +51,7 @@ def cache_folder(place: CachePlace, name: str) -> Path:
         case File(path):
             return path
         case "none":
-            raise ArgumentError("`place` is none: there is no cache; ask for that first")
+            raise ArgumentError("`place` is none: there is no cache; check for that first")
         case "local":
             return working_folder() / _CACHE_NAME / name
         case "project":

@@ -11,7 +11,7 @@ class Problem:
     """One thing that is wrong with the settings.
 
     Attributes:
-        message: What is wrong, what was expected, and the nearest right word.
+        message: What is wrong, what was expected, and the nearest valid word.
         source: The file, the variable (`HOTGRID_...`), the flag (`-c ...`) or
             `override`.
         line: The line in the file, counted from 1.
@@ -29,7 +29,7 @@ class Problem:
 
     @property
     def where(self) -> str:
-        """The source with line and column as far as they are known."""
+        """The source with line and column, if known."""
         parts = (self.source, self.line, self.column)
         return ":".join(str(part) for part in parts if part is not None)
 
@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def error_of(problems: Sequence[Problem]) -> ConfigError:
-    """Return one error that tells all problems."""
+    """Return one error that lists all problems."""
     if len(problems) == 1:
         return ConfigError(str(problems[0]))
     listing = "".join(f"\n  {problem}" for problem in problems)

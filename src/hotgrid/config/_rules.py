@@ -20,7 +20,7 @@ _MOST_ITEMS_SHOWN = 5
 
 
 class RefusalError(ValueError):
-    """A value does not obey its rule; the text is the rest of a sentence about the key."""
+    """A value breaks its rule; the message is the rest of a sentence about the key."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Rule(ABC):
         """
 
     def read(self, text: str) -> object:
-        """Return what TOML would have given for this text; never raises."""
+        """Return what TOML would give for this text; never raises."""
         return text.strip()
 
     def _refused(self, value: object, words: Iterable[str] = ()) -> RefusalError:
@@ -193,7 +193,7 @@ class ListOf(Rule):
 
 
 def working_folder() -> Path:
-    """Return the working folder, or say that it was removed."""
+    """Return the working folder, or raise if it was removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What every section is made of: a frozen dataclass whose fields carry rule and meaning."""
+"""The base of all sections: frozen dataclasses whose fields have a rule and a meaning."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ class Named(Rule):
     """Sections under free names, such as `[logging.components.NAME]`; kept as a tuple.
 
     Their class has a plain field `name`. A name that nearly is a `usual` one is
-    refused: it would be a misspelling that nobody notices.
+    refused, because it is probably a misspelling.
     """
 
     _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -67,7 +67,7 @@ class Named(Rule):
         return tuple(by_name[name] for name in sorted(by_name))
 
     def check_name(self, name: str) -> None:
-        """Raise `RefusalError` when the name is badly formed or nearly a usual one."""
+        """Raise `RefusalError` if the name is malformed or close to a usual one."""
         if name in self.usual:
             return
         if hint := near(name, self.usual, cutoff=0.8):

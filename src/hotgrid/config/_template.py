@@ -31,7 +31,7 @@ def default_toml() -> str:
     """Return a `hotgrid.toml` that lists every key with its default and its meaning.
 
     Keys are commented out as `#key = value`, without a space; prose begins with
-    `# `. With the keys uncommented the file says exactly the defaults.
+    `# `. With the keys uncommented the file contains exactly the defaults.
 
     Example:
         >>> '#level = "balanced"' in default_toml().splitlines()
@@ -53,12 +53,12 @@ def _key_texts(section: type[Section]) -> Iterator[str]:
             yield _COMPONENT_EXAMPLE
         else:
             yield f"# {rule.expected[0].upper()}{rule.expected[1:]}.\n"
-            # Defaults are words, numbers and lists of words: JSON writes them as TOML does.
+            # Defaults are strings, numbers and lists of strings: JSON writes them as TOML.
             yield f"#{key.name} = {json.dumps(plain(key.default))}\n"
 
 
 def write_default_toml(path: Path, *, force: bool = False) -> None:
-    """Write `default_toml()` to a file, whole or not at all.
+    """Write `default_toml()` to a file, atomically.
 
     Raises:
         ConfigError: The file exists and `force` is not given, or it cannot be written.

@@ -1,4 +1,4 @@
-"""Reading TOML with the line of every key, which `tomllib` does not tell."""
+"""Reading TOML with the line of every key, which `tomllib` does not give."""
 
 import re
 import tomllib
@@ -19,14 +19,14 @@ _TOKEN = re.compile(
     r"|#[^\n]*|[\[{]|[\]}]|\n",
     re.DOTALL,
 )
-# No setting lies deeper; a key with thousands of dots must not cost their square.
+# No setting is nested deeper; a key with thousands of dots must not cost their square.
 _DEEPEST = 8
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class UnreadableError(Exception):
-    """A document cannot be read; `line` and `column` say where, as far as is known."""
+    """A document cannot be read; `line` and `column` say where, if known."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed document and the line on which each key path first stands."""
+    """A parsed document and the line of the first occurrence of each key path."""
 
     table: dict[str, Any]
     lines: dict[KeyPath, int]
@@ -91,7 +91,7 @@ def _located(error: tomllib.TOMLDecodeError, text: str) -> UnreadableError:
 
 def _word_without_quotes(line: str, at: int, message: str) -> str:
     for word in _WORD.finditer(line):
-        # `info` begins like the number `inf`: there tomllib stumbles inside of the word.
+        # `info` begins like the number `inf`: tomllib fails in the middle of the word.
         begins_here = word.start() == at and message.startswith("Invalid value")
         if begins_here or word.start() < at < word.end():
             plain = word[0].lower()

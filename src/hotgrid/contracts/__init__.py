@@ -1,6 +1,6 @@
-"""contracts: what shapes must be, said once and checked everywhere.
+"""contracts: the shapes that tensors must have, declared once and checked everywhere.
 
-Stands on `errors` and `_native` only and imports no tensor library: anything
+Imports only `errors` and `_native`, and no tensor library: anything
 with a `.shape`, or a tuple of sizes, can be checked.
 
     image = Contract("batch (rows window) (columns window) channels")

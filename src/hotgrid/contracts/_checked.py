@@ -226,13 +226,13 @@ def _joint(texts: tuple[str, ...]) -> Matcher:
     return _remembered_joint(texts)
 
 
-# A constant to the tracer, as the contracts it is made of; see `_contract._parsed`.
+# A constant to the tracer, like the contracts in it; see `_contract._parsed`.
 _joint._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def _size(name: str, value: Any) -> int:
     try:
-        # Integers stay as they are: under torch.compile they may be symbols.
+        # Integers are not converted: under torch.compile they may be symbols.
         size = value if isinstance(value, int) else operator.index(value)
     except TypeError:
         raise ArgumentError(

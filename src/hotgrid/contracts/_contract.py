@@ -1,4 +1,4 @@
-"""`Contract`: what a shape must be, written once, checked in a fraction of a microsecond."""
+"""`Contract`: the declaration of a shape, checked in a fraction of a microsecond."""
 
 import functools
 from collections.abc import Callable, MutableMapping, Sequence
@@ -45,7 +45,7 @@ def _traced_check(
     found = _parsed(self.text)._matcher.decide(bindings, shape)
     if isinstance(found, tuple):
         text = shortened(self.text)
-        raise ContractError(f"{shortened(found[0].reason)}, says the contract `{text}`")
+        raise ContractError(f"{shortened(found[0].reason)}, from the contract `{text}`")
     return found
 
 
@@ -141,7 +141,7 @@ class Contract:
 
         Raises:
             ContractError: the shape does not meet the contract, or does not
-                determine every name that is needed to say so.
+                determine every name that is needed for the check.
         """
         if bindings is not None:
             expect_sizes(bindings)
@@ -154,7 +154,7 @@ class Contract:
         shape: Any,
         bindings: Given | None = None,
     ) -> tuple[int, ...]:
-        """Check a shape and return the sizes of the names asked for, in that order.
+        """Check a shape and return the sizes of the given names, in that order.
 
         Arguments:
             keys: names, as a sequence or as one text: `"b h w"`.
@@ -282,7 +282,7 @@ _parsed._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAc
 
 
 def as_contract(contract: str | Contract) -> Contract:
-    """The contract itself, or the one a text writes; texts are remembered."""
+    """The contract itself, or the one that a text describes; texts are cached."""
     return contract if isinstance(contract, Contract) else _parsed(contract)
 
 
@@ -291,7 +291,7 @@ def assert_shape(
 ) -> MutableMapping[str, int]:
     """Check a shape against a contract written in place.
 
-    A text is parsed once and remembered.
+    A text is parsed once and cached.
 
     Example:
         >>> assert_shape("b h w 3", (8, 32, 32, 3))["h"]
@@ -309,9 +309,9 @@ def unpack_shape(
 ) -> tuple[int, ...]:
     """Check a shape and return the sizes it names, without listing the names again.
 
-    The result has one size for each term that says something, in order: the
+    The result has one size for each term with a name, in order: the
     label of a labelled term, else its names. Names given in `bindings`, and
-    names that came up before, are left out.
+    names that occurred before, are left out.
 
     Example:
         >>> unpack_shape("b (h p) (w p) c", (2, 12, 8, 3), {"p": 4})

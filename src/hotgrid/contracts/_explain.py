@@ -1,4 +1,4 @@
-"""The words of a mismatch: one block that says what, where and why."""
+"""The message of a mismatch: one block that says what, where and why."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def location() -> str | None:
         trace = here.__traceback__
     frame = trace.tb_frame if trace else None
     while frame is not None:
-        # torch stands between a module's forward and the line that calls it.
+        # torch's frames are between a module's forward and the line that calls it.
         if not f"{frame.f_globals.get('__name__', '')}.".startswith((f"{_HERE}.", "torch.")):
             name = Path(frame.f_code.co_filename).name
             return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
@@ -83,7 +83,7 @@ def explained(
 
 
 def unknown_key(key: str, names: Sequence[str], contract: str) -> ContractError:
-    """The error for asking a contract for a name it does not have."""
+    """The error for a name that the contract does not have."""
     return ContractError(
         f"`{shortened(key)}` is not a name of the contract{near(key, names)}\n"
         f"  contract:   {shortened(contract)}\n"

@@ -1,4 +1,4 @@
-"""What one dimension of a contract says: a small expression tree and its printing.
+"""One dimension of a contract: a small expression tree and its printing.
 
 A tree is kept for messages; the solver works on the same expression as a
 polynomial with integer coefficients over the names, in which `p*p` and `p^2`
@@ -118,7 +118,7 @@ def polynomial(expression: Expression) -> Polynomial:
 
 
 def names_in(expression: Expression | None) -> list[str]:
-    """The names an expression speaks of, in order of appearance."""
+    """The names in an expression, in order of appearance."""
     match expression:
         case Name(name):
             return [name]

@@ -24,7 +24,7 @@ class Bindings(dict[str, int]):
     """Names and the sizes bound to them: a dict that is true even when empty.
 
     A match is a match, also of a contract that names nothing, so
-    `if contract.try_check(x):` means what it says.
+    `if contract.try_check(x):` works as expected.
     """
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class Matcher:
 def native_matcher(matcher: Matcher, check: Any = None, unpack: Any = None) -> Any:
     """The native form of a matcher, or None where the core is absent or it is beyond it.
 
-    `check` and `unpack` are asked when the native form is unsure; they must not
+    `check` and `unpack` are called when the native form is unsure; they must not
     hold on to what this returns.
     """
     factors = [abs(f) for terms in matcher.groups for term in terms for f, _ in term.terms]
@@ -90,7 +90,7 @@ def native_matcher(matcher: Matcher, check: Any = None, unpack: Any = None) -> A
 
 
 def undecided(bindings: Any, *shapes: Any) -> None:
-    """What stands in for the native match where there is none: never sure."""
+    """The replacement of the native match if there is none: never sure."""
     return
 
 
@@ -111,7 +111,7 @@ def read_shape(shape: Any) -> tuple[int, ...]:
     try:
         sizes = tuple([_whole(size) for size in shape])
     except TypeError:
-        raise ArgumentError(f"a shape is made of whole numbers, got {shape!r}") from None
+        raise ArgumentError(f"a shape consists of whole numbers, got {shape!r}") from None
     for size in sizes:
         if size < 0:
             listed = ", ".join(map(shown, sizes))
@@ -149,7 +149,7 @@ def read_bindings(bindings: Given | None) -> Bindings:
 def expect_sizes(bindings: Any) -> None:
     """Raise for a negative size, which the native matcher would compute with.
 
-    What it does not take as it is goes to `read_bindings` anyway.
+    Anything else goes to `read_bindings` anyway.
     """
     try:
         negative = min(bindings.values(), default=0) < 0
@@ -160,7 +160,7 @@ def expect_sizes(bindings: Any) -> None:
 
 
 def _whole(number: Any) -> int:
-    # Integers are passed as they are: under torch.compile they may be symbols, which
+    # Integers are passed unchanged: under torch.compile they may be symbols, which
     # `operator.index` would pin to the value of the moment.
     return number if isinstance(number, int) else operator.index(number)
 
@@ -176,5 +176,5 @@ def _names(groups: tuple[tuple[Term, ...], ...]) -> tuple[str, ...]:
 
 
 if _native.available():
-    # An abstract class can be told who else keeps its promises; type checkers cannot.
+    # Registered at run time; type checkers do not see it.
     MutableMapping.register(_native.core().Bindings)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,4 +1,4 @@
-"""Text to contract terms. Every complaint puts a caret under the place.
+"""Text to contract terms. Errors show a caret under the place.
 
     contract := "[" terms "]" | terms
     terms    := term {"," term} [","]        separated by commas, or
@@ -9,7 +9,7 @@
     power    := factor [("^" | "**") integer]
     factor   := name | integer | "(" expr ")" | "()" | ("+" | "-") factor
 
-A sign binds tighter than a power: -x^3 is (-x)^3. Names may stand in quotes.
+A sign binds tighter than a power: -x^3 is (-x)^3. Names may be quoted.
 """
 
 import re
@@ -119,7 +119,7 @@ class _Parser:
             return Term("any", label=label)
         if self.here.kind == "dots":
             if label:
-                self.fail("`...` stands for many sizes, so it cannot carry a label", start)
+                self.fail("`...` stands for many sizes, so it cannot have a label", start)
             self.at += 1
             self.alone(start)
             return Term("rest")
@@ -201,7 +201,7 @@ class _Parser:
         if not self.accept(")"):
             if not self.here.text or self.here.text == "]":
                 self.fail("this parenthesis is never closed", opening)
-            self.fail(f"`{self.here.text}` cannot stand inside parentheses", self.here)
+            self.fail(f"`{self.here.text}` cannot be inside parentheses", self.here)
         self.depth -= 1
         return inner
 

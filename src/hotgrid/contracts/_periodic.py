@@ -1,4 +1,4 @@
-"""Checks that thin out: often at first, when things go wrong, then rarely."""
+"""Periodic checks: often at first, when things go wrong, then rarely."""
 
 import sys
 from types import CodeType
@@ -38,7 +38,7 @@ class Schedule:
         self._skip = 0
 
     def due(self) -> bool:
-        """Count one call, and say whether it is one to act on."""
+        """Count one call, and return whether it is due."""
         if self._skip:
             self._skip -= 1
             return False
@@ -93,7 +93,7 @@ class PeriodicContract(Schedule):
         self.contract.check(shape, bindings)
 
 
-# One schedule for each line that asks, as long as its code lives in the program.
+# One schedule for each calling line, as long as its code exists.
 _call_sites: dict[tuple[CodeType, int], Schedule] = {}
 
 

@@ -135,7 +135,7 @@ def _roots_of(known: int, unknown: Polynomial) -> list[int]:
 def _substituted(equation: Equation, bindings: Bindings) -> tuple[int, Polynomial]:
     """The equation with the known names put in: a number and what is still unknown.
 
-    Products that became zero are gone, so `h*p` with p = 0 no longer asks for h.
+    Products that became zero are removed, so `h*p` with p = 0 no longer needs h.
     """
     known = -equation.size
     unknown: dict[tuple[tuple[str, int], ...], int] = {}

@@ -2,7 +2,7 @@
 
     HotgridError
     ├── ContractError (ValueError)          a shape does not meet its contract
-    │   └── ContractSyntaxError             the contract itself is badly written
+    │   └── ContractSyntaxError             the contract itself has a syntax error
     ├── ConfigError (ValueError)            hotgrid.toml, HOTGRID_* or a flag is wrong
     ├── ArgumentError (ValueError)          an argument of a public function is wrong
     │   └── DimensionError (IndexError)     a dimension or index does not exist
@@ -15,7 +15,7 @@
 
 Catch `HotgridError` to catch them all. Each also derives from the built-in
 exception a caller would expect, so existing `except ValueError` keeps working.
-`near` is the hint at the right word that many of the texts end with.
+`near` is the "did you mean" hint at the end of many messages.
 """
 
 from ._near import near as near

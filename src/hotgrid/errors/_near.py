@@ -1,4 +1,4 @@
-"""The hint at the word that was probably meant."""
+"""The "did you mean" hint of error messages."""
 
 from collections.abc import Iterable
 
@@ -10,11 +10,12 @@ def near(
     *,
     cutoff: float = 0.6,
 ) -> str:
-    """Return a hint at the most similar of the words that are right, for an error's text.
+    """Return a "did you mean" hint with the most similar of the valid words.
 
     Args:
         word: What was given.
-        words: What would have been right. Case decides only between words that are equal
+        words: The valid words. Case only decides between words that differ in nothing
+        else.
             but for it.
         hint: The text, with `{}` where the similar word goes.
         cutoff: How similar they must be, from 0 to 1.

@@ -15,7 +15,7 @@ class HotgridError(Exception):
 
 @dataclass(frozen=True)
 class ShapeMismatch:
-    """What a `ContractError` knows, for programs that want more than its text."""
+    """The facts of a `ContractError`, for programs that need more than its message."""
 
     contract: str
     shape: tuple[int, ...] | None = None
@@ -38,28 +38,28 @@ class ContractError(HotgridError, ValueError):
 
 
 class ContractSyntaxError(ContractError):
-    """A contract is badly written; the text shows a caret under the place."""
+    """A contract has a syntax error; the message shows a caret under the place."""
 
 
 class ConfigError(HotgridError, ValueError):
-    """A setting is unknown or has a bad value; the text says where it was read."""
+    """A setting is unknown or invalid; the message says where it was read."""
 
 
 class ArgumentError(HotgridError, ValueError):
-    """An argument of a public function is wrong; the text names it and its value."""
+    """An argument of a public function is wrong; the message names it and its value."""
 
 
 class DimensionError(ArgumentError, IndexError):
-    """A dimension or an index does not exist in the tensor it was asked of."""
+    """A dimension or an index does not exist in the tensor."""
 
 
 class UnstableError(HotgridError, ArithmeticError):
-    """A simulation is no longer finite; the text says when, where and the likely cause.
+    """A simulation is no longer finite; the message says when, where and the likely cause.
 
     Attributes:
         step: The first step that left numbers which are not finite; None if not known.
         cell: The first such cell; None if not known.
-        cause: The likely cause, in words.
+        cause: The likely cause.
     """
 
     def __init__(
@@ -77,19 +77,19 @@ class UnstableError(HotgridError, ArithmeticError):
 
 
 class KernelError(HotgridError, RuntimeError):
-    """A kernel left its buffers, made NaN of numbers or a wrong result; the text says which."""
+    """A kernel accessed memory out of bounds, or computed NaN or a wrong result."""
 
 
 class StoreError(HotgridError, OSError):
-    """Files could not be written or read back; what was there before is as it was."""
+    """Files could not be written or read back; existing files are unchanged."""
 
 
 class DamagedError(StoreError):
-    """A file is not what was written: cut short, changed, or a part of it is missing."""
+    """A file is not what was written: truncated, changed, or partly missing."""
 
 
 class CommunicationError(HotgridError, ConnectionError):
-    """Another rank was lost or did not answer in time; the text says who waited for what.
+    """Another rank was lost or did not answer in time; the message has the details.
 
     A second try may succeed, so the exit code is that of a temporary failure.
     """
@@ -98,10 +98,10 @@ class CommunicationError(HotgridError, ConnectionError):
 
 
 class MissingPartError(HotgridError, ImportError):
-    """Something that is not installed was needed; the text says how to get it."""
+    """An optional part is not installed; the message says how to get it."""
 
 
-# Tracebacks and pickles name a class by its module: that is the door, not this file.
+# Tracebacks and pickles show the public module of a class, not this file.
 for _each in tuple(vars().values()):
     if isinstance(_each, type) and _each.__module__ == __name__:
         _each.__module__ = "hotgrid.errors"

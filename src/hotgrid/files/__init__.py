@@ -1,4 +1,4 @@
-"""files: writing a file whole or not at all, and reading only regular files.
+"""files: atomic writes, and reading only regular files.
 
 Every file that hotgrid replaces is written with `whole_file`. `read_regular` reads a file
 that may come from someone else. Light: the standard library and `errors` are all it needs.

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes of files."""
 
 import contextlib
 import errno
@@ -76,7 +76,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk; without, a new file can be lost with the power.
+    """Sync the names in a folder to the disk, so that new files survive a power failure.
 
     Example:
         >>> sync_folder(Path("."))

@@ -26,9 +26,12 @@ from .model import (
     view as view,
 )
 from .output import (
+    LivePicture as LivePicture,
     Observations as Observations,
     Picture as Picture,
     Recorder as Recorder,
+    TerminalPicture as TerminalPicture,
+    VtkSeries as VtkSeries,
     check_export as check_export,
     draw as draw,
     export as export,

@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 
 class Checkpoints:
-    """A folder of checkpoints, one folder for each step, none ever written over.
+    """A folder of checkpoints, one folder for each step, never overwritten.
 
-    A checkpoint is there whole or not at all, whatever ends the process. It holds tensors
+    A checkpoint is complete or not there, however the process ends. It holds tensors
     (safetensors files, one for each rank) and `extra` (JSON). Nothing in it is code, so
-    one from a stranger is safe to open.
+    an untrusted one is safe to open.
 
     With several ranks, `save` and `load` are called by all of them. Either all succeed or
     all raise.
 
     Args:
-        folder: Where they lie; made at the first save. Hosts must share it.
-        keep_last: How many of the newest stay; None keeps all.
-        keep_every: Steps that are a multiple of this stay as well.
-        keep_best: The name of a number in `extra`; the best checkpoint by it stays as well.
+        folder: The folder; created at the first save. Hosts must share it.
+        keep_last: How many of the newest are kept; None keeps all.
+        keep_every: Steps that are a multiple of this are kept as well.
+        keep_best: The name of a number in `extra`; the best checkpoint is kept as well.
         best: Whether the lowest or the highest number is the best.
         group: The ranks, a `Communicator`, or another object with `rank`, `size` and
             `gather_json(value)`, which gives every rank the values of all. A single
             process by default.
 
     Raises:
-        ArgumentError: An argument makes no sense.
+        ArgumentError: An argument is invalid.
 
     Example:
         >>> checkpoints = Checkpoints("run", keep_last=2)
@@ -88,30 +88,30 @@ class Checkpoints:
     ) -> Path:
         """Save a step, and remove what need not be kept any longer.
 
-        Waits for the asynchronous save before it, if there is one, and raises what went
-        wrong there. Old checkpoints are out of sight at once and removed by a thread.
+        Waits for the previous asynchronous save, if there is one, and raises what went
+        wrong there. Old checkpoints are hidden at once and removed by a thread.
 
         Args:
             step: The number it is saved under, from 0.
             tensors: Tensors by name. A plain tensor is whole and the same on all ranks; a
                 `Shard` is this rank's piece.
-            extra: Anything JSON knows; rank 0's is saved.
-            asynchronous: Come back as soon as the tensors are copied, and write in a
+            extra: Any JSON value; rank 0's is saved.
+            asynchronous: Return as soon as the tensors are copied, and write in a
                 thread. Copies of tensors on a GPU stay on it until they are written, if
                 a tenth of its memory is still free then; else they go to host memory.
             copy: False, when asynchronous, writes from the tensors themselves, without
-                even a copy: for loops that make new tensors in every step and never write
-                into old ones. A change before `wait` is an error there, as far as torch
-                hears of it, and the step is then not saved.
+                a copy: for loops that create new tensors in every step and never write
+                into old ones. A change before `wait` is an error, as far as torch
+                notices it, and the step is then not saved.
 
         Returns:
             The folder of the checkpoint; when asynchronous, the folder it will have.
 
         Raises:
-            ArgumentError: The step is there already, or something cannot be saved.
+            ArgumentError: The step exists already, or something cannot be saved.
             StoreError: It cannot be written, such as when the disk is full or the folder was
                 removed since the last save, or a tensor was changed that is not copied.
-                Nothing of it is left, and earlier checkpoints are as they were.
+                Nothing of it is left, and earlier checkpoints are unchanged.
 
         Example:
             >>> with Checkpoints("aside") as checkpoints:
@@ -134,7 +134,7 @@ class Checkpoints:
         return step_folder(self._folder, step)
 
     def wait(self) -> None:
-        """Wait until nothing goes on in the background; raise what went wrong there.
+        """Wait until no save is running in the background; raise what went wrong there.
 
         Raises:
             StoreError: An asynchronous save could not be written.
@@ -144,7 +144,7 @@ class Checkpoints:
             flight.land()
 
     def steps(self) -> list[int]:
-        """The steps that are there, oldest first. Each rank looks for itself.
+        """The saved steps, oldest first. Each rank reads the folder itself.
 
         Raises:
             StoreError: The folder cannot be read.
@@ -152,9 +152,9 @@ class Checkpoints:
         return steps_in(self._folder)
 
     def latest(self) -> int | None:
-        """The newest step that is whole, or None. Each rank looks for itself.
+        """The newest complete step, or None. Each rank reads the folder itself.
 
-        Manifests and sizes of files are looked at; `load` looks at every byte it needs.
+        Checks manifests and sizes of files; `load` checks every byte it needs.
 
         Raises:
             StoreError: The newest is of a version that this hotgrid does not know.
@@ -163,7 +163,7 @@ class Checkpoints:
             try:
                 check_step(self._folder, step, contents=False)
             except DamagedError as problem:
-                logger("store").warning("step %d is passed over: %s", step, problem)
+                logger("store").warning("step %d is skipped: %s", step, problem)
             else:
                 return step
         return None
@@ -178,20 +178,20 @@ class Checkpoints:
     ) -> Checkpoint:
         """Load a step, or the newest that is good.
 
-        The mesh may be another one than that of the save: each rank gets what it asks for,
-        from whatever pieces overlap it. Only the bytes that are needed are read. All is
+        The mesh may differ from that of the save: each rank gets the regions it requests,
+        from all pieces that overlap them. Only the bytes that are needed are read. All is
         checked before the first tensor that was given is filled, unless `early` is true.
 
         Args:
             step: Which one. None is the newest; when that is damaged, the one before, and
                 so on, each with a warning.
-            wanted: None is every tensor, whole. Names are those tensors. A dict gives for
+            wanted: None is every tensor, whole. Names select tensors. A dict gives for
                 each name what of it: None is all, slices such as `"0:9, 16:32"` a part, a
                 tensor or a `Shard` is filled in place.
             verify: Compare checksums of what is read. Without it, sizes and headers still
                 are.
             early: Fill given tensors while the rest is still being checked, which reads the
-                data once instead of twice. When `load` raises, they hold anything.
+                data once instead of twice. If `load` raises, their contents are undefined.
 
         Returns:
             The step, its tensors (on the CPU, unless they were given), and its extra.
@@ -199,7 +199,7 @@ class Checkpoints:
         Raises:
             DamagedError: The step, or every step, is damaged. Nothing was filled.
             StoreError: There is no such step, or the version of its format is unknown.
-            ArgumentError: What is wanted does not fit what was saved.
+            ArgumentError: `wanted` does not fit what was saved.
 
         Example:
             >>> checkpoints = Checkpoints("parts")
@@ -220,11 +220,11 @@ class Checkpoints:
                     raise
                 problems.append(f"step {candidate}: {problem}")
                 if self._group.rank == 0:
-                    logger("store").warning("step %d is passed over: %s", candidate, problem)
+                    logger("store").warning("step %d is skipped: %s", candidate, problem)
         raise DamagedError(f"no checkpoint in `{self._folder}` is good\n" + "\n".join(problems))
 
     def _candidates(self, step: int | None) -> list[int]:
-        # All ranks go by what rank 0 sees: a shared folder may show itself to one later.
+        # All ranks use what rank 0 sees: a shared folder may be updated later on others.
         mine = all_or_raise(self._group, lambda: [] if self._group.rank else self.steps())
         there = self._group.gather_json(mine)[0]
         if step is None and there:
@@ -250,12 +250,12 @@ class Checkpoints:
             self._keeping.score(extra)
             if self._seen and not self._folder.is_dir():
                 raise StoreError(
-                    f"`{self._folder}` was removed since the last save or load; it is not made "
-                    "again, as the earlier checkpoints are gone"
+                    f"`{self._folder}` was removed since the last save or load; it is not "
+                    "created again, as the earlier checkpoints are gone"
                 )
 
     def _finish(self, save: Save) -> list[Path]:
-        """Write a save; hide what need not be kept any longer, and give the hidden places."""
+        """Write a save; hide what is no longer kept, and return the hidden folders."""
         save.finish()
         if self._group.rank != 0:
             return []

@@ -1,4 +1,4 @@
-"""A save that goes on in a thread, and whose failure is never lost."""
+"""A save that runs in a thread, and whose failure is never lost."""
 
 import contextvars
 import threading

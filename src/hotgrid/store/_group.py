@@ -1,4 +1,4 @@
-"""The ranks that save and load together, as little as is needed of them."""
+"""The ranks that save and load together, the minimal interface."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -12,9 +12,9 @@ _KINDS = {kind.__name__: kind for kind in (ArgumentError, DamagedError, StoreErr
 class Group(Protocol):
     """The processes that share a checkpoint; a `hotgrid.cluster.Communicator` is one.
 
-    An asynchronous save calls `gather_json` from a thread of its own. So the group must be one
-    that nobody else calls: with `torch.distributed`, a new gloo group for checkpoints
-    alone. When another rank is gone, `gather_json` raises; it must not wait for ever.
+    An asynchronous save calls `gather_json` from its own thread. So the group must be one
+    that nothing else uses: with `torch.distributed`, a new gloo group for checkpoints
+    alone. If another rank is lost, `gather_json` raises; it must not wait forever.
     """
 
     @property
@@ -30,7 +30,7 @@ class Group(Protocol):
     def gather_json(self, value: Any) -> list[Any]:
         """Return the value of every rank, in their order, on every rank.
 
-        Values are small and made of what JSON knows: text, numbers, lists, dicts, None.
+        Values are small JSON values: text, numbers, lists, dicts, None.
         """
         ...
 
@@ -49,14 +49,14 @@ class OneProcess:
 def all_or_raise(group: Group, work: Callable[[], Result]) -> Result:
     """Do this rank's part of the work. When one rank fails, all raise.
 
-    The one that failed raises what happened, the others raise its words. Without this they
-    would go on, and wait for the one that gave up.
+    The one that failed raises its error, the others its message. Without this they
+    would continue, and wait for the one that failed.
     """
     results: list[Result] = []
     problem: Exception | None = None
     try:
         results.append(work())
-    except Exception as found:  # noqa: BLE001  whatever it is, the others must hear of it
+    except Exception as found:  # noqa: BLE001  whatever it is, the others must know
         problem = found
     heard = group.gather_json(
         None if problem is None else [type(problem).__name__, str(problem)]

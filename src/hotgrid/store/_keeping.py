@@ -1,4 +1,4 @@
-"""Which checkpoints stay when a new one has come."""
+"""Which checkpoints are kept after a new one."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Keeping:
-    """The rules: a checkpoint stays when one of them speaks for it."""
+    """The rules: a checkpoint is kept if one of them applies."""
 
     last: int | None
     every: int | None
@@ -42,7 +42,7 @@ class Keeping:
     def surplus(
         self, steps: Sequence[int], written: int, score: Callable[[int], float]
     ) -> list[int]:
-        """The steps that may go, now that the step `written` is there."""
+        """The steps to remove, now that the step `written` exists."""
         if self.last is None:
             return []
         kept = {written, *sorted(steps)[-self.last :]}

@@ -13,14 +13,9 @@ from safetensors import safe_open
 
 from hotgrid.errors import DamagedError, HotgridError
 
-from ._blocks import blocks_of, check_blocks
-from ._dtypes import dtype_of
 from ._manifest import FileRecord, Manifest, read_manifest
 from ._places import step_folder
-from ._region import Region
-from ._shard import Spec
-from ._shard_file import checked_places
-from ._straight import Straight
+from ._shard import Region, Spec, Straight, blocks_of, check_blocks, checked_places, dtype_of
 from ._wanted import Target, targets
 
 if TYPE_CHECKING:
@@ -53,7 +48,7 @@ _LEAST_DIRECT = 1 << 20
 
 
 class _Copy(NamedTuple):
-    """The part that is wanted of a piece in a file."""
+    """The requested part of a piece in a file."""
 
     name: str
     piece: Region
@@ -61,7 +56,7 @@ class _Copy(NamedTuple):
 
 
 class Reading:
-    """A checkpoint that was found sound, as far as it is wanted. Nothing is loaded yet.
+    """A checkpoint that was checked, as far as it is requested. Nothing is loaded yet.
 
     Raises:
         DamagedError: Something is not what was written.
@@ -84,7 +79,7 @@ class Reading:
                 path = self._folder / file.name
                 self._copies[path] = copies
                 found.append((file, _check_file(path, file, self._manifest.tensors)))
-        # Memory is taken once all sizes are known to be true.
+        # Memory is allocated once all sizes are verified.
         self._tensors = {name: self._place(name) for name in self._targets}
         for file, places in found if verify else ():
             self._verify(self._folder / file.name, file, places)
@@ -126,7 +121,7 @@ class Reading:
         return there.reshape(-1).view(torch.uint8)
 
     def load(self) -> Checkpoint:
-        """Fill the tensors, as far as they are not filled yet."""
+        """Fill the tensors that are not filled yet."""
         import torch
 
         tensors = self._tensors
@@ -182,7 +177,7 @@ def _span(piece: Region, part: Region) -> tuple[int, int]:
 
 
 def _check_file(path: Path, file: FileRecord, tensors: Mapping[str, Spec]) -> dict[str, range]:
-    """Check size and header; give the place of each tensor in the file."""
+    """Check size and header; return the offset of each tensor in the file."""
     _check_size(path, file)
     expected = {name: Spec(tensors[name].dtype, r.shape) for name, r in file.pieces.items()}
     with _readable(path):
@@ -192,7 +187,7 @@ def _check_file(path: Path, file: FileRecord, tensors: Mapping[str, Spec]) -> di
 def _check_size(path: Path, file: FileRecord) -> None:
     with _readable(path):
         found = path.lstat()
-    # A link could lead anywhere, and a pipe would wait for ever.
+    # A link could lead anywhere, and a pipe would wait forever.
     if not stat.S_ISREG(found.st_mode):
         raise DamagedError(f"`{path}` is damaged: it is not a regular file")
     if found.st_size != file.size:

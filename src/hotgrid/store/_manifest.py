@@ -1,4 +1,4 @@
-"""The list of what a checkpoint holds: written last, believed only after checks."""
+"""The contents of a checkpoint: written last, checked before use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from hotgrid._version import __version__
 from hotgrid.errors import DamagedError, StoreError
 from hotgrid.files import read_regular
 
-from ._blocks import BLOCK
-from ._dtypes import bytes_of, is_known
-from ._region import Region, fault_in_cover
-from ._shard import Spec
+from ._shard import BLOCK, Region, Spec, bytes_of, fault_in_cover, is_known
 
 MANIFEST = "manifest.json"
 _FORMAT, _VERSION = "hotgrid checkpoint", 1
@@ -38,7 +35,7 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint holds."""
+    """The contents of a checkpoint."""
 
     step: int
     tensors: Mapping[str, Spec]
@@ -103,7 +100,7 @@ def read_manifest(folder: Path, step: int) -> Manifest:
 def _opened(text: bytes) -> dict[str, Any]:
     """The parts that every version of the format has: a name, a version, a checksum."""
     body = json.loads(text)
-    _expect(isinstance(body, dict) and body.get("format") == _FORMAT, "it is no manifest")
+    _expect(isinstance(body, dict) and body.get("format") == _FORMAT, "it is not a manifest")
     _expect(body.pop("checksum") == _checksum(body), "it does not have its own checksum")
     return body
 
@@ -125,7 +122,7 @@ def _parsed(body: Mapping[str, Any]) -> Manifest:
         fault = fault_in_cover(spec.shape, pieces)
         _expect(fault is None, f"`{name}` is not whole: {fault}")
     extra = body["extra"]
-    _expect(isinstance(extra, dict), "`extra` is no object")
+    _expect(isinstance(extra, dict), "`extra` is not an object")
     return Manifest(body["step"], tensors, files, extra, block)
 
 
@@ -139,8 +136,10 @@ def _file_record(
     entry: Mapping[str, Any], tensors: Mapping[str, Spec], block: int
 ) -> FileRecord:
     name, size, sums = entry["name"], _whole_number(entry["bytes"]), entry["sums"].split()
-    # Only names that we give: a path from a stranger could lead anywhere.
-    _expect(bool(_FILE_NAME.fullmatch(name)), f"{name!r} is no name of a file of a checkpoint")
+    # Only names that we give: an untrusted path could lead anywhere.
+    _expect(
+        bool(_FILE_NAME.fullmatch(name)), f"{name!r} is not the name of a file of a checkpoint"
+    )
     _expect(
         len(sums) == -(-size // block) and all(map(_SUM.fullmatch, sums)),
         f"the checksums of {name} are not as many as its blocks",
@@ -157,18 +156,18 @@ def _region(name: str, entry: Mapping[str, Any], tensors: Mapping[str, Spec]) ->
     fits = len(region.offset) == len(region.shape) == len(shape) and all(
         end <= n for end, n in zip(region.end, shape, strict=True)
     )
-    _expect(fits, f"a piece of `{name}` lies outside of it")
+    _expect(fits, f"a piece of `{name}` is outside of it")
     return region
 
 
 def _whole_numbers(values: Sequence[Any]) -> tuple[int, ...]:
-    _expect(isinstance(values, list) and len(values) <= 64, "a shape is no list of numbers")
+    _expect(isinstance(values, list) and len(values) <= 64, "a shape is not a list of numbers")
     return tuple(map(_whole_number, values))
 
 
 def _whole_number(value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 62:
-        raise ValueError(f"{str(value)[:40]} is no size")
+        raise ValueError(f"{str(value)[:40]} is not a size")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Where checkpoints lie: one folder per step, and hidden ones for what is not finished."""
+"""The folders of checkpoints: one per step, and hidden ones for unfinished saves."""
 
 import contextlib
 import fcntl
@@ -34,10 +34,10 @@ def steps_in(folder: Path) -> list[int]:
 
 
 class Aside:
-    """A hidden folder to write a checkpoint to, locked as long as its writer lives.
+    """A hidden folder to write a checkpoint to, locked as long as its writer runs.
 
-    The lock goes with the process, however it ends. So the next one can tell what is left
-    over from what another is writing.
+    The lock is released when the process ends, however it ends. So the next one can
+    distinguish leftovers from what another process is writing.
     """
 
     def __init__(self, folder: Path, step: int) -> None:
@@ -49,13 +49,13 @@ class Aside:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def close(self) -> None:
-        """Remove what is still here, and let go of the lock."""
+        """Remove the folder if it still exists, and release the lock."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def hide_step(folder: Path, step: int) -> Path | None:
-    """Take a checkpoint out of sight, so that nobody ever sees half of it removed."""
+    """Hide a checkpoint, so that nobody ever sees it half removed."""
     hidden = _hidden(folder, "removing", step)
     try:
         return step_folder(folder, step).rename(hidden)
@@ -77,7 +77,7 @@ def remove_hidden(paths: Iterable[Path]) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what processes that are gone have left half written or half removed."""
+    """Remove what dead processes have left half written or half removed."""
     with contextlib.suppress(OSError):
         hidden = [Path(e.path) for e in os.scandir(folder) if _HIDDEN.fullmatch(e.name)]
         for path in hidden:

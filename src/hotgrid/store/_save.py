@@ -1,4 +1,4 @@
-"""One save, by all ranks together: aside, checked, and then in place in one move."""
+"""One save, by all ranks together: written aside, checked, and renamed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from ._group import Group, all_or_raise
 from ._load import check_step
 from ._manifest import MANIFEST, FileRecord, Manifest, manifest_bytes
 from ._places import Aside, remove_leftovers, step_folder
-from ._region import Region
-from ._shard import Shard, Spec, as_shards, described, planned
-from ._shard_file import write_shard_file
+from ._shard import Region, Shard, Spec, as_shards, described, planned, write_shard_file
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,7 +86,7 @@ class Save:
         self._mine: Mapping[str, Region] = plan.writes[self._group.rank]
 
     def stage(self, staging: Staging, *, copy: bool) -> None:
-        """Take what this rank will write from the caller, who is to go on.
+        """Take what this rank will write, so that the caller can continue.
 
         Args:
             staging: Where copies are kept.
@@ -104,7 +102,7 @@ class Save:
                 if tensor is given[name]
             }
         except (RuntimeError, MemoryError) as problem:
-            # Told when all ranks speak again: the others are on their way there.
+            # Raised when all ranks communicate again: the others are on their way there.
             self._no_memory = StoreError(f"step {self.step} cannot be copied: {problem}")
 
     def finish(self) -> None:
@@ -122,7 +120,7 @@ class Save:
             self._clean()
 
     def _written(self) -> list[Any] | None:
-        """Write this rank's file; tell name, size, checksums and what it holds."""
+        """Write this rank's file; return name, size, checksums and contents."""
         if self._no_memory:
             raise self._no_memory
         if not self._path.is_dir():
@@ -178,7 +176,7 @@ def _changes(tensor: Tensor) -> int:
 
 @contextlib.contextmanager
 def _writable(path: Path) -> Iterator[None]:
-    """Tell what the system refused, and that nothing else is lost."""
+    """Report what the system refused, and that nothing else is lost."""
     try:
         yield
     except HotgridError:
@@ -188,11 +186,11 @@ def _writable(path: Path) -> Iterator[None]:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             with contextlib.suppress(OSError):
                 text += f" ({shutil.disk_usage(path.parent).free:,} bytes are left)"
-        raise StoreError(f"{text}; earlier checkpoints are as they were") from problem
+        raise StoreError(f"{text}; earlier checkpoints are unchanged") from problem
 
 
 def make_room(folder: Path, step: int) -> None:
-    """Refuse to save over a good checkpoint; put a damaged one out of the way."""
+    """Refuse to overwrite a good checkpoint; rename a damaged one."""
     remove_leftovers(folder)
     final = step_folder(folder, step)
     if not os.path.lexists(final):
@@ -205,13 +203,13 @@ def make_room(folder: Path, step: int) -> None:
         logger("store").warning("%s; it is now `%s`", problem, aside.name)
     else:
         raise ArgumentError(
-            f"step {step} is saved in `{folder}` already, and a checkpoint is never written "
-            "over: use another folder, or remove this one"
+            f"step {step} is saved in `{folder}` already, and a checkpoint is never "
+            "overwritten: use another folder, or remove this one"
         )
 
 
 def check_json(place: str, value: object) -> None:
-    """Refuse what would not come back from JSON as it was, and say where it is.
+    """Refuse values that JSON would not return unchanged, and say where they are.
 
     Raises:
         ArgumentError: Something is neither text, number, bool, None, list nor dict.

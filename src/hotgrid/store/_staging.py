@@ -1,4 +1,4 @@
-"""Copies of tensors, for a save that goes on behind the caller's back."""
+"""Copies of tensors, for a save that runs in the background."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEFT_FREE = 0.1
 class Staging:
     """Memory that is kept from one save to the next.
 
-    Fresh memory of the host costs several times the copy, since the system hands out each
+    Fresh memory of the host costs several times the copy, since the system provides each
     page on first touch; memory that is pinned for a GPU costs more still. A GPU copies
     within its own memory a hundred times faster than to the host, so there the copy stays
     where it is, if there is memory, until it is written.
@@ -30,10 +30,10 @@ class Staging:
     def copies(self, tensors: Mapping[str, Tensor], *, lent: bool = False) -> dict[str, Tensor]:
         """Copy tensors; when it returns, the caller may change the originals.
 
-        Those that are lent, and so will not change, come back as they are; but not from a
+        With `copy=False`, tensors that will not change are returned unchanged; but not from a
         GPU where they would take the memory of what the caller makes next.
 
-        What comes back on a GPU is to be read within `beside`.
+        What is returned on a GPU is to be read within `beside`.
         """
         import torch
 
@@ -53,7 +53,7 @@ class Staging:
         for device in devices:
             if any(t.device == device and not copies[n].is_cuda for n, t in tensors.items()):
                 torch.cuda.synchronize(device)
-        # Who lends now may want copies the next time: giving memory back takes as long as one.
+        # Later saves may need copies again: releasing memory takes as long as a copy.
         self._kept = self._kept if lent else {}
         self._kept |= {
             name: copy
@@ -64,7 +64,7 @@ class Staging:
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
-        """Read copies on GPUs past what the caller has put on their queues since."""
+        """Read copies on GPUs without waiting for work that the caller has queued since."""
         import torch
 
         with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What a caller wants of a checkpoint: which tensors, which part of them, and where to."""
+"""What to load from a checkpoint: which tensors, which parts of them, and where to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hotgrid.errors import ArgumentError, near
 
-from ._dtypes import dtype_of
-from ._region import Region, whole
-from ._shard import Shard, Spec
+from ._shard import Region, Shard, Spec, dtype_of, whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """A region that is wanted of a tensor, and the tensor to fill with it, if one is given."""
+    """A requested region of a tensor, and the tensor to fill with it, if one is given."""
 
     region: Region
     into: Tensor | None = None
 
 
 def targets(saved: Mapping[str, Spec], wanted: Wanted | None) -> dict[str, Target]:
-    """Compare what is wanted with what was saved.
+    """Compare what is requested with what was saved.
 
     Raises:
         ArgumentError: A name is unknown, or a part or a tensor does not fit.
@@ -59,7 +57,7 @@ def _target(name: str, part: Part, spec: Spec) -> Target:
     if isinstance(part, Shard):
         if part.global_shape != spec.shape:
             raise ArgumentError(
-                f"`{name}` was saved with the shape {spec.shape}, and is wanted with "
+                f"`{name}` was saved with the shape {spec.shape}, and requested with "
                 f"{part.global_shape}"
             )
         if part.tensor.dtype != dtype_of(spec.dtype):

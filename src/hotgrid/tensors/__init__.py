@@ -3,7 +3,7 @@
 Layer: above `contracts` and `config`, below `kernels`. Nothing here keeps state,
 chooses an implementation or depends on a device; every function takes tensors and
 returns tensors, has a gradient where one makes sense, and compiles without a
-graph break. What torch already has is not repeated: docs/tensors.md lists which
+graph break. What torch already has is not repeated: docs/reference/tensors.md lists which
 torch function to use.
 """
 

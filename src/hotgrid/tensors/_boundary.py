@@ -95,7 +95,7 @@ def extend(x: Tensor, widths: Mapping[int, tuple[int, int]], boundary: str | com
     pieces = _periodic_pieces if boundary == "periodic" else _edge_pieces
     for dim, (before, after) in widths.items():
         if x.shape[dim] == 0:
-            # No cell to repeat here, and none that would look at the repetition.
+            # No cell to repeat here, and none that would read the repetition.
             x = extend(x, {dim: (before, after)}, 0)
         else:
             x = torch.cat(pieces(x, dim, before, after), dim)

@@ -10,7 +10,7 @@ from ._arguments import WholeNumbers, expect_tensor, shown, whole_number, whole_
 
 
 def expect_dim(x: Tensor | SupportsIndex, dim: SupportsIndex) -> int:
-    """Return `dim` counted from the front, or say clearly that it does not exist.
+    """Return `dim` counted from the front, or raise a clear error if it does not exist.
 
     Unlike torch, a tensor of rank 0 has no dim at all here, not even 0 or -1.
 
@@ -22,7 +22,7 @@ def expect_dim(x: Tensor | SupportsIndex, dim: SupportsIndex) -> int:
         The same dimension as a number from 0 to `rank - 1`.
 
     Raises:
-        ArgumentError: `x` is neither, or `dim` is no whole number.
+        ArgumentError: `x` is neither, or `dim` is not an int.
         DimensionError: There is no such dimension.
 
     Example:

@@ -20,13 +20,13 @@ def meshgrid_stack(*axes: Tensor, dim: SupportsIndex = 0) -> Tensor:
     Args:
         *axes: `[n_0]`, `[n_1]`, ...: the coordinates along each space dim, of one
             dtype on one device.
-        dim: Where the coordinate dim stands: 0 (first) or -1 (last) as a rule.
+        dim: The position of the coordinate dim: usually 0 (first) or -1 (last).
 
     Returns:
         `[rank, n_0, n_1, ...]`, or with `dim=-1` `[n_0, n_1, ..., rank]`.
 
     Raises:
-        ArgumentError: No axis, an axis that is no 1-D tensor, or mixed dtypes or devices.
+        ArgumentError: No axis, an axis that is not a 1-D tensor, or mixed dtypes or devices.
         DimensionError: The result has no such `dim`.
 
     Example:
@@ -42,6 +42,6 @@ def meshgrid_stack(*axes: Tensor, dim: SupportsIndex = 0) -> Tensor:
         if (axis.dtype, axis.device) != (axes[0].dtype, axes[0].device):
             raise ArgumentError(
                 f"axis {place} is {axis.dtype} on {axis.device}, axis 0 is {axes[0].dtype} on "
-                f"{axes[0].device}: bring them together with `.to(...)`"
+                f"{axes[0].device}: convert them with `.to(...)`"
             )
     return torch.stack(torch.meshgrid(*axes, indexing="ij"), expect_dim(len(axes) + 1, dim))

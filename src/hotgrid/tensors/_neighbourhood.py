@@ -28,7 +28,7 @@ def shift(
     Args:
         x: `[...]`, any dtype.
         offset: Where to look, in cells: one int per dim, or one int for each of `dims`.
-        dims: The dims `offset` speaks of. By default the last `len(offset)` dims,
+        dims: The dims of `offset`. By default the last `len(offset)` dims,
             or the last dim for an int.
         boundary: What a cell sees beyond the end: `"periodic"` the other end,
             `"edge"` the last cell again, a number that number; a complex one for
@@ -39,7 +39,7 @@ def shift(
 
     Raises:
         ArgumentError: Unknown boundary, a number that does not fit the dtype, not
-            one whole offset per dim, or `x` is no tensor.
+            one whole offset per dim, or `x` is not a tensor.
         DimensionError: A dim does not exist.
 
     Example:
@@ -88,7 +88,7 @@ def windows(
 
     Raises:
         ArgumentError: A size or stride below 1 or not whole, not one per dim, or
-            `x` is no tensor.
+            `x` is not a tensor.
         DimensionError: A dim does not exist.
 
     Example:
@@ -123,7 +123,7 @@ def map_windows(
     """Compute a value from every window over the last dims, with any function.
 
     `fn` is called once, on all windows together. It may use any operator, change
-    the dtype (bool in, bool out) and mix what stands before the space dims, such
+    the dtype (bool in, bool out) and mix the dims before the space dims, such
     as channels: `[b, c, h, w]` in, `[b, c_out, h, w]` out. It keeps the rank of `x`:
     a dim more or less is the mark of a window that was not reduced. Add and remove
     dims before or after.

@@ -21,11 +21,11 @@ _STEP = (
     "a step must be 1 or more and below 2**62 "
     "(to walk backwards, slice forward and then `.flip(dim)`)"
 )
-_TWICE = "`...` may stand only once"
+_TWICE = "`...` may occur only once"
 
 
 class Slices:
-    """What stands between the brackets of `x[1:-1, ::2, ..., 3]`, as a value.
+    """The text between the brackets of `x[1:-1, ::2, ..., 3]`, as a value.
 
     Written as text or as Python slices; `str()` gives the text back. Immutable,
     comparable, hashable. The text knows ints, `start:stop:step` and `...`; steps
@@ -39,8 +39,8 @@ class Slices:
         index: The same as a tuple of ints, slices and `...`: `x[slices.index]`.
 
     Raises:
-        ArgumentError: The text is badly written (a caret shows where), a step is
-            below 1, or something is no slice.
+        ArgumentError: The text has a syntax error (a caret shows where), a step is
+            below 1, or an item is not a slice.
 
     Example:
         >>> inner = Slices("1:-1, ::2, ..., 3")
@@ -70,7 +70,7 @@ class Slices:
         """Return the same selection for one shape, with every dim, start and stop written out.
 
         Raises:
-            ArgumentError: `shape` is no sequence of sizes.
+            ArgumentError: `shape` is not a sequence of sizes.
             DimensionError: More items than dims, or an int out of range.
         """
         shape = expect_shape("shape", shape)
@@ -113,7 +113,7 @@ def index_of(spec: SlicesLike) -> tuple[SliceItem, ...]:
     for item in index:
         if not _is_item(item):
             raise ArgumentError(
-                f"{shown(item)} is no slice: use an int that torch can hold, a slice, "
+                f"{shown(item)} is not a slice: use an int that torch can hold, a slice, "
                 "`...` or text like '1:-1, ::2'"
             )
         if isinstance(item, slice) and not _may_step(item.step):

@@ -28,7 +28,7 @@ def slice_dim(x: Tensor, dim: SupportsIndex, item: slice | int | str) -> Tensor:
         `[..., m, ...]`, or `[...]` without the dim for an int.
 
     Raises:
-        ArgumentError: Not exactly one slice or int, or badly written text.
+        ArgumentError: Not exactly one slice or int, or a syntax error in the text.
         DimensionError: There is no such `dim`, or the int is out of range.
 
     Example:
@@ -46,7 +46,7 @@ def slice_dim(x: Tensor, dim: SupportsIndex, item: slice | int | str) -> Tensor:
 def slice_fill(
     x: Tensor, slices: SlicesLike, value: Tensor | SupportsFloat | complex
 ) -> Tensor:
-    """Return a copy of `x` with a region filled; `x` stays as it is.
+    """Return a copy of `x` with a region filled; `x` is unchanged.
 
     The gradient reaches `x` outside the region and `value`, if it is a tensor,
     inside.
@@ -64,7 +64,7 @@ def slice_fill(
 
     Raises:
         ArgumentError: `value` does not fit the region or the dtype or is neither a
-            number nor a tensor, or badly written text.
+            number nor a tensor, or a syntax error in the text.
         DimensionError: `slices` does not fit the shape.
 
     Example:

@@ -44,7 +44,7 @@ class PaddedBatch(NamedTuple):
     tokens: "npt.NDArray[np.uint32]"
     """`uint32[texts, length]`"""
     lengths: "npt.NDArray[np.int64]"
-    """`int64[texts]`: how many tokens of each row are not filling."""
+    """`int64[texts]`: how many tokens of each row are not padding."""
 
 
 def padded(

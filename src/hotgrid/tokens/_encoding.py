@@ -1,4 +1,4 @@
-"""`Encoding`: texts to tokens and back, by tiktoken's interface and a few methods more."""
+"""`Encoding`: texts to tokens and back, with tiktoken's interface and a few more methods."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,8 +41,8 @@ class Encoding(Vocabulary):
 
     Raises:
         ArgumentError: The ranks, the special tokens or the pattern cannot be used.
-        OverflowError: A number of a token is below 0 or needs more than 32 bits.
-        TypeError: A number of a token is no int, or the pattern no str.
+        OverflowError: A token's number is below 0 or needs more than 32 bits.
+        TypeError: A token's number is not an int, or the pattern is not a str.
         AssertionError: There are not `explicit_n_vocab` tokens.
 
     Example:
@@ -62,7 +62,7 @@ class Encoding(Vocabulary):
     """
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The tokens of a text in which nothing is special."""
+        """The tokens of a text without special tokens."""
         try:
             return self._texts.encode(text, None)
         except UnicodeEncodeError:
@@ -77,8 +77,8 @@ class Encoding(Vocabulary):
     ) -> list[int]:
         """The tokens of a text.
 
-        Special tokens steer a model, so a text from outside must not hold them unseen: by
-        default one that does is refused.
+        Special tokens control a model, so untrusted text must not contain them: by default
+        such text is refused.
 
         Args:
             text: The text. Lone surrogates count as U+FFFD.
@@ -116,7 +116,7 @@ class Encoding(Vocabulary):
     def encode_ordinary_batch(
         self, text: Iterable[str], *, num_threads: int | None = 8
     ) -> list[list[int]]:
-        """The tokens of many texts in which nothing is special."""
+        """The tokens of many texts without special tokens."""
         return self.encode_batch(text, num_threads=num_threads, disallowed_special=())
 
     def encode_batch(
@@ -155,7 +155,7 @@ class Encoding(Vocabulary):
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> FlatBatch:
-        """The tokens of many texts in one array: the fastest way by far.
+        """The tokens of many texts in one array: by far the fastest way.
 
         Args:
             texts: The texts. Long ones are cut and shared between threads.
@@ -193,21 +193,21 @@ class Encoding(Vocabulary):
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> PaddedBatch:
-        """The tokens of many texts as the rows of one array, short ones filled up.
+        """The tokens of many texts as the rows of one array, padded to the same length.
 
         Args:
             texts: The texts.
-            pad_token: What short rows are filled with.
+            pad_token: What short rows are padded with.
             length: Tokens in a row, by default as many as the longest text has; of longer
                 texts the end is lost.
-            side: Where the filling goes.
+            side: Which side is padded.
             num_threads: The most threads to use; by default all of the native core.
             allowed_special: See `encode`.
             disallowed_special: See `encode`.
 
         Returns:
             `tokens` is `uint32[texts, length]`, `lengths` is `int64[texts]`: how many tokens
-            of each row are not filling.
+            of each row are not padding.
 
         Raises:
             ArgumentError: A string that is not allowed occurs, or an argument is out of range.
@@ -272,10 +272,10 @@ class Encoding(Vocabulary):
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """The tokens that stay whatever text follows, and what may stand behind them.
+        """The tokens that stay whatever text follows, and what may follow them.
 
         By tiktoken's rule: the last piece and the blanks around it are open. An encoding that
-        normalises texts (see `load_huggingface`) leaves open all that text behind it can
+        normalises texts (see `load_huggingface`) leaves open all that later text can
         change, and what is said here of the text holds for the normalised one.
 
         Returns:
@@ -294,7 +294,7 @@ class Encoding(Vocabulary):
         """The number of one token, special or not.
 
         Raises:
-            KeyError: It is no token.
+            KeyError: It is not a token.
         """
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if not isinstance(token, bytes):
@@ -340,7 +340,7 @@ class Encoding(Vocabulary):
         allowed_special: Allowed = _NOTHING,
         disallowed_special: Disallowed = "all",
     ) -> int:
-        """How many tokens `encode` would return, without making them."""
+        """How many tokens `encode` would return, without creating them."""
         counted = self.count_till_limit(
             text,
             _NO_LIMIT,
@@ -361,7 +361,7 @@ class Encoding(Vocabulary):
 
         Raises:
             ArgumentError: A string that is not allowed occurs, or `limit` is negative.
-            TypeError: `limit` is no whole number.
+            TypeError: `limit` is not a whole number.
         """
         if type(limit) is not int or not 0 <= limit <= _NO_LIMIT:
             limit = _limit(limit)

@@ -1,4 +1,4 @@
-"""Which encoding a model of OpenAI uses."""
+"""Which encoding an OpenAI model uses."""
 
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ _NAMES = {
 MODELS = MappingProxyType(
     {model: encoding for encoding, models in _NAMES.items() for model in models.split()}
 )
-# Names of versions and of fine-tuned models, by how they begin; the first that fits counts.
+# Names of versions and of fine-tuned models, by prefix; the first match wins.
 PREFIXES = (
     ("o1-", _O200K),
     ("o3-", _O200K),
@@ -53,7 +53,7 @@ def encoding_name_for_model(model_name: str) -> str:
         model_name: Such as `gpt-4o`, or a version of it such as `gpt-4o-2024-05-13`.
 
     Raises:
-        KeyError: No model is known by that name.
+        KeyError: The model is unknown.
 
     Example:
         >>> encoding_name_for_model("gpt-4o-mini")

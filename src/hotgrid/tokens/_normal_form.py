@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Characters that never join what stands before them, so that a text may be cut ahead of one:
+# Characters that never combine with the one before, so a text may be cut before them:
 # all below the first combining mark, and letters of scripts that are written without spaces.
 _STARTS = re.compile(
     "[\x00-\u02ff\u0400-\u0482\u05d0-\u05ea\u0620-\u064a\u0904-\u0939\u0e01-\u0e30"
@@ -20,14 +20,14 @@ _STARTS = re.compile(
 
 
 def normal(text: str) -> str:
-    """The text in normal form C; mostly it is already, which is quickly seen."""
+    """The text in normal form C; most texts already are, which is quick to check."""
     if unicodedata.is_normalized("NFC", text):
         return text
     return unicodedata.normalize("NFC", text)
 
 
 class _Segments:
-    """Stands for a finder of special tokens where they have been found already."""
+    """A finder of special tokens that finds none, for text from which they were cut out."""
 
     def __init__(self, found: list[tuple[str, int | None]]) -> None:
         self.found = found
@@ -38,9 +38,9 @@ class _Segments:
 
 
 class NormalForm:
-    """Encodes texts as what it stands before does, once they are in normal form C.
+    """Puts texts in normal form C and hands them to another encoder.
 
-    Special tokens are found in the text as it is given; what lies between them is normalised,
+    Special tokens are found in the text as given; the text between them is normalised,
     each stretch by itself.
     """
 
@@ -139,7 +139,7 @@ class NormalForm:
     def encode_stream(
         self, parts: Iterable[str], allowed: Any, disallowed: Any
     ) -> "Iterator[npt.NDArray[np.uint32]]":
-        """The tokens of a text that comes in parts, wherever it was cut."""
+        """The tokens of a text that comes in parts, independent of where it was cut."""
         import numpy as np
 
         finders = [finder for finder in (allowed, disallowed) if finder is not None]
@@ -172,7 +172,7 @@ class NormalForm:
     def _whole_specials(
         self, text: str, allowed: Any, keep: int
     ) -> Iterator[tuple[str, int, str]]:
-        """Text ahead of a special token that will not become a longer one, it, and the rest."""
+        """Text before a special token that cannot become longer, the token, and the rest."""
         at = 0
         for stretch, special in [] if allowed is None else allowed.segments(text):
             at += len(stretch)

@@ -1,4 +1,4 @@
-"""What the native core does for tokens, in plain Python, for where it is not built.
+"""The native core's token functions in plain Python, for where it is not built.
 
 The answers are the same, hundreds of times slower. `token_core` gives the one that is here.
 """
@@ -31,7 +31,7 @@ def threads() -> int:
 
 
 class Specials:
-    """Strings to be found in texts: the first one, and of several there the longest."""
+    """Finds strings in texts: the first match, and the longest of several at one place."""
 
     def __init__(self, strings: Mapping[str, int]) -> None:
         self._tokens = {string: token for string, token in strings.items() if string}
@@ -51,7 +51,7 @@ class Specials:
         return next((found for found in map(self.first_in, texts) if found is not None), None)
 
     def segments(self, text: str) -> list[tuple[str, int | None]]:
-        """Ordinary text, each stretch with the special token behind it, or None."""
+        """Stretches of ordinary text, each with the special token after it, or None."""
         made: list[tuple[str, int | None]] = []
         at = 0
         for found in self._find.finditer(_checked(text)):
@@ -61,7 +61,7 @@ class Specials:
 
 
 class BytePairs:
-    """A vocabulary, and what encodes pieces and decodes tokens by it."""
+    """A vocabulary that encodes pieces and decodes tokens."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class BytePairs:
     def from_ranks(
         cls, ranks: Mapping[bytes, int], specials: Mapping[str, int], pattern: str | None
     ) -> "BytePairs":
-        """Of tokens and their ranks."""
+        """From tokens and their ranks."""
         del pattern
         return cls(_valid(ranks), specials)
 
@@ -97,7 +97,7 @@ class BytePairs:
     def from_rank_file(
         cls, file: bytes, specials: Mapping[str, int], pattern: str | None
     ) -> "BytePairs":
-        """Of the lines of a `.tiktoken` file."""
+        """From the lines of a `.tiktoken` file."""
         del pattern
         ranks: dict[bytes, int] = {}
         for number, line in enumerate(file.split(b"\n"), 1):
@@ -124,7 +124,7 @@ class BytePairs:
         specials: Mapping[str, int],
         pattern: str | None,
     ) -> "BytePairs":
-        """Of tokens, and of pairs that join, best first."""
+        """From tokens, and from pairs that merge, best first."""
         del pattern
         tokens = {rank: token for token, rank in _valid(ranks).items()}
         priorities: dict[tuple[bytes, bytes], int] = {}
@@ -153,7 +153,7 @@ class BytePairs:
         return list(tokens)
 
     def encode_pieces(self, pieces: Sequence[str], as_array: bool) -> list[int]:
-        """The tokens of texts that are pieces already."""
+        """The tokens of texts that already are pieces."""
         del as_array
         return [token for piece in pieces for token in self.encode_piece(piece.encode())]
 
@@ -195,7 +195,7 @@ class BytePairs:
 
 
 def _parts(piece: bytes, join: Callable[[bytes, bytes], int | None]) -> list[bytes]:
-    """What is left when the best two neighbours are joined, the leftmost first, to the end."""
+    """Merge the best pair of neighbours, leftmost first, until none is left."""
     size = len(piece)
     parts: list[bytes] = [piece[at : at + 1] for at in range(size)]
     ahead, behind = list(range(-1, size - 1)), list(range(1, size + 1))
@@ -233,7 +233,7 @@ def _valid(ranks: Mapping[bytes, int]) -> Mapping[bytes, int]:
         if len(token) > _LONGEST:
             raise ValueError(f"token {rank} has {len(token)} bytes; {_LONGEST} are the most")
         if not 0 <= operator.index(rank) < _NO_RANK:
-            raise RuntimeError(f"rank {rank} is no number below {_NO_RANK}")
+            raise RuntimeError(f"rank {rank} is not a number below {_NO_RANK}")
         if rank in seen:
             raise ValueError(f"two tokens have the rank {rank}")
         seen.add(rank)

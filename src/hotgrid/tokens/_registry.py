@@ -8,9 +8,9 @@ from types import MappingProxyType
 from hotgrid.errors import ArgumentError, near
 
 from ._encoding import Encoding
+from ._files import read_vocabulary
 from ._models import encoding_name_for_model
 from ._patterns import CL100K, GPT2, O200K
-from ._vocabularies import read_vocabulary
 
 _END = "<|endoftext|>"
 _FILLING = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
@@ -18,7 +18,7 @@ _END_OF_PROMPT = "<|endofprompt|>"
 _BUILDING = threading.Lock()
 
 DEFAULT_ENCODING = "hotgrid_32k"
-"""The encoding that comes with hotgrid: 32,768 tokens, here without any file or network."""
+"""The encoding that comes with hotgrid: 32,768 tokens, part of the package, no download."""
 
 
 def _harmony() -> dict[str, int]:
@@ -62,7 +62,7 @@ _ENCODINGS = MappingProxyType(
     }
 )
 
-# Name: pattern, special tokens. Those reserved are for models to come: the vocabulary stays.
+# Name: pattern, special tokens. The reserved ones are for future models.
 _EMBEDDED = MappingProxyType(
     {
         DEFAULT_ENCODING: (
@@ -84,11 +84,11 @@ _EMBEDDED = MappingProxyType(
 def get_encoding(
     encoding_name: str = DEFAULT_ENCODING, *, vocabulary: str | Path | None = None
 ) -> Encoding:
-    """An encoding by its name: hotgrid's own, or one of OpenAI.
+    """An encoding by its name: hotgrid's own, or one of OpenAI's.
 
-    `hotgrid_32k` is part of hotgrid. For the others a file of ranks is looked for at
-    `vocabulary`, in the folder `HOTGRID_VOCAB_DIR`, in tiktoken's cache and in hotgrid's; if it
-    is nowhere it is fetched and kept. Wherever it comes from, its sha256 must be the right one.
+    `hotgrid_32k` is part of hotgrid. The others need a file of ranks. It is looked up at
+    `vocabulary`, in the folder `HOTGRID_VOCAB_DIR`, in tiktoken's cache and in hotgrid's, and
+    otherwise downloaded and kept. Its sha256 is checked in any case.
 
     Args:
         encoding_name: One of `list_encoding_names()`.
@@ -98,7 +98,7 @@ def get_encoding(
         ArgumentError: There is no encoding of that name, or `vocabulary` was given for the
             one that needs none.
         DamagedError: A file that was found is not the one it is named for.
-        MissingPartError: The file is nowhere and cannot be fetched.
+        MissingPartError: The file was not found and cannot be downloaded.
 
     Example:
         >>> try:
@@ -139,15 +139,15 @@ def list_encoding_names() -> list[str]:
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """The encoding that a model of OpenAI uses.
+    """The encoding that an OpenAI model uses.
 
     Args:
         model_name: Such as `gpt-4o`.
 
     Raises:
-        KeyError: No model is known by that name.
+        KeyError: The model is unknown.
         DamagedError: A file that was found is not the one it is named for.
-        MissingPartError: The file of ranks is nowhere and cannot be fetched.
+        MissingPartError: The file of ranks was not found and cannot be downloaded.
 
     Example:
         >>> try:

@@ -1,4 +1,4 @@
-"""Special tokens: which may stand in a text, and which must not."""
+"""Special tokens: which may occur in a text, and which must not."""
 
 import functools
 import re
@@ -25,7 +25,7 @@ class SpecialTokens:
     def __init__(self, tokens: Mapping[str, int]) -> None:
         self.tokens = dict(tokens)
         self.names = set(tokens)
-        # Finders of sets that were asked for; building one takes longer than a short text.
+        # Finders that were built; building one takes longer than encoding a short text.
         self._finder = functools.lru_cache(maxsize=64)(self._build)
 
     def _build(self, names: frozenset[str]) -> Any:
@@ -43,7 +43,7 @@ class SpecialTokens:
         """Finders for what is allowed and for what is not.
 
         Raises:
-            TypeError: `allowed` is no set.
+            TypeError: `allowed` is not a set.
             ArgumentError: The empty string, which every text has, is not allowed.
         """
         empty = type(allowed) in (frozenset, set) and not allowed
@@ -65,7 +65,7 @@ class SpecialTokens:
 
 
 class _SurrogateFinder:
-    """Finds strings of which some have surrogates, which the native core does not know."""
+    """Finds strings with surrogates, which the native core does not support."""
 
     def __init__(self, named: Mapping[str, int]) -> None:
         self._odd = [name for name in named if _SURROGATE.search(name)]
@@ -84,20 +84,20 @@ class _SurrogateFinder:
 
 
 def check_text(text: str, disallowed: Any) -> None:
-    """Refuse a text that holds something not allowed; surrogates are no obstacle."""
+    """Refuse a text that holds something not allowed; it may have surrogates."""
     if disallowed is None:
         return
     try:
         found = disallowed.first_in(text)
     except UnicodeEncodeError:
-        # By its own characters, whatever a subclass makes of `encode`.
+        # Its own characters, even if a subclass overrides `encode`.
         found = disallowed.first_in(repaired(str.__str__(text)))
     if found is not None:
         refuse_special(found)
 
 
 def check_texts(texts: list[str], disallowed: Any) -> None:
-    """Refuse texts of which one holds something not allowed; surrogates are no obstacle."""
+    """Refuse texts if one holds something not allowed; they may have surrogates."""
     if disallowed is None:
         return
     try:
@@ -111,7 +111,7 @@ def check_texts(texts: list[str], disallowed: Any) -> None:
 
 
 def refuse_special(token: str) -> NoReturn:
-    """Say which special token was found and the three ways out."""
+    """Say which special token was found, and the three ways to handle it."""
     raise ArgumentError(
         f"the text holds the special token {token!r}, which is not allowed here.\n"
         f"To encode it as a special token, pass `allowed_special={{{token!r}}}`.\n"
@@ -127,5 +127,5 @@ def repaired(text: str) -> str:
 
 
 def repaired_places(text: str) -> list[int]:
-    """Where in a text each character of `repaired(text)` stands."""
+    """The position in a text of each character of `repaired(text)`."""
     return [found.start() for found in _CHARACTER.finditer(text)]

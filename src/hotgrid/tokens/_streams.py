@@ -20,13 +20,13 @@ _CHARACTERS = 1 << 18
 def encode(
     texts: Any, source: Iterable[str] | Path | TextIO, allowed: Any, disallowed: Any
 ) -> "Iterator[npt.NDArray[np.uint32]]":
-    """Tokens of a text that comes in parts; `texts` is what encodes, finders come with it."""
+    """Tokens of a text that comes in parts; `texts` encodes them."""
     if isinstance(texts, NormalForm):
         parts = repaired_parts(_joined(_parts(source)))
         found = texts.encode_stream(parts, allowed, disallowed)
         yield from (tokens for tokens in found if len(tokens))
         return
-    # What may be the beginning of a special token stays until its end has come.
+    # What may begin a special token is held back until its end is known.
     finders = [finder for finder in (allowed, disallowed) if finder is not None]
     keep = max((finder.longest for finder in finders), default=1)
     held, enough = bytearray(), 0
@@ -38,7 +38,7 @@ def encode(
         _check(whole, disallowed)
         tokens, covered = texts.encode_prefix(whole, allowed, keep)
         del held[:covered]
-        # Where there is no place to cut, look again only when there is twice as much.
+        # If there is no place to cut, look again only when there is twice as much.
         enough = 0 if covered else 2 * len(held)
         if len(tokens):
             yield tokens
@@ -51,7 +51,7 @@ def encode(
 def decode(
     token_bytes: Callable[[int], bytes], tokens: Iterable[int], errors: str
 ) -> Iterator[str]:
-    """Text of tokens as they come; bytes of a character wait for the others."""
+    """Text of tokens as they arrive; incomplete characters are held back."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     for token in tokens:
         if text := decoder.decode(token_bytes(token)):
@@ -83,7 +83,7 @@ def _parts(source: Iterable[str] | Path | TextIO) -> Iterator[str]:
 
 
 def _joined(parts: Iterable[str]) -> Iterator[str]:
-    """Parts of a size that is worth looking at; no part is empty."""
+    """Parts that are large enough to be worth a look; none is empty."""
     waiting: list[str] = []
     size = 0
     for part in parts:

@@ -1,4 +1,4 @@
-"""The same algorithm in plain Python: slow, short, and the judge of the fast one.
+"""The same algorithm in plain Python: slow, short, and the reference for the fast one.
 
 Byte pair encoding in three steps:
 
@@ -28,7 +28,7 @@ def merge(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
         ranks: Tokens and their ranks; a lower rank is joined first.
 
     Raises:
-        KeyError: A byte that is no token is left over.
+        KeyError: A byte that is not a token is left over.
     """
     if piece in ranks:
         return [ranks[piece]]
@@ -50,7 +50,7 @@ def merge_pairs(
     ranks: Mapping[bytes, int],
     merges: Sequence[tuple[bytes, bytes]],
 ) -> list[int]:
-    """The tokens of one piece where a list says which pairs join, best first.
+    """The tokens of one piece where a list says which pairs merge, best first.
 
     This is how HuggingFace's tokenizers think of it. Where several splits of one token are
     possible the two ways may differ.

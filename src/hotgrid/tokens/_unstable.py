@@ -1,4 +1,4 @@
-"""Texts that may go on: which tokens stay, and what may stand behind them."""
+"""Unfinished texts: which tokens stay, and what may follow them."""
 
 import bisect
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ _CONTROLS = frozenset("\x1c\x1d\x1e\x1f")
 
 
 class Tables(Protocol):
-    """What is asked of an encoding."""
+    """What an encoding must provide."""
 
     _core: Any
     _texts: Any
@@ -35,7 +35,7 @@ def encode(tables: Tables, text: str, allowed: Any) -> tuple[list[int], list[lis
 def encode_bytes(tables: Tables, text: bytes, valid: int) -> list[int]:
     """Tokens of bytes of which only the first `valid` are UTF-8.
 
-    Those go their usual way, also into a normal form, which no byte behind them can change;
+    Those are encoded as usual, normalised too, which no later byte can change;
     their last piece and all that follows become one piece.
     """
     stable, open_bytes = _parted(tables, text[:valid].decode(), None)
@@ -58,20 +58,20 @@ def _settled(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]
 
 
 def _last_stretch(text: str, allowed: Any) -> str:
-    """What stands behind the last special token."""
+    """What follows the last special token."""
     return allowed.segments(text)[-1][0] if allowed is not None else text
 
 
 def _parted(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
-    """Tokens that stay by tiktoken's rule, and the bytes behind them."""
+    """Tokens that stay by tiktoken's rule, and the bytes after them."""
     tokens = tables._texts.encode(text, allowed)
     pieces = tables._texts.split(_last_stretch(text, allowed))
-    # Behind a special token nothing is open.
+    # After a special token nothing is open.
     last = len(tables._encode_single_piece(pieces[-1])) if pieces else 0
 
     def blank(token: int) -> bool:
         text = tables.decode_bytes([token])
-        # A special token stays one, whatever it is made of.
+        # A special token stays special, whatever its text.
         return _BLANKS.issuperset(text) and tables._core.rank_of(text) == token
 
     # Blanks may join a newline that follows, so all tokens of blanks before them are open.
@@ -83,7 +83,7 @@ def _parted(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]:
 
 
 def completions(tables: Tables, open_bytes: bytes) -> list[list[int]]:
-    """Sequences of tokens that may stand where `open_bytes` ends the text.
+    """Sequences of tokens that may occur where `open_bytes` ends the text.
 
     Each begins with those bytes and ends with the first token that reaches beyond them.
     """
@@ -130,7 +130,7 @@ def _reaching(tables: Tables, tokens: list[int], size: int) -> tuple[int, ...]:
 
 
 def _split_at_blank(tables: Tables, open_bytes: bytes) -> set[tuple[int, ...]]:
-    """A blank at the end may leave the piece it is in, to lead the next word."""
+    """A blank at the end may leave its piece and begin the next word."""
     text = open_bytes.decode(errors="surrogateescape")
     last = text[-1:]
     size = len(last.encode(errors="surrogateescape"))

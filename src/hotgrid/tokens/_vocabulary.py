@@ -1,4 +1,4 @@
-"""What an encoding is made of, what it knows about its tokens, and how they become text."""
+"""`Vocabulary`: the tokens of an encoding, and how they become text."""
 
 import functools
 import math
@@ -10,10 +10,8 @@ from hotgrid.errors import ArgumentError
 
 from . import _streams
 from ._normal_form import NormalForm
-from ._pattern_names import pattern_named
-from ._patterns import LEXERS
+from ._patterns import LEXERS, RegexPieces, pattern_named
 from ._plain_core import BytePairs, token_core
-from ._regex_pieces import RegexPieces
 from ._specials import SpecialTokens
 
 # Ranks of the left, the right and the joined token, best first; whether whole pieces win.
@@ -25,7 +23,7 @@ _MANY_THREADS = 1 << 30
 
 
 class Vocabulary:
-    """The half of `Encoding` that reads no text: made, decoded, copied."""
+    """The half of `Encoding` that reads no text: making, decoding, copying."""
 
     name: str
     """What it is called."""
@@ -51,7 +49,7 @@ class Vocabulary:
             )
         except ValueError as problem:
             raise ArgumentError(f"`mergeable_ranks` of {name!r}: {problem}") from None
-        except RuntimeError:  # a rank that is no number of 32 bits
+        except RuntimeError:  # a rank that is not a number of 32 bits
             _check_numbers("mergeable_ranks", mergeable_ranks)
             raise
         self._take(name, core, pat_str, special_tokens)
@@ -72,19 +70,19 @@ class Vocabulary:
         self._has_lexer = pat_str in LEXERS and not isinstance(core, BytePairs)
         self._texts: Any = core if self._has_lexer else RegexPieces(core, pat_str)
         self._specials = SpecialTokens(special_tokens)
-        # Set by `get_encoding`: a pickled copy is asked for there by name.
+        # Set by `get_encoding`: unpickling calls it with the name.
         self._getter: Callable[[str], Any] | None = None
-        # Where a list of pairs says what joins: see `load_huggingface`.
+        # Set where a list of pairs says what merges: see `load_huggingface`.
         self._merges: Merges | None = None
         self._keeps_rest = self._normalises = False
 
     def _keep_rest(self) -> None:
-        """From now on take what lies between the matches of the pattern for pieces, too."""
+        """From now on, text between the matches of the pattern is a piece, too."""
         self._texts = RegexPieces(self._core, self._pat_str, keeps_rest=True)
         self._keeps_rest = True
 
     def _normalise(self) -> None:
-        """From now on put texts in Unicode's normal form C before they are encoded."""
+        """From now on, put texts in Unicode's normal form C before encoding."""
         self._texts = NormalForm(self._texts, self._core)
         self._normalises = True
 
@@ -148,7 +146,7 @@ class Vocabulary:
         special_tokens: dict[str, int],
         merges: Merges,
     ) -> Self:
-        """An encoding where a list of pairs says what joins, as HuggingFace's tokenizers do.
+        """An encoding where a list of pairs says what merges, as in HuggingFace's tokenizers.
 
         Raises:
             ArgumentError: The ranks, the merges or the pattern cannot be used.
@@ -170,21 +168,21 @@ class Vocabulary:
         """The bytes of tokens.
 
         Raises:
-            KeyError: One is no token.
+            KeyError: One is not a token.
             OverflowError: One is negative or needs more than 32 bits.
-            TypeError: They are no sequence, or one is no whole number.
+            TypeError: They are not a sequence, or one is not a whole number.
         """
         return self._core.decode(tokens)
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
-        """The text of tokens; what is no UTF-8 is treated as `bytes.decode` would."""
+        """The text of tokens; bytes that are not UTF-8 are treated as in `bytes.decode`."""
         return self._core.decode(tokens).decode("utf-8", errors=errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """The bytes of one token, special or not.
 
         Raises:
-            KeyError: It is no token.
+            KeyError: It is not a token.
         """
         try:
             return self._core.decode([token])
@@ -227,10 +225,10 @@ class Vocabulary:
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def decode_stream(self, tokens: Iterable[int], errors: str = "replace") -> Iterator[str]:
-        """The text of tokens as they come, never with half a character.
+        """The text of tokens as they arrive, never with half a character.
 
         Raises:
-            KeyError: One is no token.
+            KeyError: One is not a token.
         """
         return _streams.decode(lambda token: self._core.decode([token]), tokens, errors)
 
@@ -249,7 +247,7 @@ class Vocabulary:
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Whether a number is that of a special token."""
+        """Whether a number is a special token."""
         if not isinstance(token, int):
             raise AssertionError(f"`token` must be an int, got {token!r}")
         return token in self._special_values
@@ -303,13 +301,13 @@ class Vocabulary:
 
 
 def thread_count(threads: int | None) -> int:
-    """How many threads were asked for; None asks for all of the native core.
+    """The number of threads to use; None means all of the native core.
 
-    Any number above 0 will do, as for tiktoken; a part of a thread is one.
+    Any number above 0 is accepted, as in tiktoken; fractions are rounded up.
 
     Raises:
         ArgumentError: It is not above 0.
-        TypeError: It is no number.
+        TypeError: It is not a number.
     """
     if type(threads) is int and 0 < threads < _MANY_THREADS:  # almost always
         return threads
@@ -334,12 +332,12 @@ def _check_specials(special_tokens: Mapping[str, int]) -> None:
             text.encode()
         except UnicodeEncodeError:
             raise ArgumentError(
-                f"`special_tokens`: {text!r} has a lone surrogate, which is no text"
+                f"`special_tokens`: {text!r} has a lone surrogate, which is not text"
             ) from None
 
 
 def _check_numbers(what: str, numbers: Mapping[Any, int]) -> None:
-    """Refuse numbers of tokens that are none, by tiktoken's exceptions."""
+    """Refuse invalid token numbers, with tiktoken's exceptions."""
     for token, number in numbers.items():
         try:
             value = operator.index(number)

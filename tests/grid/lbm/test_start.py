@@ -1,4 +1,4 @@
-"""How flows start: with the stress of their gradients, at the velocity that is asked for."""
+"""How flows start: with the stress of their gradients, at the requested velocity."""
 
 import math
 

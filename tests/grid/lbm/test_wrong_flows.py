@@ -71,6 +71,8 @@ BALL = lbm.ball((4, 4), 2)
         (lambda: lbm.Smagorinsky("a"), "`constant` must be a number, got 'a'"),
         (lambda: started(torch.ones(8, 8)), "`start` must be a function of size and generator"),
         (lambda: started(lambda size, g: torch.ones(size)), "must begin with .* got Tensor"),
+        (lambda: started(torch.ones(8, 8)), r"got Tensor \(8, 8\) of torch.float32$"),
+        (lambda: started([torch.ones(8)] * 9), r"got \[(Tensor \(8,\) of \S+, ){4}\.\.\.\]$"),
         (lambda: started(lambda size, g: (torch.ones(size), [1.0])), r"a velocity of \[1.0\]"),
         (
             lambda: started(lambda size, g: (torch.ones(3), [torch.zeros(size)] * 2)),

@@ -93,6 +93,7 @@ def run_apart(script: str, **environment: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step():
     found = run_apart("triton_twins.py", TRITON_INTERPRET="1")
     assert "16 cases, wrong: []" in found

@@ -106,7 +106,7 @@ def test_rle_keeps_name_rule_and_comments():
         ("x = 3, y = 3\nbo$2bo$3o", 2, 10, "it ends without `!`"),
         ("x = 3, y = 3\nbo$2bo$3", 2, 9, "it ends without `!`"),
         ("#N a\nx = 3, z = 3\nbo!", 2, 1, "expected `x = ..., y = ..., rule = ...`"),
-        ("x = 3, y = 3, rule = B9/S\nbo!", 1, 22, "`B9/S` is no rule: 9 is too many"),
+        ("x = 3, y = 3, rule = B9/S\nbo!", 1, 22, "`B9/S` is not a rule: 9 is too many"),
         ("x = 3, y = 3\nbo$2bq$3o!", 2, 6, "unexpected `q`: cells are `b` (dead)"),
         ("x = 3, y = 3\nbo$\n4o!", 3, 2, "these cells leave the 3 x 3 of the header"),
         ("x = 3, y = 3\n3$o!", 2, 3, "these cells leave the 3 x 3 of the header"),

@@ -98,7 +98,7 @@ def test_a_bad_rule_is_shown_with_a_caret_under_the_place(text, rank, reason, co
     with pytest.raises(ArgumentError, match=reason) as caught:
         Rule.parse(text, rank)
     message = str(caught.value)
-    assert message.startswith(f"`{text}` is no rule: ")
+    assert message.startswith(f"`{text}` is not a rule: ")
     assert f"\n  {text}\n  {' ' * column}^\n" in message
 
 

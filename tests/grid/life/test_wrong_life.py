@@ -32,7 +32,7 @@ def windows(rule: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Life(""), "`` is no rule: expected both `B` and `S`"),
+        (lambda: Life(""), "`` is not a rule: expected both `B` and `S`"),
         (lambda: Life(3), "`rule` must be a text such as `B3/S23`, .* got 3"),
         (lambda: Life3D(None), "`rule` must be a text such as `B3/S23`, .* got None"),
         (lambda: Life(pattern=3), r"`pattern` must be a name, a file .* got int; `Pattern\(ce"),

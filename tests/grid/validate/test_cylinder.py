@@ -1,4 +1,4 @@
-"""Looking at a cylinder: as often as asked, in whole launches."""
+"""Observing a cylinder: as often as requested, in whole launches."""
 
 import pytest
 

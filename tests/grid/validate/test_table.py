@@ -103,7 +103,7 @@ def test_a_check_that_cannot_be_made_is_refused_before_anything_runs(only: str, 
         validate(quick=True, device="cpu", only=[only])
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "validation.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "validation.md"
 
 
 def names_on_the_page() -> list[str]:

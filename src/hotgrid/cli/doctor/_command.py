@@ -19,7 +19,7 @@ _STYLES = {"ok": "green", "note": "yellow", "broken": "bold red"}
 
 
 def doctor(*, json: bool = False, quick: bool = False) -> int:
-    """Say what this machine has, what is missing and what is broken.
+    """Report what this machine has, what is missing and what is broken.
 
     Args:
         json: Print one JSON object instead of a table.
@@ -40,13 +40,13 @@ def doctor(*, json: bool = False, quick: bool = False) -> int:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """A spinner that names the section being looked at; nothing when nobody watches."""
+    """A spinner that names the section being checked; nothing without a terminal."""
     console = Terminal(stderr=True)
     if not console.is_terminal:
         yield lambda section: None
         return
     with console.status("") as status:
-        yield lambda section: status.update(f"Looking at {section} ...")
+        yield lambda section: status.update(f"Checking {section} ...")
 
 
 def _rendered(terminal: Terminal, findings: Sequence[Finding]) -> str:
@@ -56,7 +56,7 @@ def _rendered(terminal: Terminal, findings: Sequence[Finding]) -> str:
         for section, members in groupby(findings, key=lambda finding: finding.section):
             console.print(Text(section, "bold"), _table(list(members)), sep="\n")
         console.print(_verdict(findings))
-    # A table fills its last column with blanks; nobody wants them in a file.
+    # A table fills its last column with blanks, which are not useful in a file.
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
@@ -74,7 +74,7 @@ def _table(findings: Sequence[Finding]) -> Table:
             continue
         table.add_row(state, each.name, Text(each.value))
         table.add_row("", "", Text(each.detail, "dim"))
-        table.add_row("", "", Text.assemble(("way out: ", "bold"), each.way_out))
+        table.add_row("", "", Text.assemble(("to do: ", "bold"), each.way_out))
     table.add_row()
     return table
 

@@ -1,4 +1,4 @@
-"""Looking at the whole machine: one probe a section, and none can end the diagnosis."""
+"""The checks of the whole machine: one probe per section; failures are findings."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,11 +13,11 @@ Probe = Callable[[], Iterator[Finding]]
 def diagnose(
     *, quick: bool = False, starting: Callable[[str], None] = lambda section: None
 ) -> list[Finding]:
-    """Look at everything and return what was found, in the order of the report.
+    """Check everything and return the findings, in the order of the report.
 
     Args:
         quick: Leave out what takes seconds: the bandwidth of each device.
-        starting: Called with the name of each section before it is looked at.
+        starting: Called with the name of each section before it is checked.
     """
     probes: dict[str, Probe] = {
         "hotgrid": version,

@@ -1,4 +1,4 @@
-"""One line of a diagnosis: what was looked at, how it stands, and the way out."""
+"""One line of a diagnosis: what was checked, its state, and what to do."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,13 +8,13 @@ State = Literal["ok", "note", "broken"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look at the machine found. These fields are the objects of `doctor --json`.
+    """One finding about the machine. These fields are the objects of `doctor --json`.
 
     Attributes:
         section: Which part of the report it belongs to.
-        name: What was looked at; unique within its section.
-        value: What was found, in a few words.
-        state: `ok`; `note` for something that may be missing at a cost; `broken`.
+        name: What was checked; unique within its section.
+        value: What was found, in short.
+        state: `ok`; `note` for something optional that is missing; `broken`.
         detail: More about it: where it came from, or the error text.
         way_out: What to do about it; never empty unless the state is `ok`.
     """
@@ -28,12 +28,12 @@ class Finding:
 
 
 def not_seen(section: str, name: str, error: Exception) -> Finding:
-    """Return what to report when looking at something raised an exception."""
+    """Return the finding for a check that raised an exception."""
     return Finding(
         section,
         name,
         "could not look",
         state="broken",
         detail=f"{type(error).__name__}: {error}",
-        way_out="correct what the error names; if hotgrid is at fault, please report it",
+        way_out="fix what the error names; if it is a bug in hotgrid, please report it",
     )

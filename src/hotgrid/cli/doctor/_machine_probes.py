@@ -26,7 +26,7 @@ _PARTS = {
     "rich": "the command line",
 }
 
-# What the system says, and what Python says where no folder can be written.
+# The system's message, and Python's if no folder can be written.
 _NO_SPACE = re.compile(r"No space left|quota exceeded|No usable temporary directory", re.I)
 
 _ARM_PARTS = {
@@ -64,14 +64,14 @@ def _processor_name() -> str:
 
 
 def processor_in(cpuinfo: str) -> str | None:
-    """Return the name of the processor that the text of /proc/cpuinfo tells, or None."""
+    """Return the name of the processor in the text of /proc/cpuinfo, or None."""
     pairs = re.findall(r"^([^:\n]+?)\s*:[ \t]*(.+)$", cpuinfo, re.MULTILINE)
     said = {key.casefold(): value for key, value in reversed(pairs)}
     if "model name" in said:
         return said["model name"]
     if "cpu part" not in said:
         return None
-    # On ARM the kernel tells numbers; the names are in the manuals of the makers.
+    # On ARM the kernel gives numbers; the names are in the manuals of the manufacturers.
     maker, part = said.get("cpu implementer", "?"), said["cpu part"]
     return _ARM_PARTS.get((maker, part), f"ARM, implementer {maker}, part {part}")
 
@@ -89,8 +89,8 @@ def compiler() -> Iterator[Finding]:
         folder = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  named, not used
         way_out = f"free space in `{folder}`, or set TMPDIR to a folder on another disk"
     elif len(chosen.split()) > 1:
-        # Inductor looks for a program of that whole name, and so does the probe.
-        problem = "torch.compile takes CXX for one program, not for a command with words"
+        # Inductor searches for a program of that whole name, and so does the probe.
+        problem = "torch.compile takes CXX as one program, not as a command with arguments"
         way_out = f"set CXX to the compiler alone, such as {chosen.split()[-1]}"
     yield Finding(
         "compiler",
@@ -160,7 +160,7 @@ def native_core() -> Iterator[Finding]:
 
 
 def _native_variables(missing: str | None) -> Iterator[Finding]:
-    """Yield the variables whose values the core does not understand and passes over."""
+    """Yield the variables whose values the core does not understand and ignores."""
     switch = os.environ.get("HOTGRID_NATIVE", "").strip()
     understood = (missing or "").startswith("HOTGRID_NATIVE") or not switch
     if not understood and switch.lower() not in ("on", "1", "yes", "true"):
@@ -179,7 +179,7 @@ def _passed_over(variable: str, value: str, expected: str) -> Finding:
         variable,
         value,
         state="note",
-        detail=f"is not {expected}; the core may pass over it",
+        detail=f"is not {expected}; the core may ignore it",
         way_out=f"correct {variable} or unset it",
     )
 

@@ -1,4 +1,4 @@
-"""Probes of the settings in force and of the folders that caches live in."""
+"""Probes of the settings in force and of the cache folders."""
 
 import getpass
 import os
@@ -45,7 +45,7 @@ def caches() -> Iterator[Finding]:
     try:
         found = config.current()
     except ConfigError:
-        return  # the section on config says it
+        return  # reported in the section on config
     places: dict[str, config.CachePlace] = {
         "compile": found.compile.cache,
         "autotune": found.autotune.cache,
@@ -76,8 +76,8 @@ def _folder(name: str, where: Callable[[], Path], setting: str) -> Finding:
 
 
 def _looked_at(name: str, folder: Path, setting: str) -> Finding:
-    """Say whether a cache folder can be written, or made where it does not exist yet."""
-    # Unlike `Path.exists`, this takes what cannot be looked at for absent: the folder
+    """Report whether a cache folder can be written, or created if it does not exist yet."""
+    # Unlike `Path.exists`, this treats what cannot be accessed as absent: the folder
     # above it is then the one that is closed.
     ground = next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
     if not (ground.is_dir() and os.access(ground, os.W_OK | os.X_OK)):

@@ -41,7 +41,7 @@ def torch_build() -> Iterator[Finding]:
 
 
 def version_finding(version: str) -> Finding:
-    """Judge a version of torch by the range that hotgrid is tested with."""
+    """Compare a version of torch with the range that hotgrid is tested with."""
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
     if _FROM <= numbers < _BELOW:
         return Finding("torch", "version", version)

@@ -1,4 +1,4 @@
-"""`hotgrid plan`: memory, step time and scaling on devices that need not be here."""
+"""`hotgrid plan`: memory, step time and scaling on devices that you need not have."""
 
 from json import dumps
 from pathlib import Path
@@ -47,7 +47,7 @@ def plan(
     calibrate: bool = False,
     check: bool = False,
 ) -> None:
-    """Say what a model would need and how fast it would be on many devices.
+    """Predict what a model would need and how fast it would be on many devices.
 
     Args:
         model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
@@ -58,11 +58,11 @@ def plan(
         set_: One option of the model; repeatable.
         dtype: The type of arithmetic; by default float32.
         storage: The type in which fields are kept; by default that of arithmetic.
-        mesh: The only mesh to weigh, such as 8x8; by default all of them.
-        depth: The only depth to weigh: steps between two exchanges.
+        mesh: The only mesh to consider, such as 8x8; by default all of them.
+        depth: The only depth to consider: steps between two exchanges.
         json: Print one JSON object instead of tables.
         plot: Draw the scaling curves into this .png, .svg or .pdf.
-        calibrate: Measure this machine first, and the model on it, and remember it.
+        calibrate: Measure this machine first, and the model on it, and store the result.
         check: Compare predictions for 1, 2 and 4 ranks on this machine with short runs.
     """
     options = {"size": size, "set": _pairs(set_) or None, "dtype": dtype}
@@ -109,17 +109,17 @@ def plan(
 def _expect_sense(
     case: Case | None, devices: str | None, plot: Path | None, calibrate: bool, check: bool
 ) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if case is None and (not calibrate or devices is not None or check):
         raise ArgumentError(
-            "say which model, such as `hotgrid plan karman --devices 64xH200 "
-            "--link 450GB/s,3us`; only `--calibrate` goes without"
+            "name a model, such as `hotgrid plan karman --devices 64xH200 "
+            "--link 450GB/s,3us`; only `--calibrate` does not need one"
         )
     if devices is None and not calibrate and not check:
         if case is not None:
-            hg.grid.find_model(case.model)  # a name that is misspelled is told first
+            hg.grid.find_model(case.model)  # a misspelled name is reported first
         raise ArgumentError(
-            "say on what, such as `--devices 64xH200 --link 450GB/s,3us`, `--devices "
+            "name devices, such as `--devices 64xH200 --link 450GB/s,3us`, `--devices "
             "64x(80GB,3TB/s)`, or `--devices 4xlocal` for machines like this one"
         )
     if plot is not None and (plot.suffix.lower() not in _SUFFIXES or devices is None):
@@ -174,7 +174,7 @@ def _report(case: Case, devices: str, link: str | None, found: "Calibration | No
 def _share(found: "Calibration | None", key: str, device: "Device") -> tuple[float, str]:
     """The part of a copy's bandwidth to count with, and where it is from."""
     speed = found.models.get(key) if found is not None else None
-    # What a processor reaches says nothing about a GPU.
+    # The share of a processor is not that of a GPU.
     if found is not None and speed and (device.name == "local" or found.kind == "cuda"):
         return speed.share, f"measured on {found.date}, {found.machine}"
     return hg.grid.ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
@@ -190,7 +190,7 @@ def _joined(
     if count == 1:
         return hg.cluster.plan.Link(device.bandwidth, 0.0)
     raise ArgumentError(
-        "say what joins the devices: `--link 450GB/s,3us` (NVLink of an H200) or "
+        "give the link between devices: `--link 450GB/s,3us` (NVLink of an H200) or "
         "`--link 400Gb/s,5us` (a network card for each)"
     )
 

@@ -1,4 +1,4 @@
-"""A plan in words, in tables and as JSON."""
+"""A plan as text, as tables and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ JITTER = 0.05
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that a plan says.
+    """Everything that a plan reports.
 
     Attributes:
         size: The grid as users see it.
         plan: What runs today: first computing, then messages.
-        overlapped: The same with messages behind the interior.
+        overlapped: The same with messages hidden by the interior.
         share_source: Where the share of copy is from.
         strong: The same grid on more and more devices.
         weak: The same block for each of more and more devices.
-        simulated: The schedule acted out, without and with overlap; None for very many.
+        simulated: The simulated schedule, without and with overlap; None for very many.
     """
 
     size: tuple[int, ...]
@@ -178,7 +178,7 @@ def calibration_lines(found: "Calibration", key: str | None, saved: Path | None)
             f"{_rate(found.link.bandwidth)}, {_time(found.link.latency)}, between two "
             "ranks here"
             if found.link
-            else "one GPU has nobody to talk to; give `--link`",
+            else "with one GPU there is no link; give `--link`",
         ),
     ]
     if key is not None:

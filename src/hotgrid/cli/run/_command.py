@@ -36,7 +36,7 @@ def models(*, json: bool = False) -> None:
         listed = [
             {
                 "name": name,
-                "class": f"{model.__module__.rpartition('.')[0]}.{model.__name__}",
+                "class": f"{model.__module__.partition('._')[0]}.{model.__name__}",
                 "summary": _summary(model),
                 "ranks": list(model.ranks),
                 "size": list(model.size),
@@ -56,15 +56,15 @@ def models(*, json: bool = False) -> None:
 
 
 def run(name: str, /, **told: Any) -> None:
-    """Run a model and say what came out and how fast."""
-    resume, json = told.pop("resume", False), told.pop("json", False)
+    """Run a model and report its observables and speed."""
+    resume, watch, json = (told.pop(name, False) for name in _NOT_OF_A_CASE)
     case = case_of(name, {**told, "set": _pairs(told.get("set", ())) or None})
-    # Not before: a misspelled option need not wait for torch.
+    # Not earlier: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 
     if start_ranks(case, sys.argv[1:], resume=resume):
         return
-    outcome = perform(case, resume=resume)
+    outcome = perform(case, resume=resume, watch=watch)
     if not outcome.spoken:
         return
     console = Terminal(highlight=False)
@@ -75,7 +75,7 @@ def run(name: str, /, **told: Any) -> None:
 
 
 def _signature() -> inspect.Signature:
-    """The options of `run`: the fields of a case, and two that no case file has."""
+    """The options of `run`: the fields of a case, and those that no case file has."""
     found: list[inspect.Parameter] = []
     kinds = get_type_hints(Case)
     for each in fields(Case):
@@ -103,7 +103,7 @@ def _parameter(name: str, place: str, default: object, kind: Any) -> inspect.Par
     return kinds(name, getattr(kinds, place), default=default, annotation=kind)
 
 
-# What is typed for a field that is no text, by its type.
+# What is typed for a field that is not text, by its type.
 _AS_TYPED: dict[Any, Any] = {
     int | None: WholeNumber,
     int: WholeNumber,
@@ -114,7 +114,8 @@ _AS_TYPED: dict[Any, Any] = {
     Dtype | None: Dtype | None,
 }
 _NOT_OF_A_CASE = {
-    "resume": "Go on from the newest checkpoint in --out, on any mesh.",
+    "resume": "Continue from the newest checkpoint in --out, on any mesh.",
+    "watch": "Draw the run in the terminal instead of a progress bar.",
     "json": "Print one JSON object instead of a table.",
 }
 run.__signature__ = _signature()
@@ -138,7 +139,7 @@ def _summary(model: "type[Model]") -> str:
 
 
 def _options(model: "type[Model]") -> "list[Option]":
-    """What `--set` can tell a model."""
+    """The options of a model for `--set`."""
     from hotgrid import grid
 
     return [option for option in grid.options_of(model).values() if option.writable]
@@ -180,7 +181,7 @@ def _report(console: Terminal, case: Case, outcome: "RunOutcome") -> None:
         ]
     rows += [("wrote", str(path)) for path in outcome.files]
     if outcome.stopped:
-        rows.append(("stopped", "as SIGTERM asked; the same command with --resume goes on"))
+        rows.append(("stopped", "by SIGTERM; continue with the same command and --resume"))
     size = "x".join(map(str, simulation.size))
     title = f"{type(simulation.model).__name__} on {size}, {case.dtype} on {simulation.device}"
     if len(simulation.size) < len(simulation.model.size):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ENCODING = f"An encoding by name, by default {DEFAULT_ENCODING}; see `hotgrid tokens vocabs`."
 _VOCAB = "A vocabulary of your own instead: a .tiktoken file or a tokenizer.json."
-_PATTERN = "How a .tiktoken file cuts texts: gpt2, cl100k, llama3, qwen2, o200k, or a regex."
+_PATTERN = "How a .tiktoken file splits texts: gpt2, cl100k, llama3, qwen2, o200k, or a regex."
 
 
 @Parameter(name="*")
@@ -35,14 +35,14 @@ class Choice:
         Raises:
             ArgumentError: The options do not go together, or a file cannot be used.
             DamagedError: A file of ranks is not the one it is named for.
-            MissingPartError: A file of ranks is nowhere and cannot be fetched.
+            MissingPartError: A file of ranks is missing and cannot be downloaded.
         """
         from hotgrid.tokens import get_encoding
 
         if self.pattern is not None and (self.vocab is None or self.vocab.suffix == ".json"):
             raise ArgumentError(
-                "`--pattern` says how a .tiktoken file cuts texts; it goes with "
-                "`--vocab FILE.tiktoken` only, as others say it themselves"
+                "`--pattern` is how a .tiktoken file splits texts; use it with "
+                "`--vocab FILE.tiktoken` only, as others contain it"
             )
         if self.vocab is None:
             return get_encoding(self.encoding or DEFAULT_ENCODING)
@@ -62,21 +62,21 @@ class Choice:
             )
         if self.pattern is None:
             raise ArgumentError(
-                f"`{visible(path)}` does not say how texts are cut; add `--pattern` with what "
+                f"`{visible(path)}` does not contain a pattern; add `--pattern` with what "
                 f"it was made for: {', '.join(patterns())}, or a regular expression"
             )
         return load_tiktoken(path, pat_str=pattern_of(self.pattern), name=_name(path))
 
 
 def _name(path: Path) -> str:
-    """What to call the encoding of a file: `tokenizer.json` says less than its folder."""
+    """The name of the encoding of a file: that of the folder for `tokenizer.json`."""
     own = path.resolve().parent.name if path.name == "tokenizer.json" else path.stem
     return printable(own)
 
 
 def patterns() -> MappingProxyType[str, str]:
     """The patterns that have a name."""
-    from hotgrid.tokens._pattern_names import PATTERNS
+    from hotgrid.tokens._patterns import PATTERNS
 
     return PATTERNS
 
@@ -87,7 +87,7 @@ def pattern_of(name_or_regex: str) -> str:
     Raises:
         ArgumentError: It looks like a name, and no pattern has it.
     """
-    from hotgrid.tokens._pattern_names import pattern_named
+    from hotgrid.tokens._patterns import pattern_named
 
     regex = pattern_named(name_or_regex)
     if regex == name_or_regex and regex.replace("_", "").replace("-", "").isalnum():

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
+from hotgrid.progress import Progress
 
 from ._choice import Choice
 from ._input import Errors, Files, Source, sources, token_arrays
 from ._names import printable, visible
 from ._output import print_table
-from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
@@ -35,7 +35,7 @@ class Count:
 
     @property
     def bytes_per_token(self) -> float | None:
-        """How much text one token stands for."""
+        """Bytes per token."""
         return self.bytes / self.tokens if self.tokens else None
 
     def plain(self) -> dict[str, Any]:
@@ -63,18 +63,20 @@ def count(
         files: Files, folders or globs; standard input if there are none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        specials: Take `<|endoftext|>` and its like for special tokens; by default they are
+        specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.
-        errors: What to do about bytes that are no UTF-8: strict leaves the file out and says
+        errors: What to do about bytes that are not UTF-8: strict leaves the file out and says
             so, replace reads them as U+FFFD; by default strict.
         json: Print one JSON object instead of a table.
     """
     found = sources(files, text)
     encoding = choice.load()
     counts: list[Count] = []
-    # What was asked for by name and cannot be read is a fault; what a folder holds is not.
+    # A named file that cannot be read is an error; one found in a folder is not.
     problems: list[tuple[Source, str]] = []
-    with Progress("counting", sum(source.size for source in found)) as bar:
+    with Progress(
+        "counting", sum(source.size for source in found), unit="bytes", brief=True
+    ) as bar:
         for source in found:
             try:
                 counts.append(_counted(encoding, source, specials, errors, bar))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from hotgrid.errors import ArgumentError
+from hotgrid.progress import Progress
 
 from ._choice import Choice
 from ._input import Errors, Files, only, sources, token_arrays
 from ._names import visible
 from ._output import Format, output, read_tokens, refuse_existing, write_tokens
-from ._progress import Progress
 
 if TYPE_CHECKING:
     from hotgrid.tokens import Encoding
@@ -44,14 +44,14 @@ def encode(
         files: Files, folders or globs; standard input if there are none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        specials: Take `<|endoftext|>` and its like for special tokens; by default they are
+        specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         format: text or json have a line for each text; npy and u32 have all tokens one after
-            another, 32 bits each. By default as the suffix of --out says (.txt, .ids, .json,
+            another, 32 bits each. By default from the suffix of --out (.txt, .ids, .json,
             .npy or .u32), and text without one.
-        out: Write into this file, in one move at the end.
+        out: Write into this file, atomically, at the end.
         force: Replace the file if it exists.
     """
     form = format or _written_as(out)
@@ -64,7 +64,11 @@ def encode(
     found = sources(files, text)
     encoding = choice.load()
     total = sum(source.size for source in found)
-    with Progress("encoding", total, shown=not to_terminal) as bar, output(out) as sink:
+    show = False if to_terminal else None
+    with (
+        Progress("encoding", total, unit="bytes", show=show, brief=True) as bar,
+        output(out) as sink,
+    ):
         texts = (
             token_arrays(encoding, source, specials=specials, errors=errors, bar=bar)
             for source in found
@@ -87,9 +91,9 @@ def decode(
         file: A file that encode has written; standard input if there is none, or for `-`.
         choice: Which encoding.
         format: text is whole numbers between blanks, commas or brackets, json is arrays of
-            whole numbers, npy and u32 are binary. By default as the suffix of the file says,
+            whole numbers, npy and u32 are binary. By default from the suffix of the file,
             else text.
-        out: Write into this file, in one move at the end.
+        out: Write into this file, atomically, at the end.
         force: Replace the file if it exists.
     """
     refuse_existing(out, force=force)
@@ -97,9 +101,10 @@ def decode(
     form = format or _by_suffix(source.path)
     encoding = choice.load()
     to_terminal = out is None and sys.stdout.isatty()
+    show = False if to_terminal else None
     with (
         source.open("tokens") as tokens,
-        Progress("decoding", 0, shown=not to_terminal) as bar,
+        Progress("decoding", unit="bytes", show=show, brief=True) as bar,
         output(out) as sink,
     ):
         parts = _decoded(encoding, read_tokens(tokens, visible(source.name), form), bar)
@@ -107,15 +112,15 @@ def decode(
 
 
 def _written_as(out: Path | None) -> Format:
-    """The format that the suffix of a new file says.
+    """The format of the suffix of a new file.
 
     Raises:
-        ArgumentError: It says none.
+        ArgumentError: It has none.
     """
     if out is None or out.suffix in _SUFFIXES:
         return _by_suffix(out)
     raise ArgumentError(
-        f"`--out {visible(out)}` does not say a format by its suffix, which may be .txt, "
+        f"`--out {visible(out)}` has no suffix of a format, which may be .txt, "
         ".ids, .json, .npy or .u32; add `--format text` or another"
     )
 
@@ -133,7 +138,7 @@ def _decoded(
         except (KeyError, OverflowError):
             wrong = next(token for token in tokens if not _is_token(encoding, token))
             raise ArgumentError(
-                f"{wrong} is no token of {encoding.name}, whose highest is "
+                f"{wrong} is not a token of {encoding.name}, whose highest is "
                 f"{encoding.max_token_value}; was it encoded by another?"
             ) from None
         bar.advance(len(part))
@@ -149,7 +154,7 @@ def _is_token(encoding: "Encoding", token: int) -> bool:
 
 
 def _write_text(parts: Iterator[bytes], sink: BinaryIO, *, replace: bool) -> None:
-    """Write bytes as they are; what is no UTF-8 is said, and replaced on a terminal."""
+    """Write bytes; report those that are not UTF-8, and replace them on a terminal."""
     decoder = codecs.getincrementaldecoder("utf-8")("strict")
     shown = codecs.getincrementaldecoder("utf-8")("replace")
     right = True
@@ -161,8 +166,8 @@ def _write_text(parts: Iterator[bytes], sink: BinaryIO, *, replace: bool) -> Non
         sink.write(shown.decode(b"", final=True).encode())
     if not (right and _continues(decoder, b"", final=True)):
         sink.flush()
-        done = "shown as U+FFFD" if replace else "written as they are"
-        print(f"hotgrid: some bytes are no UTF-8; {done}.", file=sys.stderr)  # noqa: T201
+        done = "shown as U+FFFD" if replace else "written unchanged"
+        print(f"hotgrid: some bytes are not UTF-8; {done}.", file=sys.stderr)  # noqa: T201
 
 
 def _continues(decoder: codecs.IncrementalDecoder, part: bytes, *, final: bool) -> bool:

@@ -43,8 +43,8 @@ Examples:
             "_count:count",
             "Count bytes, characters and tokens of texts.",
             """\
-A file that cannot be read is said and left out; the exit code is then 1 if it
-was asked for by name, and 0 if a folder or a glob had it.
+A file that cannot be read is reported and left out; the exit code is then 1 if it
+was named, and 0 if a folder or a glob had it.
 
 Examples:
   hotgrid tokens count README.md
@@ -54,7 +54,7 @@ Examples:
         ),
         "train": (
             "_train:train",
-            "Make a vocabulary out of texts.",
+            "Train a vocabulary on texts.",
             """\
 A .json file (HuggingFace's tokenizer.json) holds everything. A .tiktoken file
 holds the tokens only: give --pattern again when you use it.
@@ -80,10 +80,10 @@ Examples:
         ),
         "vocabs": (
             "_vocabs:vocabs",
-            "List the encodings that are known, and which are here.",
+            "List the known encodings, and which are available.",
             """\
-Looked for in HOTGRID_VOCAB_DIR, tiktoken's cache and hotgrid's. One that is
-not here is fetched when it is first used. Exits with 1 when a file is wrong.
+Searched in HOTGRID_VOCAB_DIR, tiktoken's cache and hotgrid's. One that is
+missing is downloaded when it is first used. Exits with 1 when a file is wrong.
 
 Examples:
   hotgrid tokens vocabs
@@ -92,11 +92,9 @@ Examples:
         ),
         "bench": (
             "_bench:bench",
-            "Measure how fast your text is encoded, here and by others.",
+            "Measure how fast your text is encoded.",
             """\
-Others are tiktoken and whatever else is installed of tokenizers, wordchipper,
-gigatoken, fastokens, quicktok and bpe-openai. Who gives other tokens than
-tiktoken gets no figure.
+benchmarks/bench_tokens.py compares with tiktoken and other libraries.
 
 Examples:
   hotgrid tokens bench book.txt
@@ -111,7 +109,7 @@ def tokens_group() -> App:
     """The group of commands."""
     group = App(
         name="tokens",
-        help="Turn texts into tokens and back, count, train, look and measure.",
+        help="Encode, decode, count, train, inspect and measure.",
         help_epilogue=_EPILOGUE,
     )
     for name, (place, summary, epilogue) in _COMMANDS.items():

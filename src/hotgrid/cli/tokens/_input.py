@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from hotgrid.progress import Progress
     from hotgrid.tokens import Encoding
-
-    from ._progress import Progress
 
 # A lone `-` is standard input, so the parser must let hyphens through.
 Files = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="FILE")]
@@ -36,7 +35,7 @@ _OPTIONS = (
     *("--out", "--force", "--json", "--html", "--megabytes", "--vocab-size", "--special"),
     *("--min-frequency", "--max-token-length", "--help"),
 )
-# Behind `--` the parser gives options and files alike: `-x.txt` can only be a file.
+# After `--` the parser gives options and files alike: `-x.txt` can only be a file.
 _OPTION = re.compile("--?[A-Za-z][A-Za-z-]*")
 
 
@@ -48,7 +47,7 @@ class Source:
         name: What to call it.
         path: The file; None for others.
         text: The text, if it was given.
-        named: Whether it was asked for by its own name, not found in a folder or by a glob.
+        named: Whether it was named itself, not found in a folder or by a glob.
         bytes: How many have been read so far.
         characters: How many those were.
     """
@@ -62,7 +61,7 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Bytes of the file; 0 where nobody knows."""
+        """Bytes of the file; 0 if unknown."""
         try:
             return self.path.stat().st_size if self.path else 0
         except OSError:
@@ -101,7 +100,7 @@ class Source:
         try:
             self.bytes = len(text.encode())
         except UnicodeEncodeError as problem:
-            # Bytes of a command line that are no UTF-8 come as lone surrogates.
+            # Bytes of a command line that are not UTF-8 come as lone surrogates.
             if errors == "strict":
                 self._refuse(
                     len(text[: problem.start].encode()), ord(text[problem.start]) & 255
@@ -123,7 +122,7 @@ class Source:
 
     @contextmanager
     def open(self, what: str = "a text") -> Iterator[BinaryIO]:
-        """The bytes; `what` is asked for on a terminal."""
+        """The bytes; on a terminal, ask for `what`."""
         if self.path is not None:
             with named_visibly(self.path), self.path.open("rb") as file:
                 yield file
@@ -136,7 +135,7 @@ class Source:
 
 
 def sources(files: Sequence[str], text: str | None = None) -> list[Source]:
-    """What was asked for: files, those of folders and globs, standard input if nothing.
+    """The inputs: files, those of folders and globs, standard input if there are none.
 
     Raises:
         ArgumentError: A glob or a folder has no files, or there are a text and files.
@@ -150,7 +149,7 @@ def sources(files: Sequence[str], text: str | None = None) -> list[Source]:
 
 
 def leave_out(source: Source, problem: ArgumentError) -> None:
-    """Go on without a file that is no text; one that was asked for by name is an error.
+    """Skip a file that is not text; one that was named itself is an error.
 
     Raises:
         ArgumentError: The problem.
@@ -161,7 +160,7 @@ def leave_out(source: Source, problem: ArgumentError) -> None:
 
 
 def only(files: Sequence[str], text: str | None = None) -> Source:
-    """The one text that was asked for.
+    """The only text.
 
     Raises:
         ArgumentError: There are several.
@@ -193,7 +192,7 @@ def _found(file: str) -> list[Source]:
         return [Source(each, Path(each), named=False) for each in matches]
     name = file.partition("=")[0]
     if _OPTION.fullmatch(name) and not path.exists():
-        # One that is right elsewhere, or stands behind `--`, is like nothing but itself.
+        # One that is valid elsewhere, or comes after `--`, gets no hint.
         hint = "" if name in _OPTIONS else near(name, _OPTIONS, "Did you mean {}?")
         way_out = hint or "`--help` lists the options; there is no file of that name."
         raise CycloptsError(msg=f"Unknown option: {name}. {way_out}")

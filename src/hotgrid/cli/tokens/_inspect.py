@@ -47,7 +47,7 @@ pre span:hover {{ outline: 2px solid #101010; }}
 </head>
 <body>
 <h1>{title}</h1>
-<p>{facts}. Rest on a token to see its number.</p>
+<p>{facts}. Hover over a token to see its number.</p>
 <pre>{spans}</pre>
 </body>
 </html>
@@ -87,11 +87,11 @@ def inspect(
         files: One file; standard input if there is none, or for `-`.
         choice: Which encoding.
         text: This text instead.
-        specials: Take `<|endoftext|>` and its like for special tokens; by default they are
+        specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
-        html: Write a page into this file instead; it needs nothing besides itself.
+        html: Write a page into this file instead; it is self-contained.
         force: Replace the page if it exists.
         json: Print one JSON object instead.
     """
@@ -118,7 +118,7 @@ def inspect(
     else:
         for span in found:
             numbers = " ".join(map(str, span.tokens))
-            # Not through the console, which makes blanks of a tab.
+            # Not through the console, which replaces tabs by blanks.
             sys.stdout.write(f"{numbers}\t{dumps(span.text, ensure_ascii=False)}\n")
 
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, NoReturn
 from hotgrid.errors import ArgumentError
 
 _PART = 1 << 20
-# No number is so long, and nobody writes so many blanks.
+# No number is so long, and no file has so many blanks.
 _LONGEST = 1 << 21
 _BLANKS = re.compile(r"[ \t\r\n]*")
 

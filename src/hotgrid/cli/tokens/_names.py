@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hotgrid.errors import ArgumentError, StoreError
 
-# A name may be any bytes; those that are no UTF-8 come as surrogates, which cannot be printed.
+# A name may be any bytes; those that are not UTF-8 come as surrogates, which cannot be
+# printed.
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CONTROLS = {
     **_SURROGATES,
@@ -16,7 +17,7 @@ _CONTROLS = {
     0x7F: "\u2421",
     **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
     # Ends of lines to Unicode, and marks that turn the direction of what follows: either
-    # would mix up what stands around.
+    # would garble the text around it.
     **dict.fromkeys((0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
 }
 
@@ -27,7 +28,7 @@ def printable(name: object) -> str:
 
 
 def visible(text: object) -> str:
-    """A text, or the name of a file, in which nothing steers a terminal or a browser.
+    """A text, or the name of a file, without control characters for a terminal or a browser.
 
     It is one line, and the same wherever it is printed.
     """
@@ -35,7 +36,7 @@ def visible(text: object) -> str:
 
 
 def quoted(name: object) -> str:
-    r"""A name to be copied into a shell; `$'\x1b'` for what is not fit to be seen."""
+    r"""A name to be copied into a shell; `$'\x1b'` for what cannot be printed."""
     text = str(name)
     if visible(text) == text:
         return shlex.quote(text)
@@ -52,7 +53,7 @@ def _escaped(character: str) -> str:
 
 @contextmanager
 def named_visibly(*paths: Path | None) -> Iterator[None]:
-    """Let errors call files as everything else that is printed does.
+    """Make file names in errors printable.
 
     Raises:
         ArgumentError, StoreError: The same, with visible names.

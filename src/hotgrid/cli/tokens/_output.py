@@ -27,7 +27,7 @@ _PART = 1 << 20
 
 
 def refuse_existing(path: Path | None, *, force: bool) -> None:
-    """Say before any work that a file would be overwritten.
+    """Refuse before any work to overwrite a file.
 
     Raises:
         ArgumentError: It is there, it is a device or a folder, or its folder is not there.
@@ -35,7 +35,9 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     if path.exists() and not path.is_file():
-        raise ArgumentError(f"`{visible(path)}` is no file that can be replaced; name another")
+        raise ArgumentError(
+            f"`{visible(path)}` is not a file that can be replaced; name another"
+        )
     if path.exists() and not force:
         raise ArgumentError(f"`{visible(path)}` is already there; `--force` replaces it")
     if not path.parent.is_dir():
@@ -45,7 +47,7 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
 
 
 def print_table(console: Terminal, table: "Table") -> None:
-    """Print a table; a pipe has no width, so there a row is a line."""
+    """Print a table; in a pipe a row is one line."""
     wide = console if console.is_terminal else Terminal(width=10_000, highlight=False)
     with wide.capture() as captured:
         wide.print(table)
@@ -55,7 +57,7 @@ def print_table(console: Terminal, table: "Table") -> None:
 
 @contextmanager
 def output(path: Path | None) -> Iterator[BinaryIO]:
-    """Where bytes go: a file that is there only once it is whole, or standard output."""
+    """Where bytes go: a file that is written atomically, or standard output."""
     if path is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -102,7 +104,7 @@ def _write_raw(out: BinaryIO, texts: "Iterable[Arrays]") -> int:
 def _write_npy(out: BinaryIO, texts: "Iterable[Arrays]") -> int:
     from numpy.lib.format import write_array_header_1_0
 
-    # The length stands ahead of the tokens, and a pipe has no way back.
+    # The length comes before the tokens, and a pipe cannot seek back.
     with tempfile.TemporaryFile() as aside:
         count = _write_raw(aside, texts)
         aside.seek(0)
@@ -116,7 +118,7 @@ def read_tokens(source: BinaryIO, name: str, form: Format) -> "Iterator[list[int
     """Tokens out of what `write_tokens` has written, a list at a time.
 
     Raises:
-        ArgumentError: Something there is no token, or the file is another format.
+        ArgumentError: A value is not a token, or the file has another format.
     """
     if form == "npy":
         yield from _read_npy(source, name)
@@ -139,7 +141,7 @@ def _read_words(source: BinaryIO, name: str) -> Iterator[list[int]]:
 
 
 def _cut(text: bytes) -> tuple[bytes, bytes, bytes]:
-    """All words but the last, which may go on."""
+    """All words but the last, which may be incomplete."""
     at = max(map(text.rfind, (b" ", b"\n", b"\t", b"\r")))
     return text[: at + 1], b"", text[at + 1 :]
 
@@ -170,7 +172,7 @@ def _read_raw(source: BinaryIO, name: str) -> Iterator[list[int]]:
         yield np.frombuffer(held[:whole], "<u4").tolist()
         held = held[whole:]
     if held:
-        raise ArgumentError(f"`{name}` has {size:,} bytes, which is no multiple of 4")
+        raise ArgumentError(f"`{name}` has {size:,} bytes, which is not a multiple of 4")
 
 
 def _read_npy(source: BinaryIO, name: str) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""`hotgrid tokens train`: a vocabulary out of texts."""
+"""`hotgrid tokens train`: a vocabulary from texts."""
 
 from collections.abc import Iterator, Sequence
 from json import dumps
@@ -34,18 +34,18 @@ def train(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Make a vocabulary out of texts.
+    """Train a vocabulary on texts.
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
         vocab_size: How many tokens, with the 256 bytes and the special ones.
         out: The file to write; its suffix .json or .tiktoken chooses the format.
-        pattern: How texts are cut into words: gpt2, cl100k, llama3, qwen2, o200k, or a regex;
+        pattern: How texts are split into words: gpt2, cl100k, llama3, qwen2, o200k, or a regex;
             by default cl100k.
         special: A special token; repeatable, by default `<|endoftext|>`.
         min_frequency: How often a pair must occur to become a token; by default once.
         max_token_length: Bytes that a token may have at most; by default 65535.
-        errors: What to do about bytes that are no UTF-8: strict refuses the file, replace
+        errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.
         force: Replace the file if it exists.
         json: Print one JSON object instead of a line.
@@ -115,7 +115,7 @@ def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json:
     if lost:
         names = ", ".join(f"{visible(name)} ({number})" for name, number in lost.items())
         lines.append(
-            f"A .tiktoken file has no place for special tokens: without {names}. "
+            f"A .tiktoken file cannot contain special tokens: without {names}. "
             "A .json file keeps them."
         )
     use = f"--vocab {quoted(out)}"

@@ -1,4 +1,4 @@
-"""`hotgrid tokens vocabs`: the encodings that are known, and which are here."""
+"""`hotgrid tokens vocabs`: the known encodings, and which are available."""
 
 import hashlib
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Known:
         name: What `--encoding` takes.
         path: The file of ranks; None if it is not here.
         bytes: The size of the file.
-        tokens: One more than the highest token; None if nobody has looked.
+        tokens: One more than the highest token; None if the file was not read.
         right: Whether its sha256 is the published one; None if there is no file to check.
         url: Where it would be fetched from; None if it comes with hotgrid.
     """
@@ -57,7 +57,7 @@ class Known:
 
 
 def vocabs(*, json: bool = False) -> int:
-    """List the encodings that are known, and which are here.
+    """List the known encodings, and which are available.
 
     Args:
         json: Print JSON instead of a table.
@@ -73,7 +73,8 @@ def vocabs(*, json: bool = False) -> int:
 
 
 def _known() -> list[Known]:
-    from hotgrid.tokens import _registry, _vocabularies, get_encoding
+    from hotgrid.tokens import _registry, get_encoding
+    from hotgrid.tokens._files import _vocabularies
 
     found: list[Known] = []
     for name in _registry._EMBEDDED:
@@ -111,7 +112,7 @@ def _print_table(console: Terminal, found: list[Known]) -> None:
         name = f"{each.name} (default)" if each.name == DEFAULT_ENCODING else each.name
         if each.path is None:
             table.add_row(
-                name, "", "", "", Text(f"not here; fetched from {each.url}"), style="dim"
+                name, "", "", "", Text(f"not here; downloaded from {each.url}"), style="dim"
             )
             continue
         state = Text("right", "green") if each.right else Text("wrong", "bold red")

@@ -1,4 +1,4 @@
-"""`hotgrid tune`: what the tuner remembers, why, and how to fill or clear it."""
+"""`hotgrid tune`: the winners of the tuner, why they won, and how to fill or clear them."""
 
 from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,21 +31,21 @@ def tune(
     device: str = "cpu",
     json: bool = False,
 ) -> int:
-    """Show what the tuner remembers; explain a choice, or fill or clear the memory.
+    """Show the winners of the tuner; explain a choice, or fill or clear the cache.
 
     Args:
         op: An op, such as topk, or grid for the forms of a simulation; with nothing else
-            asked, only its winners are shown.
+            given, only its winners are shown.
         shapes: Shapes of its main tensor, such as 1024x4096; of grid a model and sizes,
             such as heat 512x512.
         explain: Time every candidate on each shape; without one, list the op's options.
         fill: Tune each shape now, so that no later call has to.
-        clear: Forget every winner, or those of the op, also of other machines in the file.
+        clear: Remove every winner, or those of the op, also of other machines in the file.
         k: Of ops that have one: how many elements; by default 1.
         dim: Of ops that have one: along which dimension; by default -1, the last.
         set_: Any option of the op, such as radius=8; repeatable. They are listed below.
         dtype: The type of the tensor; by default float32.
-        device: Where it lies; by default cpu.
+        device: Its device; by default cpu.
         json: Print one JSON object instead of tables.
     """
     given = {"k": k, "dim": dim}
@@ -95,7 +95,7 @@ def _expect_sense(
     clear: bool,
     options: dict[str, str],
 ) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if explain + fill + clear > 1:
         raise ArgumentError("give one of --explain, --fill and --clear")
     bare = explain and not options and op != GRID
@@ -113,7 +113,9 @@ def _expect_sense(
 def _sizes(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ArgumentError(f"`{text}` is no shape; write sizes of 1 or more, as in 1024x4096")
+        raise ArgumentError(
+            f"`{text}` is not a shape; write sizes of 1 or more, as in 1024x4096"
+        )
     return tuple(int(part) for part in parts)
 
 
@@ -121,7 +123,9 @@ def _tuned(op: str) -> "Tuned":
     ops = hg.kernels.OPS
     if op not in ops:
         known = [*ops, GRID]
-        raise ArgumentError(f"`{op}` is no op; there are: {', '.join(known)}{near(op, known)}")
+        raise ArgumentError(
+            f"`{op}` is not an op; there are: {', '.join(known)}{near(op, known)}"
+        )
     return ops[op]
 
 

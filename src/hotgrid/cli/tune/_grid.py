@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from hotgrid.kernels.tune import Ranking
 
 GRID = "grid"
-"""Stands where the name of an op does."""
+"""Used in place of the name of an op."""
 
 
 def expect_grid_sense(words: tuple[str, ...], own_options: bool) -> None:
-    """Refuse what cannot be meant before torch is loaded."""
+    """Refuse invalid combinations before torch is imported."""
     if own_options:
         raise ArgumentError("`--k` and `--dim` are of ops; options of a model go after --set")
     if len(words) == 1:
@@ -34,7 +34,7 @@ def grid_calls(
     *,
     explain: bool,
 ) -> dict[str, Any]:
-    """What is told of a model on each size: the forms and their times, or the winner."""
+    """The report of a model on each size: the forms and their times, or the winner."""
     import torch
 
     kind = getattr(torch, dtype, None)
@@ -58,7 +58,7 @@ def grid_stamps(ranking: "Ranking", devices: list[Any]) -> list[str]:
 
 
 def _filled(simulation: "hg.grid.Simulation") -> dict[str, Any]:
-    """Make a step, which chooses the form by itself."""
+    """Run a step, which chooses the form by itself."""
     simulation.step()
     return {"form": simulation.form, "model_class": type(simulation.model).__name__}
 
@@ -79,4 +79,5 @@ def _explained(simulation: "hg.grid.Simulation") -> dict[str, Any]:
         "drawbacks": found.drawbacks,
         "winner": best.name if best else None,
         "chosen": found.chosen,
+        "rule": found.rule,
     }

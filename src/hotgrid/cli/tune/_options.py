@@ -1,6 +1,6 @@
-"""What each op of `hotgrid tune` takes, for its help, which must not load torch.
+"""What each op of `hotgrid tune` takes, for its help, which must not import torch.
 
-A test holds it against the ops themselves.
+A test compares it with the ops themselves.
 """
 
 from collections.abc import Mapping

@@ -5,10 +5,10 @@ from typing import Any
 
 
 def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that tell people what the JSON tells programs."""
+    """Yield the lines that show people what the JSON contains."""
     if "cleared" in found:
         of = f" of {found['op']}" if found["op"] else ""
-        yield f"Forgot {found['cleared']} winners{of} in {found['file'] or 'no file'}."
+        yield f"Removed {found['cleared']} winners{of} in {found['file'] or 'no file'}."
     elif "options" in found:
         yield f"{found['op']} has the candidates {', '.join(found['candidates'])}"
         yield "Options, with their defaults:"
@@ -34,7 +34,7 @@ def _winners(found: Mapping[str, Any]) -> Iterator[str]:
         yield "Winners are not kept: `autotune.cache` is none."
         return
     if not found["winners"]:
-        yield f"Nothing is remembered in {found['file']} yet."
+        yield f"Nothing is stored in {found['file']} yet."
         return
     yield f"{len(found['winners'])} winners in {found['file']}"
     rows = [
@@ -81,9 +81,11 @@ def _explained(call: Mapping[str, Any]) -> Iterator[str]:
     if call["absent"]:
         yield f"not for this call: {', '.join(call['absent'])}"
     for name, reason in call.get("drawbacks", {}).items():
-        yield f"timed only because you ask: {name} ({reason})"
-    if call["chosen"] != call["winner"]:
-        yield f"calls of this kind use `{call['chosen']}`, as chosen or remembered before"
+        yield f"timed only for this report: {name} ({reason})"
+    if call.get("rule"):
+        yield f"runs use `{call['chosen']}` by rule, not by timing: {call['rule']}"
+    elif call["chosen"] != call["winner"]:
+        yield f"calls of this kind use `{call['chosen']}`, as chosen or stored before"
 
 
 def _remark(each: Mapping[str, Any], call: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What the planner knows of the present machine, measured once and remembered."""
+"""What the planner knows about this machine, measured once and stored."""
 
 import json
 import os
@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hotgrid.cluster._launch import cores
-from hotgrid.cluster._run_module import run_module
+from hotgrid.cluster._launch import cores, run_module
 from hotgrid.config import cache_folder, current
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
@@ -46,7 +45,7 @@ class Calibration:
 
     Attributes:
         date: When, in ISO form.
-        machine: Which machine, in words.
+        machine: Which machine, as text.
         kind: `cpu` or `cuda`.
         cores: Its processor cores.
         memory_bytes: The memory of its device.
@@ -108,7 +107,7 @@ class Calibration:
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ArgumentError(
-                "this is no calibration of this version of hotgrid: measure again with "
+                "this is not a calibration of this version of hotgrid: measure again with "
                 "`hotgrid plan --calibrate`"
             ) from None
 
@@ -116,7 +115,7 @@ class Calibration:
         """Write it where `load_calibration` finds it.
 
         Returns:
-            The file; None where the settings want no cache (`autotune.cache` is none).
+            The file; None if the settings disable the cache (`autotune.cache` is none).
 
         Raises:
             ArgumentError: The path cannot be written.
@@ -131,7 +130,7 @@ class Calibration:
 
 
 def calibration_file() -> Path | None:
-    """Return where the calibration is kept, beside what the tuner remembers, if anywhere.
+    """Return where the calibration is stored, beside the winners of the tuner, or None.
 
     Example:
         >>> calibration_file().name
@@ -168,7 +167,7 @@ def calibrate(device: str | None = None) -> Calibration:
     """Measure this machine: how fast it copies, and how fast two ranks exchange margins.
 
     Two processes are started and exchange small and large margins as a run does. The
-    speed of models is added by whoever runs them (`Calibration.with_model`).
+    speed of models is added by the caller (`Calibration.with_model`).
 
     Args:
         device: `cpu` or `cuda`; by default the GPU if there is one.

@@ -1,4 +1,4 @@
-"""How long a step takes on a cluster that need not be here: a small model of `CutForm`.
+"""How long a step takes on a cluster that you need not have: a small model of `CutForm`.
 
 Every rank computes its block with margins `depth` times, then exchanges margins axis by
 axis. So a step costs the bytes of the padded block at memory bandwidth, a fixed overhead,
@@ -29,7 +29,7 @@ class Job:
         bytes_stored_per_cell: What a device keeps for a cell, all buffers together.
         bytes_sent_per_cell: What an exchange carries for a cell of a margin.
         reach: How far news travels along each axis in so many steps.
-        periodic: Whether the ends of the grid meet.
+        periodic: Whether the ends of the grid are joined.
         share: The part of a copy's bandwidth that the steps reach.
         updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
 
@@ -126,12 +126,12 @@ class Estimate:
 
     @property
     def hidden(self) -> float:
-        """The part of `travel` that goes on behind the interior; 0 without overlap."""
+        """The part of `travel` that is hidden by the interior; 0 without overlap."""
         return min(self.travel, self.interior) if self.overlap else 0.0
 
     @property
     def communication(self) -> float:
-        """Time for messages that can be seen."""
+        """Time for messages that is not hidden."""
         return self.packing + self.travel - self.hidden
 
     @property
@@ -160,7 +160,7 @@ class Estimate:
         return self.updates / self.step_time / 1e6
 
     def with_overlap(self, overlap: bool) -> "Estimate":
-        """The same layout with messages hidden behind the interior, or without."""
+        """The same layout with messages hidden by the interior, or without."""
         return replace(self, overlap=overlap)
 
 
@@ -185,10 +185,10 @@ def estimate(
         link: What joins each to the others.
         mesh: How the grid is cut.
         depth: Steps between two exchanges.
-        overlap: Hide travelling messages behind the interior.
+        overlap: Hide messages while the interior is computed.
 
     Raises:
-        ArgumentError: Mesh, size and depth do not fit; the text says what would.
+        ArgumentError: Mesh, size and depth do not fit; the message says what would.
 
     Example:
         >>> job = Job.of_radius((8192, 8192), bytes_per_cell=36)

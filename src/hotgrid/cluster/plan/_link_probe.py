@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hotgrid.cluster._communicator import Communicator
 from hotgrid.cluster._halo import HaloExchange
-from hotgrid.cluster._world import world
+from hotgrid.cluster._launch import world
 
 _BATCHES = 7
 _SECONDS = 0.5

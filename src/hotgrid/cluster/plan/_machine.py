@@ -43,7 +43,7 @@ class Device:
         memory_bytes: Its memory.
         bandwidth: Bytes a second that a plain copy reads and writes together.
         step_overhead: Seconds that every step costs on top of its bytes.
-        host_time: Seconds the host needs to ask for a step; hidden behind longer steps.
+        host_time: Seconds the host needs to launch a step; hidden by longer steps.
         source: Where the figures are from.
 
     Raises:
@@ -80,7 +80,7 @@ class Link:
 
     Attributes:
         bandwidth: Bytes a second that can leave a device; as many can come in meanwhile.
-        latency: Seconds from asking for a message until an empty one has arrived.
+        latency: Seconds from sending an empty message until it has arrived.
 
     Raises:
         ArgumentError: The bandwidth is not above 0, or the latency is negative.

@@ -16,7 +16,7 @@ DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Plan:
-    """Every layout that was weighed, best first: what fits, then what is fastest.
+    """Every layout that was considered, best first: what fits, then what is fastest.
 
     Attributes:
         job: What is computed.
@@ -65,19 +65,19 @@ def best_plan(
     depth: int | None = None,
     overlap: bool = False,
 ) -> Plan:
-    """Weigh every mesh of so many devices and depths 1, 2, 4, ..., 64.
+    """Consider every mesh of so many devices and depths 1, 2, 4, ..., 64.
 
     Args:
         job: What is computed.
         device: Each of the devices.
         link: What joins each to the others.
         devices: How many.
-        mesh: The only mesh to weigh.
-        depth: The only depth to weigh.
-        overlap: Hide travelling messages behind the interior.
+        mesh: The only mesh to consider.
+        depth: The only depth to consider.
+        overlap: Hide messages while the interior is computed.
 
     Raises:
-        ArgumentError: No layout is possible; the text says why.
+        ArgumentError: No layout is possible; the message says why.
 
     Example:
         >>> job = Job.of_radius((131072, 131072), bytes_per_cell=36)

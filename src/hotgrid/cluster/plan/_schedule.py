@@ -1,8 +1,8 @@
-"""A simulated exchange schedule: when each rank computes, sends, waits and goes on.
+"""A simulated exchange schedule: when each rank computes, sends, waits and continues.
 
-What `estimate` says in a formula is here acted out, message by message, with ranks that
+What `estimate` computes by a formula is here simulated, message by message, with ranks that
 are not equally fast. A rank can leave a round only when both neighbours have sent, so a
-late one holds up those around it, and they others. All events of a round are known once
+late one delays its neighbours, and they others. All events of a round are known once
 the clocks of the round before are, so a round is a few array operations for all ranks.
 """
 
@@ -42,7 +42,7 @@ class Round:
 
 @dataclass(frozen=True)
 class MessageSchedule:
-    """What came of a simulated run.
+    """The result of a simulated run.
 
     Attributes:
         ranks: How many there were.
@@ -81,7 +81,7 @@ def simulate_schedule(
     periodic: bool = True,
     seed: int = 0,
 ) -> MessageSchedule:
-    """Act out cycles of computing and exchanging on every rank of a mesh.
+    """Simulate cycles of computing and exchanging on every rank of a mesh.
 
     Without overlap a rank computes, then goes through the rounds. With it, it starts the
     rounds, computes its interior meanwhile, and computes the rest when both are done.
@@ -93,7 +93,7 @@ def simulate_schedule(
         interior: The part of `compute` that needs no message of the same cycle.
         overlap: Compute the interior while messages travel.
         jitter: By how much a rank is late in a cycle, as a part of `compute`, on average;
-            drawn anew for every rank and cycle from an exponential distribution.
+            drawn for every rank and cycle from an exponential distribution.
         cycles: How many.
         periodic: Whether the ends of the mesh are neighbours.
         seed: Seeds the jitter.

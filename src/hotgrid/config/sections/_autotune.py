@@ -8,12 +8,12 @@ from hotgrid.config._rules import Number, OneOf, Whole, WordOrFile
 from hotgrid.config._section import Section, about
 
 AutotuneLevel = Literal["minimal", "balanced", "extensive", "full"]
-"""How hard the tuner tries."""
+"""How much the tuner tries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Autotune(Section):
-    """How candidates are timed and winners remembered; owned by `hotgrid.kernels`.
+    """How candidates are timed and winners stored; owned by `hotgrid.kernels`.
 
     Example:
         >>> Autotune(level="full").samples
@@ -24,19 +24,19 @@ class Autotune(Section):
         default="balanced",
         metadata=about(
             OneOf(AutotuneLevel),
-            "How many candidates are tried, and how finely sizes are told apart.",
+            "How many candidates are tried, and how finely sizes are distinguished.",
         ),
     )
     cache: CachePlace = field(
         default="project",
         metadata=about(
             WordOrFile(PlaceWord),
-            "Where winners are remembered; none tunes again in every process.",
+            "Where winners are stored; none tunes again in every process.",
         ),
     )
     warmups: int = field(
         default=3,
-        metadata=about(Whole(0, 1000), "Runs of a candidate before the clock starts to count."),
+        metadata=about(Whole(0, 1000), "Runs of a candidate before timing starts."),
     )
     samples: int = field(
         default=10, metadata=about(Whole(1, 10_000), "Timed runs of a candidate.")

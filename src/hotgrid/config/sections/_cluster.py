@@ -11,7 +11,7 @@ Backend = Literal["auto", "gloo", "nccl"]
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster(Section):
-    """How ranks talk to each other; owned by `hotgrid.cluster`.
+    """How ranks communicate; owned by `hotgrid.cluster`.
 
     Example:
         >>> Cluster(margin_depth=4).timeout
@@ -21,7 +21,7 @@ class Cluster(Section):
     backend: Backend = field(
         default="auto",
         metadata=about(
-            OneOf(Backend), "What carries messages: auto is nccl on GPUs and gloo on CPUs."
+            OneOf(Backend), "The transport of messages: auto is nccl on GPUs and gloo on CPUs."
         ),
     )
     timeout: float = field(

@@ -23,20 +23,20 @@ class Compile(Section):
         default="auto",
         metadata=about(
             OneOf(Switch),
-            "Compile steps: auto does where a compiler works, on insists, off never.",
+            "Compile steps: auto if a compiler works, on always, off never.",
         ),
     )
     cache: CachePlace = field(
         default="global",
         metadata=about(
             WordOrFile(PlaceWord),
-            "Where compiled code is kept for the next process; none keeps nothing.",
+            "Where compiled code is kept for the next process; none stores nothing.",
         ),
     )
     max_fusion_size: int = field(
         default=512,
         metadata=about(
             Whole(1, 65536),
-            "Operations Inductor may fuse into one kernel; its own 64 splits large steps.",
+            "Operations Inductor may fuse into one kernel; its default is 64.",
         ),
     )

@@ -9,7 +9,7 @@ from hotgrid.config._section import Named, Section, about
 Level = Literal["off", "error", "warning", "info", "debug"]
 """How much is logged."""
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""Every level, from silent to chatty."""
+"""Every level, from silent to verbose."""
 TargetWord = Literal["stdout", "stderr", "log"]
 LogTarget: TypeAlias = TargetWord | File
 """Where a record goes: a word, or a file."""
@@ -27,7 +27,7 @@ COMPONENTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentLogging(Section):
-    """What one component logs and where to; None is what `[logging]` says.
+    """What one component logs and where to; None means as in `[logging]`.
 
     Example:
         >>> ComponentLogging(name="autotune", level="debug").targets is None

@@ -1,7 +1,7 @@
 """forms: the ways to run a step, and the choice between them.
 
 A form keeps the fields of a model and steps them. `roll` is the readable one; the others
-have its bits and are faster somewhere. `cut` spreads a grid over ranks, `kernel` turns
+give the same bits and are faster somewhere. `cut` splits a grid over ranks, `kernel` turns
 recorded steps into kernels, `check` refuses steps that forms could not run alike.
 """
 

@@ -1,9 +1,9 @@
-"""Which form runs a simulation: by rule where one can win, else by timing.
+"""Which form runs a simulation: by rule if one must win, else by timing.
 
-A rule says which forms cannot run a setting (`obstacle`) and which cannot be the fastest
-there (`drawback`). Where several are left, and the grid is large enough for the difference
-to pay for compiling them all, each makes a few steps of the very setting. The winner is
-kept by the tuner of `hotgrid.kernels`, so a later process does not time again.
+Rules exclude forms that cannot run a setting (`obstacle`) or cannot be the fastest
+there (`drawback`). If several are left, and the grid is large enough for the difference
+to pay for compiling them all, each is timed for a few steps. The winner is
+stored by the tuner of `hotgrid.kernels`, so a later process does not time again.
 """
 
 import hashlib
@@ -41,14 +41,14 @@ def chosen_form(
 ) -> Form:
     """The form of a setting: the one that is named, or the fastest.
 
-    Nothing is timed here: where that has to be done, the form is an `UndecidedForm`.
+    Nothing is timed here: if that is needed, the form is an `UndecidedForm`.
 
     Arguments:
         setting: What is run.
-        name: The form that was asked for.
+        name: The requested form.
         ranks: Those that run parts of the same grid, and take the same form.
         share: With them, the cells of a rank on average: they must agree on whether
-            anything is timed before they talk to each other.
+            anything is timed before they communicate.
 
     Raises:
         ArgumentError: No such form exists, or it cannot run the setting.
@@ -60,11 +60,20 @@ def chosen_form(
         if (share or setting.cells) < CELLS_WORTH_TIMING:
             return able[0](setting)
         return UndecidedForm(setting, ranks)
-    if len(able) == 1 or setting.cells < CELLS_WORTH_TIMING:
+    if _rule(setting, able):
         return able[0](setting)
     known = contest_of(setting, able, {}).known()
     winner = None if known is None else _fastest(able, [_seconds(known)])
     return UndecidedForm(setting) if winner is None else winner(setting)
+
+
+def _rule(setting: Setting, able: Sequence[type[Form]]) -> str:
+    """Why a form is taken without timing; empty where they are timed."""
+    if len(able) == 1:
+        return "no other form can be faster here"
+    if setting.cells < CELLS_WORTH_TIMING:
+        return f"grids of fewer than {CELLS_WORTH_TIMING:,} cells are not worth timing"
+    return ""
 
 
 def first_form(setting: Setting, name: str | None = None) -> Form:
@@ -80,7 +89,7 @@ def kinds_of(setting: Setting) -> list[type[Form]]:
 def candidates_of(setting: Setting) -> list[type[Form]]:
     """The forms that can run a setting and may be the fastest, preferred ones first.
 
-    A form that a model brings of its own is faster than those that run every model.
+    A form that is defined by the model is faster than those that run every model.
     """
 
     def may_win(kinds: Sequence[type[Form]]) -> list[type[Form]]:
@@ -92,7 +101,7 @@ def candidates_of(setting: Setting) -> list[type[Form]]:
 
 
 class UndecidedForm(Form):
-    """A state that waits for its form, which is chosen by timing before the first step.
+    """A state without a form yet; the form is chosen by timing before the first step.
 
     Arguments:
         setting: What is run.
@@ -121,7 +130,7 @@ class UndecidedForm(Form):
         self.load(form.read())
 
     def fresh(self) -> "UndecidedForm":
-        """Another one that waits."""
+        """Another undecided form."""
         return UndecidedForm(self.setting, self._ranks)
 
     def settled(self) -> Form:
@@ -186,10 +195,11 @@ class FormExplanation:
         call: The setting, as winners are kept under.
         ranking: Every form that can run it, timed now.
         obstacles: Why others cannot run it, by name.
-        drawbacks: Of those that can, why they are not timed unless asked, by name.
+        drawbacks: Of those that can, why they are not timed unless requested, by name.
         chosen: The form that a simulation takes by itself.
         bytes: What a step must read and write.
         limit: The seconds that this takes at least; 0 where it was not measured.
+        rule: Why a simulation takes `chosen` without timing; empty where it times.
 
     Example:
         >>> from hotgrid.grid import Simulation, explain_form, pde
@@ -205,12 +215,13 @@ class FormExplanation:
     chosen: str
     bytes: float
     limit: float
+    rule: str = ""
 
 
 def explained(
     setting: Setting, state: State, bytes_per_step: float, limit: float
 ) -> FormExplanation:
-    """Time every form that can run a setting, and say which one it takes by itself."""
+    """Time every form that can run a setting, and say which one is chosen by default."""
     kinds = kinds_of(setting)
     able = [kind for kind in kinds if not kind.obstacle(setting)]
     contest = contest_of(setting, able, state, limit)
@@ -223,6 +234,7 @@ def explained(
         chosen=chosen,
         bytes=bytes_per_step,
         limit=limit,
+        rule=_rule(setting, candidates_of(setting)),
     )
 
 

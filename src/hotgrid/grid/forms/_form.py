@@ -26,7 +26,7 @@ from hotgrid.tensors._torch_private import dynamo
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator
 
-# Fewer cells do not pay for waking a thread, least of all where others need it too.
+# Fewer cells are not worth waking a thread, least of all on a busy machine.
 CELLS_PER_THREAD = 4096
 # Below this many cells a GPU waits for the host, not for its memory.
 CELLS_OF_A_BUSY_GPU = 1 << 21
@@ -36,7 +36,7 @@ _COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
 
 @dataclass(frozen=True)
 class Setting:
-    """What a form needs to know of a simulation.
+    """What a form needs to know about a simulation.
 
     Attributes:
         model: The model.
@@ -79,7 +79,7 @@ class Form(ABC):
     """One way to run a model."""
 
     name: str
-    # Whether every step makes new tensors, and leaves those that `own` gave as they are.
+    # Whether every step makes new tensors, and does not change those of `own`.
     leaves_old: bool = False
     # What is called for a step, where that is a function which may have been compiled.
     _step: Any = None
@@ -111,7 +111,7 @@ class Form(ABC):
         return ""
 
     def settled(self) -> "Form":
-        """The form that makes the next steps; most are it themselves."""
+        """The form that runs the next steps; usually itself."""
         return self
 
     @abstractmethod
@@ -131,28 +131,28 @@ class Form(ABC):
         return type(self)(self.setting)
 
     def touched(self) -> None:  # noqa: B027  most keep nothing beside the state
-        """Hear that what `read` gave was written into."""
+        """Call after writing into tensors from `read`."""
 
     def own(self) -> State:
-        """The part of the state that is kept here; not to be written to."""
+        """The part of the state that is stored here; read-only."""
         return self.read()
 
     def restore(self, own: State) -> None:
-        """Go back to what `own` gave."""
+        """Restore what `own` returned."""
         self.load(own)
 
     def everywhere(self, here: bool) -> bool:
-        """Whether something is so here and wherever else the grid is kept."""
+        """Whether something is true here and on all other ranks of the grid."""
         return here
 
     @property
     def offset(self) -> tuple[int, ...]:
-        """The first cell that is kept here."""
+        """The first cell of this part of the grid."""
         return (0,) * self.setting.rank
 
     @property
     def ranks(self) -> "Communicator | None":
-        """Those that keep the grid together; None where it is kept whole."""
+        """The ranks that share the grid; None if it is whole."""
         return None
 
     @property
@@ -174,8 +174,8 @@ def handles(
 ) -> tuple[dict[str, Neighbours], dict[str, Neighbours]]:
     """The handles that a step is called with, in the type of arithmetic.
 
-    A step may name dims, so it must not meet that of a batch. The runs of a batch lie behind
-    each other along the first dim of space: steps work cell by cell and cannot tell.
+    A step may name dims, so it must not see the batch dim. The runs of a batch are stored
+    one after another along the first dim of space; steps work cell by cell and do not notice.
     """
     model, rank = setting.model, setting.rank
 
@@ -258,7 +258,7 @@ def _components(
 
 
 def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> Tensor:
-    """One component as it is kept; a constant stands for every cell."""
+    """One component as it is stored; a constant is expanded to every cell."""
     kept_as, what = setting.kept_as(field), f"`{type(setting.model).__name__}.step`"
     if not isinstance(plane, Tensor) or plane.is_complex():
         raise ArgumentError(
@@ -268,7 +268,7 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
     if plane.is_floating_point() and not kept_as.is_floating_point:
         raise ArgumentError(
             f"{what} returned {plane.dtype} for the field `{field.name}`, which is {kept_as}; "
-            f"say how to round, such as `x.round().clamp(0, 255).to({kept_as})`"
+            f"round explicitly, such as `x.round().clamp(0, 255).to({kept_as})`"
         )
     if plane.shape != shape:
         lacking = len(shape) - plane.ndim
@@ -287,7 +287,7 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
 def compile_step(
     function: Callable[..., object], setting: Setting, threads: int | None = None
 ) -> Callable[..., object]:
-    """The function compiled for one static shape, or itself where that cannot be.
+    """The function compiled for one static shape, or itself if that is impossible.
 
     Every simulation gets a code object of its own: torch counts recompilations for
     each code object, and gives up after eight.
@@ -322,7 +322,7 @@ def compiled_code_folder() -> Path | None:
 
 
 def _keep_compiled_code() -> None:
-    """Tell torch where compiled code is kept for the next process, as the settings say."""
+    """Set where torch stores compiled code for the next process, from the settings."""
     from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
     quote_torch_folder()
@@ -334,14 +334,14 @@ def _keep_compiled_code() -> None:
             return
         del os.environ[_CACHE_VARIABLE]
         logger("compile").warning(
-            "compiled code is not kept in the `%s` of %s, which cannot be written (%s), but "
+            "compiled code is not stored in the `%s` of %s, which cannot be written (%s), but "
             "where `compile.cache` says; set or unset the variable",
             told,
             _CACHE_VARIABLE,
             problem,
         )
     place = current().compile.cache
-    # Where nothing can be written torch finds a place of its own.
+    # If nothing can be written there, torch chooses a folder.
     if place != "none":
         folder = str(cache_folder(place, "compiled"))
         if not _obstacle_to_writing(folder):
@@ -349,16 +349,16 @@ def _keep_compiled_code() -> None:
 
 
 def _obstacle_to_writing(folder: str) -> str:
-    """Why nothing can be written there, in the words of the system; empty where it can."""
+    """Why nothing can be written there, as the system's message; empty if it can."""
     try:
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is no path
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  an empty text is not a path
     except OSError as problem:
         return problem.strerror or str(problem)
     return "" if os.access(folder, os.W_OK | os.X_OK) else "Permission denied"
 
 
 def _cause(text: str) -> str:
-    """The first line, and of a compiler's output the line that tells what is wrong."""
+    """The first line, and of a compiler's output the line with the error."""
     first, *others = text.splitlines() or [""]
     told = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
     return f"{first} ({told[0]})" if told else first
@@ -402,7 +402,7 @@ class FirstCall:
             self.call = self.plain
             result = self.plain(*args)
         if mistake is not None:
-            # An error inside `step` says what it means only when it is not being traced.
+            # An error inside `step` is clear only when it is not being traced.
             self.plain(*args)
             raise mistake
         self.tried = True

@@ -115,7 +115,7 @@ class GridState:
             from .cut import cut_form
 
             self._form = cut_form(self._setting, mesh, depth, overlap, communicator, form)
-        # Whoever gave the state may go on to write into it.
+        # The caller may write into the state later.
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
         self._checked = False
@@ -225,7 +225,7 @@ class GridState:
         read = getattr(self.model, "cells", None)
         if read is None:
             raise ArgumentError(
-                f"{type(self.model).__name__} has no cells that live or die; look at `state`"
+                f"{type(self.model).__name__} has no cells that live or die; use `state`"
             )
         return read(self.state).cpu()
 

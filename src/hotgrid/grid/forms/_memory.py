@@ -1,4 +1,4 @@
-"""Whether a simulation fits into memory, said before anything of its size is made."""
+"""Whether a simulation fits into memory, checked before anything is allocated."""
 
 import math
 import os
@@ -36,7 +36,7 @@ def check_memory(
     """Refuse a grid that cannot fit.
 
     Raises:
-        ArgumentError: It does not; the text names size and batch as they were given.
+        ArgumentError: It does not; the message names the given size and batch.
     """
     need = needed(model, size, storage, batch or 1, on_cpu=device.type == "cpu")
     places = [(need.device, free_memory(device), f"on {device}")]
@@ -66,7 +66,7 @@ def needed(
     one = _bytes(running.fields, kept_size, storage)
     seen = _bytes(model.fields, size, storage) * batch
     fixed = _bytes(model.inputs, size, storage)
-    # Whoever looks has a copy of the state, and of several components makes planes.
+    # Observing takes a copy of the state, and splits several components into planes.
     look = seen * (2 if any(field.components > 1 for field in model.fields) else 1)
     begin = model.initial_bytes(size)
     if not on_cpu:

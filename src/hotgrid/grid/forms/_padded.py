@@ -1,9 +1,9 @@
 """Padded buffers: the form of the CPU.
 
-A shift along the last dim of a whole array is not vectorised on a CPU, a slice of
+A shift along the last dim of a whole array is not vectorized on a CPU, a slice of
 a padded one is. The slice is taken of the plane laid out flat, so that a step is one
 long loop without rows; at the ends of a row it reads the next one, inside the margin,
-where it does no harm. Steps spoil the margin from the outside, and it is refreshed
+where it does not matter. Steps invalidate the margin from the outside, and it is refreshed
 every `depth` steps. Compiled steps are launched by the native core where it is there.
 """
 
@@ -39,7 +39,7 @@ from ._sweep import sweep_of
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 _TRACING = threading.Lock()
-# The share of pieces that are not quiet from which on a quiet twin is not worth compiling.
+# The share of pieces with walls above which a quiet step is not worth compiling.
 _MOST_LOUD = 0.75
 
 
@@ -48,7 +48,7 @@ class _Step:
     """A step out of one buffer into the other, as torch makes it.
 
     Attributes:
-        call: The function behind it, compiled or not.
+        call: The function itself, compiled or not.
         lines: The fields of both buffers, laid out flat.
         outs: Where it writes, in both buffers.
         fixed: The inputs.
@@ -68,7 +68,7 @@ class _Step:
 
 
 class PaddedForm(TwoBufferForm):
-    """Grids with a margin that repeats the far end, or holds what lies outside."""
+    """Grids with a margin that repeats the far end, or holds the value of `outside`."""
 
     name = "padded"
 
@@ -90,7 +90,7 @@ class PaddedForm(TwoBufferForm):
         self._whole: _Step | None = None
         self._kernel: Any = None
         self._sweep: Any = None
-        # Seconds of steps after which a quiet twin is compiled.
+        # Seconds of steps after which a quiet step is compiled.
         self._patience = math.inf
         if not swept:
             self._whole = self._stepping(setting, self._cells)
@@ -139,7 +139,7 @@ class PaddedForm(TwoBufferForm):
 
     @property
     def _cells(self) -> int:
-        """How many cells lie between the ends that a step leaves out."""
+        """How many cells are between the ends that a step leaves out."""
         return computed_cells(self._padded_size, self.setting.model.radius)
 
     @property
@@ -163,7 +163,7 @@ class PaddedForm(TwoBufferForm):
             self._now = 1 - self._now
 
     def _begin(self) -> None:
-        """Get a kernel for the core to launch, or compile the whole grid where none is had."""
+        """Get a kernel for the core to launch, or compile the whole grid if there is none."""
         self._kernel, seconds = self._kernel_of(self.setting)
         if self._kernel is None:
             self._piece = 0
@@ -176,10 +176,10 @@ class PaddedForm(TwoBufferForm):
             self._hush(compiling=False)
 
     def _hush(self, compiling: bool = True) -> None:
-        """Let a quiet twin make the pieces where it may.
+        """Use the quiet step for the pieces where it is valid.
 
-        Compiling it takes as long as the model itself took. Whoever has run for as long is
-        likely to go on, and who has not is not kept waiting.
+        Compiling it takes as long as the model itself took. Long runs repay that; short
+        ones never wait.
         """
         setting = quiet_setting(self.setting)
         marks = loud_pieces(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ._form import Setting
 
 _PIECE = 256
-# Where pieces are told apart, many small ones are quiet.
+# Many small pieces are quiet where large ones are not.
 _SMALL_PIECE = 64
 _DEPTHS = (1, 2, 4, 8)
 # What a step costs when that many are made while the cells are in the cache; measured
@@ -43,7 +43,7 @@ def piece_of(setting: Setting, margin: Sequence[int]) -> int:
 
 def fitting_depth(setting: Setting, depth: int) -> int:
     """The depth, or the largest below it that the grid allows."""
-    # A constant margin would come alive if steps were let into it.
+    # Steps must not change a constant margin.
     if any(field.outside is not None for field in setting.model.fields):
         return 1
     # A periodic margin repeats cells of the grid, so it cannot be wider than that.
@@ -81,6 +81,6 @@ def margin_of(setting: Setting, depth: int) -> tuple[int, ...]:
     """Cells beyond the grid along each axis, for so many steps between two refreshes."""
     radius = setting.model.radius
     *before, last = setting.model.reach(depth, setting.rank)
-    # A step leaves out the outermost cells of the first and the last row it writes. Where
-    # news travels slower than the radius, they would be missed.
+    # A step leaves out the outermost cells of the first and the last row it writes. If
+    # changes spread slower than the radius, they would be missed.
     return (*before, min(depth * radius, last + radius))

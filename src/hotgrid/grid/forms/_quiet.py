@@ -1,8 +1,8 @@
-"""Where a model has little to do: cells in which none of its inputs has anything to say.
+"""Where a model has little to do: cells in which none of its inputs has an effect.
 
-Walls, inlets and solids are selects in every cell of a step, and speak in few of them. A
-model may have a twin that does without (`Model.quiet`), for the pieces of a grid where all
-is quiet.
+Walls, inlets and solids are selects in every cell of a step, but change few of them. A
+model may define a step without them (`Model.quiet`), for the pieces of a grid where all
+of these inputs are zero.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ._form import Setting
 
 
 def quiet_setting(setting: Setting) -> Setting | None:
-    """The setting of a model's quiet twin, or None where it has none."""
+    """The setting of a model's quiet step, or None if it has none."""
     twin = setting.model.quiet()
     if twin is None:
         return None
@@ -27,7 +27,7 @@ def loud_pieces(given: Sequence[Tensor], *, first: int, cells: int, piece: int) 
     """For every piece of a flat grid whether anything is not zero there, uint8 `[pieces]`.
 
     Arguments:
-        given: Inputs laid out flat, `[..., cells]`, with space for a piece behind them.
+        given: Inputs stored flat, `[..., cells]`, with space for a piece after them.
         first: The first cell of the first piece.
         cells: How many cells pieces must cover.
         piece: How many cells a piece has.

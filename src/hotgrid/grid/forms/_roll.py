@@ -12,7 +12,7 @@ from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
 
 
 def shifting(kind: Field | Input) -> Look:
-    """Look by shifting the whole plane; what leaves at one end comes in at the other."""
+    """Look by shifting the whole plane; periodic at the ends."""
     outside = kind.outside if isinstance(kind, Field) else None
 
     def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
@@ -71,7 +71,7 @@ class RollForm(Form):
         return ""
 
     def load(self, state: State) -> None:
-        """Take over a state; it is not copied, for no step writes into it."""
+        """Take over a state; it is not copied, because no step writes into it."""
         self._fields = [state[field.name] for field in self.setting.model.fields]
 
     def read(self) -> State:

@@ -1,7 +1,7 @@
 """Strips of rows, one thread for a column of each: the form of light models on a GPU.
 
-Where a step looks at one plane in several rows, whole-array shifts read each of them
-from the second cache anew, and that is their limit: heat stays at 85 % of copy. A thread
+If a step reads one plane in several rows, whole-array shifts read each of them
+from the L2 cache again, and that is their limit: heat stays at 85 % of copy. A thread
 that computes several rows reads them once, and shares what their results have in common.
 """
 
@@ -31,7 +31,7 @@ class StripForm(TwoBufferForm):
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
-        """The rows must be dealt out evenly."""
+        """The rows must divide evenly into strips."""
         if _rows_together(setting) > 1:
             return ""
         return f"it needs an even number of rows, got {setting.size[0]}"

@@ -15,7 +15,7 @@ from hotgrid import _native
 
 from ._form import CELLS_PER_THREAD
 
-# Pieces, and cells, that at least are made of one step before the next is turned to.
+# The least pieces, and cells, of one step before the next step follows.
 _PIECES_AHEAD, _CELLS_AHEAD = 8, 2048
 
 
@@ -28,9 +28,9 @@ def sweep_of(
         kernel: Makes any piece.
         quiet: Makes pieces that are not marked.
         marks: For every piece whether it needs `kernel`, uint8 `[pieces]`; None if all do.
-        cells: How many cells a step computes; behind them is space for a piece.
+        cells: How many cells a step computes; after them is space for a piece.
         piece: How many cells a call computes.
-        reach: How many cells to either side it looks.
+        reach: How many cells to either side it reads.
     """
     # The steps of a sweep trail each other by whole pieces.
     behind, pieces = -(-reach // piece) * piece, -(-cells // piece)

@@ -15,7 +15,7 @@ from hotgrid.grid.model import Look, State
 from ._form import Form, Setting, stepped
 
 Looks = Mapping[str, Look]
-"""How to look at every field and input, by name."""
+"""How to read neighbours of every field and input, by name."""
 Views = list[list[list[Tensor]]]
 """Where a step writes: for every part of the grid, every field, every component."""
 
@@ -26,7 +26,7 @@ class TwoBufferForm(Form):
     Arguments:
         setting: What is run.
         margin: Cells beyond the grid along each axis, at both ends.
-        tail: Cells beyond the end of every plane that nobody owns.
+        tail: Unused cells beyond the end of every plane.
     """
 
     def __init__(self, setting: Setting, margin: Sequence[int], tail: int = 0) -> None:

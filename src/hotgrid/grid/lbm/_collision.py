@@ -1,4 +1,4 @@
-"""How populations relax: each operator says what a collision leaves of a deviation.
+"""How populations relax: each operator computes what a collision leaves of a deviation.
 
 With `h` the deviation from equilibrium (half the force included, so that it carries
 neither mass nor momentum), every collision is `equilibrium + relaxed(h)`.
@@ -42,9 +42,9 @@ class Collision(ABC):
         """
 
     def rates(self, omega: Tensor) -> tuple[Any, Any] | None:
-        """Where even and odd parts of all pairs relax at one rate each, those rates.
+        """The two rates, if even and odd parts of all pairs relax at one rate each.
 
-        A collision that says them takes fewer operations; None for all others.
+        A collision that returns them takes fewer operations; None for all others.
         """
         return None
 
@@ -215,7 +215,7 @@ COLLISIONS: Mapping[str, Collision] = {
     "regularized": Regularized(),
     "smagorinsky": Smagorinsky(),
 }
-"""The collisions by name, as they are when nothing is said."""
+"""The collisions by name, with default arguments."""
 
 
 def find_collision(collision: Collision | str) -> Collision:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State
+from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State, brief
 
 from ._boundary import (
     MARKS,
@@ -35,7 +35,7 @@ _VISCOSITY_MAP = "viscosity_map"
 
 
 class LatticeModel(Model):
-    """What all flows on a lattice share; a flow says its viscosity and its boundaries.
+    """The base of all flows on a lattice; a flow defines its viscosity and its boundaries.
 
     The field `f` is `[populations, *space]`: what was left by the last collision,
     shifted by the weights of the lattice. Space is `[y, x]` in 2-D and `[z, y, x]` in
@@ -99,7 +99,7 @@ class LatticeModel(Model):
         return {}
 
     def fitted(self, size: tuple[int, ...]) -> Model:
-        """A twin that knows the numbers of this grid, so that its steps can use them."""
+        """A copy with the numbers of this grid, so that its steps can use them."""
         twin = copy.copy(self)
         twin._of_grid = self.of_grid(size)
         return twin
@@ -238,7 +238,7 @@ class LatticeModel(Model):
         pair = isinstance(begun, Sequence) and len(begun) == 2
         parts = list(begun[1]) if pair and isinstance(begun[1], Sequence | Tensor) else []
         if len(parts) != self.lattice.rank:
-            got = f"a velocity of {begun[1]!r}" if pair else type(begun).__name__
+            got = f"a velocity of {brief(begun[1])}" if pair else brief(begun)
             raise ArgumentError(
                 f"{type(self).__name__} must begin with a density and a velocity, one tensor "
                 f"{size} for each of {self.lattice.rank} axes: (density, [uy, ux]) in 2-D; "

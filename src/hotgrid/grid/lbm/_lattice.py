@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError, near
 class Lattice:
     """A set of velocities with isotropic moments and a speed of sound of 1/sqrt(3).
 
-    Components stand in the order of the axes of space: `(cy, cx)` in 2-D,
+    Components are in the order of the axes of space: `(cy, cx)` in 2-D,
     `(cz, cy, cx)` in 3-D, each -1, 0 or 1. Velocity 0 is rest; the others come in
     pairs of opposites: 1 and 2, 3 and 4, and so on.
 

@@ -93,8 +93,8 @@ def equilibrium_parts(
     """Equilibrium as even and odd parts of opposite populations, times a rate each.
 
     A rate goes into factors that are there anyway, so it costs nothing. Velocities do not
-    occur: what can be is made of momentum while the division is under way, for a CPU waits
-    for the longest chain of operations, and that goes through it.
+    occur: momentum is used while the division is running, because a CPU waits
+    for the longest chain of operations, which contains the division.
 
     Arguments:
         lattice: The lattice.

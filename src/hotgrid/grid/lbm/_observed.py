@@ -134,7 +134,7 @@ class LatticeBoltzmann(LatticeModel):
         runs = state["f"].reshape(-1, self.lattice.count, *size)
         fastest = max(self.speed({"f": run}).nan_to_num().max().item() for run in runs)
         return (
-            f"tau is {self.tau(size):.4f} (near 0.5 hardly anything damps short waves) and the "
+            f"tau is {self.tau(size):.4f} (near 0.5 short waves are hardly damped) and the "
             f"largest Mach number is {fastest / SOUND:.2f} (keep it below 0.3); take a finer "
             "grid, a larger viscosity, a lower velocity, or the collision lbm.Regularized()"
         )

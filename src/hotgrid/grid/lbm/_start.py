@@ -17,7 +17,7 @@ from ._collision import Collision
 from ._lattice import Lattice
 from ._moments import at_equilibrium, combined, half_source, slab_rows
 
-# Cells to either side that a derivative looks at.
+# Cells to either side that a derivative uses.
 _REACH = 2
 
 
@@ -125,7 +125,7 @@ def _changes(
     Over weight, density and the 3 of the lattice; the same for a population and its opposite.
     """
     third = combined([1] * lattice.rank, [strain[a, a] for a in range(lattice.rank)]) / 3
-    # Off the diagonal each pair of axes stands for two.
+    # Off the diagonal each pair of axes counts twice.
     terms = [plane if a == b else 2 * plane for (a, b), plane in strain.items()]
     yield 0, -third
     for i, o in lattice.pairs:

@@ -69,7 +69,7 @@ class Units:
             )
         if not 0.505 <= self.tau <= 2:
             way = (
-                "near 0.5 the flow may become unstable: take more `cells` or a larger "
+                "near 0.5 the flow may become unstable: use more `cells` or a larger "
                 "`lattice_velocity`"
                 if self.tau < 1
                 else "above 2 the flow is inaccurate: take a smaller `lattice_velocity`"

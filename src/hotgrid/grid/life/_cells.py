@@ -30,7 +30,7 @@ class CellModel(Model):
     With noise it has a field `random` too.
 
     Arguments:
-        topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
+        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
         density: The share of living cells at the start.
         noise: The probability with which a step turns a cell over.
     """
@@ -44,7 +44,7 @@ class CellModel(Model):
         if topology not in known:
             raise ArgumentError(
                 f"`topology` {topology!r} is unknown; use `torus` (the ends are joined) or "
-                f"`plane` (dead cells lie all around){near(topology, known)}"
+                f"`plane` (surrounded by dead cells){near(topology, known)}"
             )
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
         self.topology: Topology = topology
@@ -59,7 +59,7 @@ class CellModel(Model):
 
     @property
     def outside(self) -> int | None:
-        """What `Field` is told of the world beyond the ends."""
+        """The value of `Field.outside`."""
         return None if self.topology == "torus" else 0
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
@@ -91,7 +91,7 @@ class CellModel(Model):
         return {"cells": flipped(after, random, self._flips), "random": random}
 
     def stored(self, state: State) -> State:
-        """Cells as they are kept: whatever is not zero is alive."""
+        """Cells as they are stored: everything nonzero is alive."""
         return {name: x != 0 if name == "cells" else x for name, x in state.items()}
 
     def cells(self, state: State) -> Tensor:

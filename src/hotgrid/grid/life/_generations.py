@@ -1,7 +1,7 @@
-"""Packed Life by hand: several generations in one pass over memory.
+"""Packed Life, handwritten: several generations in one pass over memory.
 
 A compiled step reads and writes the whole grid for every generation. These forms keep
-a part of it near the arithmetic for many, and share the sums of a row among the three
+a part of it in registers or caches for many, and share the sums of a row among the three
 rows that need them. The rule is the same, and so is every bit.
 """
 

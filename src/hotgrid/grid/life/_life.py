@@ -21,25 +21,25 @@ _OLDEST = 32767
 
 
 class Life(CellModel):
-    """Two-state automata on the square grid: the Game of Life and its relatives.
+    """Two-state automata on the square grid: the Game of Life and related rules.
 
-    Where it can, a grid is kept and stepped as 32 cells to a word, which is many times
+    If possible, a grid is stored and stepped as 32 cells per word, which is many times
     faster and gives the same cells.
 
     Arguments:
         rule: A rule as `Rule.parse` reads it; by default that of the pattern, else B3/S23.
         neighbourhood: `"moore"` (8 neighbours) or `"von_neumann"` (4); by default as the
-            rule says.
-        topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
-        packed: Whether 32 cells share a word; by default wherever the rule is one of
+            given by the rule.
+        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
+        packed: Whether 32 cells share a word; by default if the rule is one of
             eight neighbours, the columns are a multiple of 32, and there is neither age
             nor noise.
-        pattern: What stands in the middle at the start: itself, by name, or a file that
+        pattern: The pattern in the middle at the start: itself, by name, or a file that
             ends in `.rle` or `.cells`; by default cells at random.
         density: The share of living cells of a random start.
         age: Whether to count, in the field `age` (int16), at the ends of how many steps
             in a row a cell has been alive.
-        noise: The probability with which a cell, after the rule, is turned over in a step.
+        noise: The probability with which a cell, after the rule, is flipped in a step.
             Each cell then has a random number of its own, in the field `random` (int32).
 
     Example:
@@ -48,7 +48,7 @@ class Life(CellModel):
         'B36/S23'
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Life(CellModel):
             self.fields = (*self.fields, Field("age", dtype=torch.int16, outside=self.outside))
 
     def fitted(self, size: tuple[int, ...]) -> Model:
-        """The packed twin where it can run a grid of this size, else this model.
+        """The packed model if it can run a grid of this size, else this model.
 
         Raises:
             ArgumentError: `packed` is True and it cannot.
@@ -123,8 +123,8 @@ class Life3D(CellModel):
     Arguments:
         rule: A rule as `Rule.parse` reads it, counts separated by commas, or as ranges.
         neighbourhood: `"moore"` (26 neighbours) or `"von_neumann"` (6); by default as the
-            rule says.
-        topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
+            given by the rule.
+        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
         density: The share of living cells at the start.
         noise: The probability with which a cell, after the rule, is turned over in a step.
 
@@ -135,7 +135,7 @@ class Life3D(CellModel):
         'B4/S5'
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     ranks = (3,)

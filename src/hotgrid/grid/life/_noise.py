@@ -1,8 +1,8 @@
-"""Noise: cells that flip by chance, and where the chance comes from.
+"""Noise: cells that flip at random, with random numbers in the state.
 
 Every cell has a random number of its own, a part of the state, and every step makes the
 next one from it alone. So a step stays a pure function, and a run has the same bits in
-whatever form, on whatever device, and after it was saved.
+any form, on any device, and after it was saved.
 """
 
 import torch

@@ -18,7 +18,7 @@ from ._rule import Rule
 
 CELLS_PER_WORD = 32
 
-# Eight cells, a byte each, times this: cell i of byte i meets bit 56 + i of the product,
+# Eight cells, a byte each, times this: cell i of byte i reaches bit 56 + i of the product,
 # and no other pair of a cell and a bit of the factor reaches the top byte.
 _GATHER = 0x0102040810204080
 _SPREAD = 0x0101010101010101
@@ -61,11 +61,11 @@ def _slabs(given: Tensor, to: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 class PackedLife(Model):
-    """The twin of `Life` that steps words of 32 cells; both give the same cells.
+    """`Life` on words of 32 cells; it gives the same cells.
 
     Arguments:
         rule: A rule of the Moore neighbourhood in two dims.
-        outside: What lies beyond the ends, as in `Field`.
+        outside: The value beyond the ends, as in `Field`.
     """
 
     differentiable = False
@@ -85,7 +85,7 @@ class PackedLife(Model):
         return (*size[:-1], size[-1] // CELLS_PER_WORD)
 
     def reach(self, steps: int, rank: int) -> tuple[int, ...]:
-        """Along a row news travels a bit each step, and a word only after 32."""
+        """Along a row changes spread by a bit per step, and by a word only after 32."""
         return (*super().reach(steps, rank)[:-1], -(-steps // CELLS_PER_WORD))
 
     def stored(self, state: State) -> State:
@@ -102,7 +102,7 @@ class PackedLife(Model):
         inputs: Mapping[str, Neighbours],
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
-        """One generation: count the neighbours in four bits, then ask the rule."""
+        """One generation: count the neighbours in four bits, then apply the rule."""
         words = state["cells"]
         up, row, down = (_three_across(words, dy) for dy in (-1, 0, 1))
         left, cell, right = row
@@ -141,7 +141,7 @@ def _table(rule: Rule) -> tuple[bool | None, ...]:
 def _selected(table: Sequence[bool | None], bits: Sequence[Tensor]) -> Tensor | bool:
     """The entry of a table at the place that bits spell, highest bit first.
 
-    Halves that agree need not be told apart, and a half that is constant costs one
+    Halves that agree need not be distinguished, and a half that is constant costs one
     operation: what is left of B3/S23 is `~fours & twos & (ones | cell)`.
     """
     values = {value for value in table if value is not None}

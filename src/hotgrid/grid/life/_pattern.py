@@ -72,7 +72,7 @@ class Pattern:
 
         Arguments:
             size: Rows and columns of the grid.
-            at: Row and column of its upper left corner; by default it stands in the middle.
+            at: Row and column of its upper left corner; by default it is in the middle.
 
         Raises:
             ArgumentError: It does not fit.
@@ -92,7 +92,7 @@ class Pattern:
 
 
 def expect_pattern(value: object) -> None:
-    """Refuse what is no pattern."""
+    """Refuse what is not a pattern."""
     if not isinstance(value, Pattern):
         raise ArgumentError(
             f"`pattern` must be a Pattern, got {value!r}; `life.pattern(name)` gives one"

@@ -25,7 +25,7 @@ def read_cells(source: str | Path) -> Pattern:
                 [1, 1, 1]], dtype=torch.uint8)
 
     Raises:
-        ArgumentError: A line holds something else; the text gives line and column.
+        ArgumentError: A line holds something else; the message gives line and column.
     """
     given = Source.of(source, ".cells")
     name, comments, rows, at = "", [], [], 0

@@ -21,12 +21,12 @@ _HEADER = re.compile(
 )
 _TOKEN = re.compile(r"\s*(?P<count>\d*)\s*(?P<tag>\S?)")
 _STATES = {"b": 0, ".": 0, "o": 1, "A": 1}
-# A text of a few letters must not ask for all memory.
+# A text of a few letters must not allocate all memory.
 _MOST = 1 << 32
 
 
 class _Run(NamedTuple):
-    """So many cells or ends of row, and where the text says so."""
+    """So many cells or ends of row, and their position in the text."""
 
     times: int
     tag: str
@@ -51,7 +51,7 @@ def read_rle(source: str | Path) -> Pattern:
                 [1, 1, 1]], dtype=torch.uint8)
 
     Raises:
-        ArgumentError: It is no RLE of two states; the text gives line and column.
+        ArgumentError: It is not RLE of two states; the message gives line and column.
     """
     given = Source.of(source, ".rle")
     name, comments, at = "", [], 0

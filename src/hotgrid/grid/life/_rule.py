@@ -43,7 +43,7 @@ class Rule:
     """When a cell is born, and when it stays alive, by the number of living neighbours.
 
     Attributes:
-        birth: The counts that bring a dead cell to life.
+        birth: The counts with which a dead cell is born.
         survival: The counts that keep a living cell alive.
         neighbourhood: `"moore"` counts every cell that touches, `"von_neumann"` only
             those that share a side.
@@ -93,16 +93,16 @@ class Rule:
     ) -> "Rule":
         """Read a rule: `B3/S23`, `b3s23`, `23/3` (survival first), or a name of `RULES`.
 
-        A `V` at the end asks for the von Neumann neighbourhood. Counts may be written
+        A `V` at the end means the von Neumann neighbourhood. Counts may be written
         as ranges, `S5..7`; in three dims they are separated by commas, `B4,6`.
 
         Arguments:
             text: The rule.
             rank: The number of space dims.
-            neighbourhood: The neighbourhood, where the text does not say it.
+            neighbourhood: The neighbourhood, if the text does not give it.
 
         Raises:
-            ArgumentError: It is no rule; the text shows the place.
+            ArgumentError: It is not a rule; the message shows the place.
         """
         return _parsed(text, rank, neighbourhood)
 
@@ -128,7 +128,7 @@ class Rule:
 
     @property
     def around(self) -> str:
-        """The neighbourhood in words."""
+        """The neighbourhood as text."""
         kind = "Moore" if self.neighbourhood == "moore" else "von Neumann"
         return f"{self.most} neighbours in the {kind} neighbourhood of {self.rank} dims"
 
@@ -184,7 +184,7 @@ def _counts(text: str, found: re.Match[str], part: str, rule: Rule) -> Iterator[
         item = _ITEM.match(text, at, end)
         if item is None:
             _refuse(text, at, "expected a count here")
-        # In two dims a count is one digit, and digits stand side by side.
+        # In two dims a count is one digit, and digits are not separated.
         digits = rule.rank == 2 and not item[1]
         spans = [(i, i + 1) for i in range(*item.span())] if digits else [item.span()]
         if item[1]:
@@ -207,6 +207,6 @@ def _counts(text: str, found: re.Match[str], part: str, rule: Rule) -> Iterator[
 def _refuse(text: str, column: int, reason: str) -> NoReturn:
     hint = near(text.strip(), RULES)
     raise ArgumentError(
-        f"`{text}` is no rule: {reason}\n  {text}\n  {' ' * column}^\n"
+        f"`{text}` is not a rule: {reason}\n  {text}\n  {' ' * column}^\n"
         f"write births and survivals as `B3/S23`, or a name{hint}"
     )

@@ -16,7 +16,7 @@ class Source:
 
     @classmethod
     def of(cls, given: str | Path, suffix: str) -> "Source":
-        """A path, or a str with the suffix of one, is read; other text is taken as it is."""
+        """A path, or a str with the suffix of one, is read; other text is used directly."""
         if not isinstance(given, str | Path):
             raise ArgumentError(
                 f"`source` must be a text, or a file that ends in `{suffix}`, got {given!r}"

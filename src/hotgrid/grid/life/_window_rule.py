@@ -1,4 +1,4 @@
-"""Automata said as a function of the window around a cell: general, and slow."""
+"""Automata given as a function of the window around a cell: general, and slow."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ class WindowRule(CellModel):
             in each dim of the window, and returns the new cells `[..., *space]`, of any
             type: what is not zero is alive. It is called once for all cells.
         radius: How many cells away it looks.
-        topology: `"torus"` joins the ends; on a `"plane"` dead cells lie all around.
+        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
         density: The share of living cells at the start.
 
     Example:
@@ -27,7 +27,7 @@ class WindowRule(CellModel):
         1
 
     Raises:
-        ArgumentError: An argument is wrong; the text names it.
+        ArgumentError: An argument is wrong; the message names it.
     """
 
     ranks = (1, 2, 3)

@@ -5,6 +5,7 @@ and forms share are here too.
 """
 
 from ._checks import (
+    brief as brief,
     checked_device as checked_device,
     checked_path as checked_path,
     checked_size as checked_size,

@@ -1,9 +1,10 @@
-"""Arguments of a simulation: what fits the model, and clear words for what does not."""
+"""Arguments of a simulation: what fits the model, and clear errors for what does not."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,7 +58,17 @@ def expect_flag(name: str, value: object) -> None:
 def expect_callable(name: str, value: object, called_with: str) -> None:
     """Refuse what cannot be called."""
     if not callable(value):
-        raise ArgumentError(f"`{name}` must be a function of {called_with}, got {value!r}")
+        raise ArgumentError(f"`{name}` must be a function of {called_with}, got {brief(value)}")
+
+
+def brief(value: Any) -> str:
+    """A value for an error text: of tensors and arrays only type, shape and dtype."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{type(value).__name__} {tuple(value.shape)} of {value.dtype}"
+    if isinstance(value, list | tuple):
+        parts = [*map(brief, value[:4]), *["..."] * (len(value) > 4)]
+        return f"[{', '.join(parts)}]"
+    return f"a {type(value).__name__}" if isinstance(value, Mapping) else repr(value)
 
 
 def checked_path(name: str, path: object) -> Path:
@@ -87,16 +98,15 @@ def checked_device(device: str | torch.device | None) -> torch.device:
 def given_tensors(what: str, given: object) -> State:
     """What was given by name, as tensors of real numbers."""
     if not isinstance(given, Mapping):
-        raise ArgumentError(
-            f"`{what}` must be a dict from names to tensors, got {type(given).__name__}"
-        )
+        got = brief(given) if isinstance(given, Tensor) else type(given).__name__
+        raise ArgumentError(f"`{what}` must be a dict from names to tensors, got {got}")
     found: State = {}
     for name, value in given.items():
         try:
             found[name] = torch.as_tensor(value)
         except (TypeError, ValueError, RuntimeError) as problem:
             reason = str(problem).splitlines()[0]
-            raise ArgumentError(f"`{name}` in `{what}` is no tensor: {reason}") from None
+            raise ArgumentError(f"`{name}` in `{what}` is not a tensor: {reason}") from None
         if found[name].is_complex():
             raise ArgumentError(
                 f"`{name}` in `{what}` is complex ({found[name].dtype}), and cells hold real "
@@ -132,8 +142,9 @@ def named_tensors(
             raise ArgumentError(f"{type(model).__name__} needs `{name}` in `{what}`")
     for name in given:
         if name not in known:
+            told = name if isinstance(name, str) else brief(name)
             raise ArgumentError(
-                f"{type(model).__name__} has no {what} `{name}`{near(name, known)} "
+                f"{type(model).__name__} has no {what} `{told}`{near(name, known)} "
                 f"(it has {', '.join(known) or 'none'})"
             )
     sizes = {f"n{i}": n for i, n in enumerate(size)}

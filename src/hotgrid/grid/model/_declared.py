@@ -1,4 +1,4 @@
-"""What a model declares, looked through once before it runs."""
+"""The declarations of a model, checked once before it runs."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -9,10 +9,10 @@ from ._model import Field, Input, Model
 
 
 def checked_model(model: object) -> Model:
-    """A model whose declarations make sense.
+    """A model whose declarations are valid.
 
     Raises:
-        ArgumentError: It is no model, or something that it declares is wrong.
+        ArgumentError: It is not a model, or a declaration is wrong.
     """
     if isinstance(model, type) and issubclass(model, Model):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""What a model is: data, and one pure function from a cell's neighbours to the cell."""
+"""The base of models: declarations, and one pure function, `step`."""
 
 import math
 import re
@@ -26,13 +26,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Field:
-    """Something every cell carries and every step computes anew.
+    """Something that every cell has and every step computes.
 
     Attributes:
         name: The key in the state.
         components: How many numbers a cell carries.
         dtype: The type it is stored in; None is the floating type of the simulation.
-        outside: What lies beyond the ends of the grid: None joins the ends
+        outside: The value beyond the ends of the grid: None joins the ends
             (periodic), a number is that number.
 
     Example:
@@ -59,13 +59,13 @@ class Field:
 
 @dataclass(frozen=True)
 class Input:
-    """Something every cell carries that does not change: a mask, a map, a profile.
+    """Something that every cell has and that does not change: a mask, a map, a profile.
 
     Attributes:
         name: The key in the inputs.
         components: How many numbers a cell carries.
         dtype: The type it is stored in; None is the floating type of the simulation.
-        quiet_at_zero: Whether it has nothing to say where it is zero; see `Model.quiet`.
+        quiet_at_zero: Whether it has no effect where it is zero; see `Model.quiet`.
 
     Example:
         >>> Input("solid", dtype=torch.bool).components
@@ -143,9 +143,9 @@ def total(x: Tensor) -> Tensor:
 class Model(HasParameters, ABC):
     """How one cell follows from its neighbours.
 
-    A model declares `fields`, perhaps `inputs`, the `radius` it looks, its
-    `Parameter`s as class attributes, and `step`. How and where it runs is not its
-    business: the same `step` serves one CPU, a GPU, gradients and a cluster.
+    A model declares `fields`, perhaps `inputs`, the `radius` it reads, its
+    `Parameter`s as class attributes, and `step`. It does not depend on how and where it
+    runs: the same `step` serves one CPU, a GPU, gradients and a cluster.
 
     Example:
         >>> class Heat(Model):
@@ -160,23 +160,23 @@ class Model(HasParameters, ABC):
     """
 
     fields: Sequence[Field] = ()
-    """What changes."""
+    """The fields: what changes."""
     inputs: Sequence[Input] = ()
-    """What does not change."""
+    """The inputs: what does not change."""
     radius: int = 1
     """How many cells away a step looks."""
     ranks: Sequence[int] = (2,)
     """The numbers of space dims the model works in."""
     size: Sequence[int] = (256, 256)
-    """The grid when none is asked for."""
+    """The default grid."""
     time_step: float = 1.0
     """How much time one step is, in the units of the model."""
     conserved: Sequence[str] = ()
     """Observables that a run must not change."""
     differentiable: bool = True
-    """Whether a gradient through a step means something."""
+    """Whether a gradient through a step is meaningful."""
     picture: str = ""
-    """The view shown when none is asked for; by default the first."""
+    """The view shown by default; if empty, the first."""
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
 
@@ -201,9 +201,10 @@ class Model(HasParameters, ABC):
                     f"`{name}` is not a parameter of {type(self).__name__}"
                     f"{near(name, self._parameters)} (its parameters are {known})"
                 )
-        for name, parameter in self._parameters.items():
-            value = parameters.get(name, parameter.default)
-            vars(self)[name] = parameter.checked(name, value)
+        self._values = {
+            name: parameter.checked(name, parameters.get(name, parameter.default))
+            for name, parameter in self._parameters.items()
+        }
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -221,7 +222,7 @@ class Model(HasParameters, ABC):
 
         Only elementwise code on what the handles give: no devices, no loops over
         cells, no host reads. Parameters are 0-d tensors, so changing one does not
-        compile anew.
+        recompile.
         """
 
     def check(self, size: tuple[int, ...]) -> None:
@@ -251,19 +252,19 @@ class Model(HasParameters, ABC):
         return 2 * math.prod(size) * cell
 
     def reach(self, steps: int, rank: int) -> tuple[int, ...]:
-        """How many stored cells along each axis news travels in so many steps."""
+        """How far, in stored cells along each axis, changes spread in so many steps."""
         return (steps * self.radius,) * rank
 
     def fitted(self, size: tuple[int, ...]) -> "Model":
-        """The model that runs a grid of this size: itself, or a twin that is faster there.
+        """The model that runs a grid of this size: itself, or an equivalent that is faster.
 
-        A twin has fields of the same names, and may keep them in another way: see
+        An equivalent has fields of the same names, and may store them differently: see
         `stored_size`, `stored` and `shown`.
         """
         return self
 
     def quiet(self) -> "Model | None":
-        """A twin for cells where every input with `quiet_at_zero` is zero, or None.
+        """A cheaper step for cells where every input with `quiet_at_zero` is zero, or None.
 
         There its step must give the same bits, with less work: a flow has no walls in most
         places. It has the same fields and parameters, and some of the inputs.
@@ -275,15 +276,15 @@ class Model(HasParameters, ABC):
         return ()
 
     def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
-        """The grid that is kept and stepped, where several cells share a number."""
+        """The grid that is stored and stepped, if several cells share a number."""
         return size
 
     def stored(self, state: State) -> State:
-        """Fields as they are kept, from fields as users give them, `[..., *space]`."""
+        """Fields as they are stored, from fields as users give them, `[..., *space]`."""
         return state
 
     def shown(self, state: State) -> State:
-        """Fields as users see them, from fields as they are kept, `[..., *space]`."""
+        """Fields as users see them, from fields as they are stored, `[..., *space]`."""
         return state
 
     def static(self, size: tuple[int, ...]) -> State:
@@ -291,24 +292,22 @@ class Model(HasParameters, ABC):
         return {}
 
     def cause(self, state: State) -> str:
-        """A likely cause, in words, when the state is no longer finite."""
+        """A likely cause if the state is no longer finite, as text."""
         return "the time step may be too large for this grid"
 
     def choices(self) -> str:
-        """What beside its parameters makes this model what it is, as text.
+        """Everything besides its parameters that identifies this model, as text.
 
-        Kept with a saved state, so that it is not taken up by another model.
+        Stored with a saved state, so that another model does not load it.
         """
         plain = (str, int, float, bool, tuple, type(None))
         own = sorted(vars(self).items())
         kept = {
             name: value
             for name, value in own
-            if not name.startswith("_")
-            and name not in self._parameters
-            and (isinstance(value, plain) or is_dataclass(value))
+            if not name.startswith("_") and (isinstance(value, plain) or is_dataclass(value))
         }
-        # Where an object lies in memory is no part of what it is.
+        # The address of an object is not part of its identity.
         return re.sub(r" at 0x[0-9a-f]+", "", repr(kept))
 
     def views(self) -> dict[str, Callable[[State], Tensor]]:

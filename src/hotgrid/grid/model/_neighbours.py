@@ -16,7 +16,7 @@ class Neighbours:
 
     `u[0, 0]` is the cell itself, `u[-1, 0]` the cell one row up, for all cells at
     once: a tensor `[*space]`. With several components it is `[components, *space]`,
-    and `f.part(3)[0, 1]` asks for one of them alone.
+    and `f.part(3)[0, 1]` is one of them.
 
     Arguments:
         planes: One `[..., *space]` for each component.
@@ -86,11 +86,11 @@ class Neighbours:
     def windows(self) -> Tensor:
         """The whole neighbourhood as `[*space, *window]`, each window dim `2 * radius + 1`.
 
-        For rules that are easier to say over a window; `u.windows()[..., 1 + dy, 1 + dx]`
+        For rules that are easier to write over a window; `u.windows()[..., 1 + dy, 1 + dx]`
         is `u[dy, dx]` for a radius of one.
         """
         if len(self._planes) > 1:
-            raise ArgumentError("windows() is for one component: ask `part(i).windows()`")
+            raise ArgumentError("windows() is for one component: use `part(i).windows()`")
         reach = range(-self._radius, self._radius + 1)
         seen: list[Tensor] = []
         for flat in range(len(reach) ** self._rank):

@@ -1,4 +1,4 @@
-"""What a model can be told when it is made, and making it from words or TOML values."""
+"""The options of a model, and creating it from text or TOML values."""
 
 import inspect
 import types
@@ -16,12 +16,12 @@ _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 @dataclass(frozen=True)
 class Option:
-    """One thing a model can be told when it is made.
+    """One option of a model.
 
     Attributes:
         name: The keyword.
         kind: The annotation of the constructor; `float` for a `Parameter`.
-        default: What it is when not told; `inspect.Parameter.empty` when it must be.
+        default: The default; `inspect.Parameter.empty` if it is required.
         parameter: The bounds and the meaning, where the model declares them.
 
     Example:
@@ -37,18 +37,18 @@ class Option:
 
     @property
     def needed(self) -> bool:
-        """Whether the model cannot be made without it."""
+        """Whether it is required."""
         return self.default is inspect.Parameter.empty
 
     @property
     def writable(self) -> bool:
-        """Whether a text or a number can say it; other things only Python can give."""
+        """Whether text or a number can express it; others can only be passed from Python."""
         kinds = _alternatives(self.kind)
         return any(kind in _READERS or typing.get_origin(kind) is Literal for kind in kinds)
 
 
 def options_of(model: type[Model]) -> dict[str, Option]:
-    """Everything a model can be told: arguments of its constructor, then its parameters.
+    """All options of a model: arguments of its constructor, then its parameters.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -73,7 +73,7 @@ def options_of(model: type[Model]) -> dict[str, Option]:
 
 
 def build_model(model: type[Model], values: Mapping[str, object]) -> Model:
-    """Make a model, with values as texts (they are converted) or as what they are.
+    """Make a model, with values as text (which is converted) or as Python values.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -95,7 +95,7 @@ def build_model(model: type[Model], values: Mapping[str, object]) -> Model:
             )
     for name, option in options.items():
         if option.needed and name not in values:
-            raise ArgumentError(f"{title} must be told `{name}`: {_expected(option)}")
+            raise ArgumentError(f"{title} needs `{name}`: {_expected(option)}")
     return model(**{name: _converted(options[name], value) for name, value in values.items()})
 
 
@@ -159,7 +159,7 @@ def _text(value: object) -> object:
 
 
 def _expected(option: Option) -> str:
-    """What a value looks like, in words."""
+    """What a value looks like, as text."""
     words: list[str] = []
     for kind in _alternatives(option.kind):
         if typing.get_origin(kind) is Literal:

@@ -1,8 +1,10 @@
-"""`Parameter`: a number of a model, with the bounds that keep it sane."""
+"""`Parameter`: a number of a model, with its bounds."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NoReturn, Self, overload
 
 from hotgrid.errors import ArgumentError
@@ -11,10 +13,14 @@ from hotgrid.errors import ArgumentError
 class HasParameters:
     """Base of what declares parameters: on its instances they are numbers."""
 
+    # Not in `__dict__` under their own names: tracing such a lookup calls `__get__` again,
+    # without end on torch 2.11.
+    _values: Mapping[str, float] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number of a model that can be set, with the bounds that keep it sane.
+    """A number of a model that can be set, with its bounds.
 
     Written as a class attribute; on an instance the attribute is the number, a float. It
     is set when the model is made, and stays: a run and what it saves are of one model.
@@ -51,20 +57,20 @@ class Parameter:
     def __get__(self, model: Any, kind: type[Any] | None = None) -> Self | float:
         if model is None or not self.name:
             return self
-        if self.name not in model.__dict__:
+        if self.name not in model._values:
             raise ArgumentError(
                 f"`{type(model).__name__}` has no `{self.name}` yet: its `__init__` must call "
                 "`super().__init__(**parameters)` first"
             )
-        return model.__dict__[self.name]
+        return model._values[self.name]
 
     def __set__(self, model: Any, value: object) -> NoReturn:
         kind = type(model).__name__
         raise ArgumentError(
-            f"`{self.name}` of {kind} is {model.__dict__.get(self.name)!r} and stays so: "
-            f"simulations that run it would not hear of {value!r}. Make another model, "
+            f"`{self.name}` of {kind} is {self.__get__(model)!r} and cannot change: "
+            f"simulations that run it would not notice {value!r}. Make another model, "
             f"`{kind}({self.name}={value!r})`; with `state=simulation.state` a new "
-            "simulation goes on from where an old one is"
+            "simulation continues from an old one"
         )
 
     def checked(self, name: str, value: object) -> float:

@@ -1,4 +1,4 @@
-"""One look at a state: what views and observables share of it is computed once."""
+"""A state with a cache, so that views and observables share what they compute."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,9 +15,9 @@ Part = TypeVar("Part")
 
 
 class SeenState(dict[str, Tensor]):
-    """A state with a memory for what was computed from it.
+    """A state with a cache for what was computed from it.
 
-    It lives for one look, in which nobody changes it.
+    It exists for one observation, during which nothing changes it.
     """
 
     def __init__(self, fields: State) -> None:
@@ -26,9 +26,9 @@ class SeenState(dict[str, Tensor]):
 
 
 def once(method: Callable[[Any, State], Part]) -> Callable[[Any, State], Part]:
-    """Compute a part of several views or observables once for one look.
+    """Compute a part of several views or observables once per observation.
 
-    For a method of a model that takes a state and is pure. Outside of a look it is
+    For a method of a model that takes a state and is pure. Outside of an observation it is
     computed each time.
     """
 

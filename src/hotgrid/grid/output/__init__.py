@@ -5,9 +5,15 @@ from ._export import (
     export as export,
     export_names as export_names,
 )
+from ._live_picture import (
+    LivePicture as LivePicture,
+    can_play as can_play,
+)
 from ._observations import Observations as Observations
 from ._picture import (
     Picture as Picture,
     draw as draw,
 )
 from ._recorder import Recorder as Recorder
+from ._terminal_picture import TerminalPicture as TerminalPicture
+from ._vtk_series import VtkSeries as VtkSeries

@@ -1,10 +1,17 @@
 """How the numbers of a view become colours."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SOLID = 0.62
+"""The grey of solid cells, from black to white."""
+SOLID_LEVEL = 255
+"""What stands for a solid cell among the levels of `Colours`."""
 Kind = Literal["states", "signed", "plain"]
 _MAPS: dict[Kind, str] = {"states": "binary", "signed": "RdBu_r", "plain": "inferno"}
 # A field is signed when its smaller side is at least this share of its larger one;
@@ -14,7 +21,7 @@ _SIGNED_FROM = 0.02
 _MOST_CELLS = 99.5
 _LEAST_SHARE = 0.05
 # How much of the way the range of a film shrinks in a frame, and how much of the range
-# that is shown must be in use; each change of it draws the colour bar anew.
+# that is shown must be in use; each change of it redraws the colour bar.
 _FADE = 0.1
 _USED = 0.8
 
@@ -27,7 +34,7 @@ class Colours:
         kind: Two states, numbers around zero (diverging colours, symmetric limits), or plain.
         low: The number of the first colour.
         high: The number of the last colour.
-        beyond: Whether numbers lie beyond the limits.
+        beyond: Whether numbers are outside the limits.
     """
 
     kind: Kind
@@ -53,6 +60,19 @@ class Colours:
             high = max(-low, high)
             low = -high
         return Colours(kind, low, high, self.beyond or now.beyond)
+
+    def levels(self, numbers: np.ndarray) -> "NDArray[np.uint8]":
+        """Numbers in 8 bits: 0 to 254 along the colour map, 255 where they are NaN."""
+        share = (numbers.astype(np.float64) - self.low) / (self.high - self.low)
+        found = np.clip(np.floor(np.nan_to_num(share) * SOLID_LEVEL), 0, SOLID_LEVEL - 1)
+        return np.where(np.isnan(numbers), SOLID_LEVEL, found).astype(np.uint8)
+
+    def palette(self) -> "NDArray[np.uint8]":
+        """The red, green and blue of every level, `[256, 3]`."""
+        from matplotlib import colormaps
+
+        colours = colormaps[self.map_name](np.linspace(0, 1, SOLID_LEVEL))[:, :3]
+        return (255 * np.vstack([colours, [[SOLID] * 3]])).round().astype(np.uint8)
 
     def suits(self, other: "Colours") -> bool:
         """Whether a picture in these colours shows the other range well."""

@@ -21,7 +21,7 @@ Writer = Callable[[GridState, Path, str | None, Observations], list[Path]]
 def check_export(
     simulation: GridState, formats: Iterable[str], view: str | None = None
 ) -> None:
-    """Raise what `export` would raise before it writes; for a look ahead of a long run.
+    """Raise what `export` would raise before it writes; to check before a long run.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -78,7 +78,7 @@ def export(
     view: str | None = None,
     observations: Observations | None = None,
 ) -> list[Path]:
-    """Write a simulation into a folder, each file whole or not at all.
+    """Write a simulation into a folder, each file atomically.
 
     - `npz`: `fields.npz`, every field under its name, for NumPy.
     - `csv`: `observables.csv`, the observables over time.
@@ -89,10 +89,10 @@ def export(
 
     Arguments:
         simulation: What is written.
-        folder: Where to; it is made if need be.
+        folder: Where to; it is created if needed.
         formats: Any of the above.
         view: The view of the picture; by default the model's own choice.
-        observations: What was observed on the way; by default only the present.
+        observations: What was observed during the run; by default only the present state.
 
     Returns:
         The paths of the files.
@@ -154,11 +154,11 @@ def _png(
 def _vti(simulation: GridState, folder: Path, *_: object) -> list[Path]:
     path = folder / "views.vti"
     with whole_file(path) as aside:
-        write_vti(aside, simulation.size, _views(simulation), simulation.time)
+        write_vti(aside, simulation.size, views_of(simulation), simulation.time)
     return [path]
 
 
-def _views(simulation: GridState) -> dict[str, np.ndarray]:
+def views_of(simulation: GridState) -> dict[str, np.ndarray]:
     """Every view of the first run as an array, and the solid cells."""
     state = next(simulation._looks())
     found = {

@@ -1,4 +1,4 @@
-"""Observables over time: rows to look at, to plot and to write down."""
+"""Observables over time: rows to read, to plot and to save."""
 
 import csv
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Observations:
     """The observables of a simulation over time; `every` can call it.
 
     Attributes:
-        rows: One for each look: `step`, `time` and every observable. For a batch there
+        rows: One for each observation: `step`, `time` and every observable. For a batch there
             is one column for each run, such as `mass[0]`.
 
     Example:
@@ -52,7 +52,7 @@ class Observations:
         self.rows.append(row)
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as CSV, whole or not at all.
+        """Write the rows as CSV, atomically.
 
         Raises:
             ArgumentError: The path cannot be written.
@@ -69,7 +69,7 @@ class Observations:
         """Read what `save` wrote, up to and with a step.
 
         Raises:
-            ArgumentError: The file is missing or is no such table.
+            ArgumentError: The file is missing or is not such a table.
         """
         try:
             with Path(path).open(newline="", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Looking at a simulation: one view as a picture with title and colour bar."""
+"""Pictures of a simulation: one view with title and colour bar."""
 
 import io
 from pathlib import Path
@@ -11,7 +11,7 @@ from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
 
-from ._colours import Colours, colours_of
+from ._colours import SOLID, Colours, colours_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 _DPI = 120
-# All in inches: the largest and smallest picture, and what stands around it.
+# All in inches: the largest and smallest picture, and the space around it.
 _WIDEST, _TALLEST, _THINNEST = 8.0, 6.4, 0.9
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.65, 1.1, 0.55, 0.4
 _TITLE, _BAR_GAP, _BAR = 4.2, 0.12, 0.16
-_SOLID = "0.62"
-# More cells than this along a side are not seen, only waited for.
+# More cells than this along a side are not visible, only slow.
 _MOST_CELLS = 4096
 
 
@@ -36,7 +35,7 @@ class Picture:
     batch the first run is shown. In a notebook a picture shows itself.
 
     Arguments:
-        simulation: What is looked at.
+        simulation: What is drawn.
         view: One of the model's views; by default the model's own choice.
 
     Example:
@@ -68,7 +67,7 @@ class Picture:
         self._still: Any = None
 
     def redraw(self) -> None:
-        """Show the state as it is now; the range of the colours follows it calmly."""
+        """Show the present state; the range of the colours follows it slowly."""
         numbers = self._numbers()
         self._range = self._range.followed(colours_of(_unmasked(numbers)))
         if numbers.ndim == 1:
@@ -91,7 +90,7 @@ class Picture:
 
         moving = (self._drawn, self._when)
         if self._still is None:
-            # Axes and texts take most of the time, and stand still from frame to frame.
+            # Axes and texts take most of the time, and do not change from frame to frame.
             canvas = FigureCanvasAgg(self.figure)
             for artist in moving:
                 artist.set_visible(False)
@@ -106,13 +105,13 @@ class Picture:
         return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
     def palette(self) -> "NDArray[np.uint8]":
-        """The 256 colours that the pixels are near to, `[256, 3]`: the map and greys."""
+        """The 256 colours that approximate the pixels, `[256, 3]`: the map and greys."""
         colours = _colour_map(self._colours)(np.linspace(0, 1, 224))[:, :3]
         greys = np.linspace(0, 1, 32)[:, None].repeat(3, 1)
         return (255 * np.concatenate([colours, greys])).round().astype(np.uint8)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as the suffix says (`.png`, `.pdf`, `.svg`), whole or not at all.
+        """Write it in the format of the suffix (`.png`, `.pdf`, `.svg`), atomically.
 
         Raises:
             ArgumentError: The suffix is unknown or the path cannot be written.
@@ -141,7 +140,7 @@ class Picture:
         seen = simulation.view(self.view)
         numbers = _slice(seen[0] if setting.batch else seen)
         if numbers.dtype.kind not in "buif":
-            raise ArgumentError(f"the view `{self.view}` is not made of real numbers")
+            raise ArgumentError(f"the view `{self.view}` has no real numbers")
         solid = solid_cells(simulation)
         return numbers if solid is None else np.ma.masked_array(numbers, mask=_slice(solid))
 
@@ -171,7 +170,7 @@ def draw(
     Arguments:
         simulation: What is drawn.
         view: One of the model's views; by default the model's own choice.
-        path: Where to write it; the suffix says what kind.
+        path: Where to write it; the suffix gives the format.
 
     Returns:
         The `Picture`, whose `figure` is matplotlib's; or the path that was written.
@@ -209,9 +208,7 @@ def view_name(simulation: GridState, view: str | None) -> str:
     model = simulation.model
     views = model.views()
     if not views:
-        raise ArgumentError(
-            f"{type(model).__name__} has no views to look at; give it a `@view`"
-        )
+        raise ArgumentError(f"{type(model).__name__} has no views; give it a `@view`")
     name = view or model.picture or next(iter(views))
     if name not in views:
         raise ArgumentError(
@@ -222,12 +219,12 @@ def view_name(simulation: GridState, view: str | None) -> str:
 
 
 def solid_cells(simulation: GridState) -> Tensor | None:
-    """Where a model is solid, bool `[*space]` on the CPU, or None when it does not say."""
+    """Where a model is solid, bool `[*space]` on the CPU, or None if it does not define it."""
     known = simulation._setting.inputs.get("solid")
     if known is not None:
         return known[0].cpu() != 0
     say = getattr(simulation.model, "solid", None)
-    # A view of that name wants a state, not a size.
+    # A view of that name takes a state, not a size.
     if not callable(say) or hasattr(say, "_grid_role"):
         return None
     found = say(simulation.size)
@@ -235,7 +232,7 @@ def solid_cells(simulation: GridState) -> Tensor | None:
 
 
 def _slice(x: Tensor) -> np.ndarray:
-    """What is seen of `[*space]`: the middle of three dims, thinned where it is vast."""
+    """The visible part of `[*space]`: the middle of three dims, thinned if it is large."""
     if x.ndim == 3:
         x = x[x.shape[0] // 2]
     thin = tuple(slice(None, None, -(-n // _MOST_CELLS)) for n in x.shape)
@@ -249,7 +246,7 @@ def _unmasked(numbers: np.ndarray) -> np.ndarray:
 
 
 def _frame(title: str, shape: tuple[int, ...]) -> tuple["Figure", Any, Any]:
-    """A figure that fits the grid, its axes, and the text that says when."""
+    """A figure that fits the grid, its axes, and the text with the time."""
     from matplotlib.figure import Figure
 
     rows, columns = shape if len(shape) == 2 else (3, 8)
@@ -294,4 +291,4 @@ def _image(figure: "Figure", axes: Any, numbers: np.ndarray, colours: Colours) -
 def _colour_map(colours: Colours) -> Any:
     from matplotlib import colormaps
 
-    return colormaps[colours.map_name].with_extremes(bad=_SOLID)
+    return colormaps[colours.map_name].with_extremes(bad=str(SOLID))

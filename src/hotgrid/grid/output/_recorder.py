@@ -25,7 +25,7 @@ class Recorder:
 
     Arguments:
         simulation: What is filmed.
-        path: The film; its suffix says what kind.
+        path: The film; its suffix gives the format.
         every: Steps from frame to frame.
         view: One of the model's views; by default the model's own choice.
         frames_per_second: How fast it plays.
@@ -60,7 +60,7 @@ class Recorder:
         every = whole_number("every", every, 1)
         frames_per_second = whole_number("frames_per_second", frames_per_second, 1)
         if self.path.suffix not in (".mp4", ".gif"):
-            raise ArgumentError(f"`{path}` is no kind of film; it must end in .mp4 or .gif")
+            raise ArgumentError(f"`{path}` is not a film; it must end in .mp4 or .gif")
         if self.path.suffix == ".mp4" and importlib.util.find_spec("av") is None:
             raise MissingPartError(
                 f"`{path}` needs PyAV: run `pip install hotgrid[video]`, or record a .gif"

@@ -35,7 +35,7 @@ def write_vti(
             file.write(
                 f'<DataArray type="Float32" Name={quoteattr(name)} format="binary">'.encode()
             )
-            # The length in bytes stands first, and both are encoded as one.
+            # The length in bytes comes first, and both are encoded as one.
             data = struct.pack("<Q", numbers.nbytes) + numbers.tobytes()
             file.write(base64.b64encode(data))
             file.write(b"</DataArray>\n")

@@ -65,7 +65,7 @@ class Wave(Model):
         axes = [torch.arange(n, dtype=torch.float64) - n // 2 for n in size]
         squares = sum(x**2 for x in torch.meshgrid(*axes, indexing="ij"))
         u = torch.exp(-torch.as_tensor(squares) / (2 * width**2))
-        # At rest now means half of the first gain lies behind: first order otherwise.
+        # At rest now means that half of the first gain is past: first order otherwise.
         v = -0.5 * self.parameters["courant"] ** 2 * _laplacian_of(u)
         return {"u": u, "v": v}
 
@@ -83,6 +83,6 @@ class Wave(Model):
 
 
 def _laplacian_of(u: Tensor) -> Tensor:
-    """The Laplacian of a whole periodic plane, where there is no handle."""
+    """The Laplacian of a whole periodic plane, without a handle."""
     ends = [torch.roll(u, o, dim) for dim in range(u.ndim) for o in (-1, 1)]
     return torch.stack(ends).sum(0) - 2 * u.ndim * u

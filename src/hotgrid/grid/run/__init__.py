@@ -1,4 +1,4 @@
-"""run: a simulation from its first step to its last, and what is kept of it."""
+"""run: a simulation from its first step to its last, and what is saved."""
 
 from ._catalogue import (
     find_model as find_model,

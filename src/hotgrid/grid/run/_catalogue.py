@@ -38,7 +38,7 @@ def models() -> dict[str, type[Model]]:
 
 
 def find_model(text: str) -> type[Model]:
-    """The model that a word names: one of `models()`, or `path/to/file.py:ClassName`.
+    """The model of a name: one of `models()`, or `path/to/file.py:ClassName`.
 
     A file is imported, which runs it with all rights of this process, as
     `python file.py` would: name only files that you trust.
@@ -82,7 +82,7 @@ def _model_in_file(file: str, name: str) -> type[Model]:
         raise ArgumentError(f"there is no file `{path}` to take a model from")
     if path.suffix != ".py":
         raise ArgumentError(
-            f"`{path}` is no Python file; a model of your own is `file.py:ClassName`"
+            f"`{path}` is not a Python file; a model of your own is `file.py:ClassName`"
         )
     module = _imported(path)
     there = _models_in(module)
@@ -91,7 +91,7 @@ def _model_in_file(file: str, name: str) -> type[Model]:
     choice = f"the models in it are {', '.join(there)}" if there else "there is no model in it"
     if not name:
         raise ArgumentError(
-            f"say which class of `{path}` to run, as `{path}:ClassName`; {choice}"
+            f"name the class of `{path}` to run, as `{path}:ClassName`; {choice}"
         )
     value = getattr(module, name, None)
     if value is None:
@@ -125,7 +125,7 @@ def _imported(path: Path) -> ModuleType:
 
 
 def _line_in(path: Path, problem: Exception) -> str:
-    """`:LINE` of the place in a file where an exception came from, or nothing."""
+    """`:LINE` of the line in a file that raised an exception, or nothing."""
     if isinstance(problem, SyntaxError):
         return f":{problem.lineno}"
     frames = traceback.extract_tb(problem.__traceback__)

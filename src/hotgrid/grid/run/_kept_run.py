@@ -1,4 +1,4 @@
-"""A run in its folder: begun, resumed, or gone on with after a restart."""
+"""A run in its folder: started, resumed, or continued after a restart."""
 
 import contextlib
 import hashlib
@@ -11,7 +11,7 @@ from typing import Any
 from hotgrid import cluster, store
 from hotgrid.config import CASE_PATTERNS, Case, logger
 from hotgrid.errors import CommunicationError, StoreError
-from hotgrid.grid.output import export_names
+from hotgrid.grid.output import VtkSeries, export_names
 
 from ._checkpoints import SimulationCheckpoints
 from ._simulation import Simulation
@@ -32,21 +32,21 @@ FORMER = (
 class KeptRun:
     """A run in `--out`, with its checkpoints.
 
-    A run goes on from its newest checkpoint when it is told to, and when a launcher has
+    A run continues from its newest checkpoint on request, and when a launcher has
     restarted it. As a context it holds the lock of the folder, and waits at the end for
     checkpoints that are still being written. Nothing is moved or written before `begin`.
 
     Arguments:
         case: What is run.
         out: The folder of the run.
-        simulation: It is taken back to the newest checkpoint where it should go on.
+        simulation: It is set to the newest checkpoint if the run continues.
         ranks: All ranks of the run.
-        resume: Whether it was told to go on.
+        resume: Whether to continue.
 
     Attributes:
         folder: The folder of the run.
         checkpoints: The checkpoints; there after `begin`.
-        resumed: Whether the simulation was taken back to one.
+        resumed: Whether the simulation was set to one.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class KeptRun:
 
         Raises:
             StoreError: There is nothing to resume, or it belongs to another run.
-            ArgumentError: The run to resume was asked for something else.
+            ArgumentError: The run to resume has other settings.
         """
         case, simulation = self._case, self._simulation
-        # Every rank asks for the same; all but the first only need to agree.
+        # All ranks pass the same; all but the first only need to agree.
         asked = {**simulation.identity(), "seed": str(case.seed), "start": _start(case)}
         self.folder.begin(
             asked,
@@ -93,28 +93,28 @@ class KeptRun:
 
     def _go_back(self) -> None:
         there = self._ranks.gather_json(bool(self.checkpoints.steps()))[0]
-        # A run that was stopped before its first checkpoint begins again. So does a restarted
-        # one whose checkpoints are all damaged; who resumes is told instead.
+        # A run that was stopped before its first checkpoint starts again. So does a restarted
+        # one whose checkpoints are all damaged; with `--resume` that is an error instead.
         notes = self.checkpoints.notes() if there else None
         if notes is None and not (there and self._resume):
-            self._tell("no checkpoint was kept; the run begins again")
+            self._tell("there is no checkpoint; the run starts again")
             return
         if notes is not None and not self._owns(notes):
             raise StoreError(
-                f"`{self.folder.checkpoints}` holds checkpoints of another run, which was "
-                "asked for something else: move them out of the folder, or leave out `--resume`"
+                f"`{self.folder.checkpoints}` contains checkpoints of another run, with "
+                "other settings: move them out of the folder, or leave out `--resume`"
             )
         self.checkpoints.load()
         self.folder.adopt()
         self.resumed = True
         if not self._resume:
-            self._tell(f"goes on from step {self._simulation.step_count}")
+            self._tell(f"continues from step {self._simulation.step_count}")
 
     def _owns(self, notes: Mapping[str, Any]) -> bool:
         """Whether a checkpoint is of this run."""
         if not self._resume:
             return notes.get("run") == self.folder.id
-        # Those of `SimulationCheckpoints` or of an earlier hotgrid do not say.
+        # Checkpoints of `SimulationCheckpoints` or of an earlier hotgrid have no id.
         return notes.get("identity") in (self.folder.identity, None)
 
     def _tell(self, text: str) -> None:
@@ -139,21 +139,33 @@ class KeptRun:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # What waits for a lost rank would only be waited for in vain.
+        # Do not wait for work that waits for a lost rank.
         if not isinstance(problem, CommunicationError):
             self.checkpoints.__exit__(kind, problem, trace)
 
 
 def film_path(case: Case) -> Path | None:
-    """Where the film goes: a bare name lies in `--out`."""
+    """The path of the film: a bare name goes into `--out`."""
     if case.record is None or case.out is None or case.record.parent != Path():
         return case.record
     return case.out / case.record
 
 
+def has_series(case: Case) -> bool:
+    """Whether VTK files are written on the way."""
+    return "vti" in case.export and case.every is not None
+
+
+def formats_at_end(case: Case) -> list[str]:
+    """What is exported of the last state alone."""
+    return [each for each in case.export if not (each == "vti" and has_series(case))]
+
+
 def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
     """What the run writes into its folder."""
-    names = export_names(simulation, case.export, case.view)
+    names = export_names(simulation, formats_at_end(case), case.view)
+    if has_series(case):
+        names += VtkSeries.names
     for path in filter(None, (film_path(case), case.trace)):
         with contextlib.suppress(ValueError):
             names.append(path.resolve().relative_to(folder.resolve()).as_posix())
@@ -161,7 +173,7 @@ def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
 
 
 def _start(case: Case) -> str:
-    """What decides the start beside model and seed: the contents of files of cells."""
+    """What determines the initial state besides model and seed: files of cells."""
     found = hashlib.blake2b(digest_size=16)
     for name, value in sorted(case.set.items()):
         if (

@@ -1,4 +1,4 @@
-"""What came of a run, for people and for programs."""
+"""The outcome of a run, for people and for programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +10,17 @@ from ._speed import Speed
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
-        simulation: As it stands now.
+        simulation: Its final state.
         speed: How fast it was.
         observables: At the end.
         files: What was written.
         copy_bandwidth: Of the device, in bytes a second; None when no step was made, or
             when it is not known and the run was too short to measure it.
-        spoken: Whether it is for this process to tell of it.
-        stopped: Whether it was told to stop before its end.
+        spoken: Whether this process reports it.
+        stopped: Whether it was stopped before its end.
     """
 
     simulation: Simulation

@@ -16,7 +16,7 @@ from hotgrid.grid.model import State, expect_callable, whole_number
 from ._speed import Speed
 
 CHECK_EVERY = 1000
-# Seconds within which a wish to stop is heard.
+# Seconds within which a stop request is noticed.
 _STOP_WITHIN = 1.0
 
 
@@ -31,10 +31,10 @@ def goal_of(
     if duration is not None:
         if not isinstance(duration, Real) or not math.isfinite(duration):
             raise ArgumentError(f"`time` must be a finite number, got {duration!r}")
-        # A hair less, so that 0.3 / 0.1 is three steps and not four.
+        # Slightly less, so that 0.3 / 0.1 is three steps and not four.
         steps = math.ceil(duration / time_step - 1e-9)
     if steps is None and not has_until:
-        raise ArgumentError("say how long to run: `steps`, `time` or `until`")
+        raise ArgumentError("give `steps`, `time` or `until`")
     if steps is not None and steps < 0:
         raise ArgumentError(f"cannot run {steps} steps; time goes forward only")
     return None if steps is None else int(steps)
@@ -46,9 +46,9 @@ class Pace:
     Arguments:
         simulation: What runs.
         goal: Steps to make, or None.
-        check_every: Steps between two looks for numbers that are not finite.
-        until: Asked at every such look and at the last step; true ends the run.
-        stop: Asked about every second; true on one rank ends the run on all of them.
+        check_every: Steps between two checks that all numbers are finite.
+        until: Called at every such check and at the last step; true ends the run.
+        stop: Called about every second; true on one rank ends the run on all of them.
         fresh: Whether no step was made before; the first one compiles.
     """
 
@@ -80,7 +80,7 @@ class Pace:
         self._elsewhere = 0.0
 
     def go(self, tell: Callable[[int], None]) -> Speed:
-        """Run to the end; `tell` hears how many steps have been made."""
+        """Run to the end; `tell` is called with the number of steps so far."""
         simulation = self._simulation
         begin = time.perf_counter()
         self._form = simulation._ready()
@@ -113,7 +113,7 @@ class Pace:
         try:
             self._form.run(steps)
         except BaseException:
-            # Cut off in the middle, nobody knows how many steps were made.
+            # Interrupted in the middle, the number of steps made is unknown.
             self._form.restore(self._good)
             self._simulation.step_count = self._good_at
             raise
@@ -130,30 +130,30 @@ class Pace:
         return min(ahead)
 
     def _told_to_stop(self, steps: int, set_out: float) -> bool:
-        """Whether the run shall end, the same on every rank; asked now and then only."""
+        """Whether to end the run, the same on every rank; checked only now and then."""
         if self._stop is None:
             return False
         wait_for(self._simulation.device)
-        # Ranks must go equally far, so they also agree on how far that is.
+        # Ranks must make the same steps, so they also agree on how many.
         quick = time.perf_counter() - set_out < _STOP_WITHIN / 4
         if steps == self._stride and self._form.everywhere(quick):
             self._stride *= 2
         return not self._form.everywhere(not self._stop())
 
     def _events(self, made: int, stopped: bool) -> bool:
-        """Look, ask and call what is due; whether the run goes on."""
+        """Check and call what is due; return whether the run continues."""
         simulation = self._simulation
         more = made != self._goal and not stopped
         edits, now = simulation._edits, simulation.step_count
         due = [callback for period, callback in simulation._callbacks if now % period == 0]
         looking = now % self._check_every == 0 or not more
-        # Callbacks save and draw: they are not shown what is no longer finite.
+        # Callbacks save and draw: they do not see a state that is not finite.
         if looking or due:
             if not self._form.everywhere(finite(self._form.own())):
                 self._unstable()
             self._remember()
         if looking and self._until is not None:
-            # Asked at the last step, too: it may count or keep what it sees.
+            # Called at the last step, too: it may count or store what it sees.
             enough = self._until(simulation)
             more = more and not enough
         if due:
@@ -186,7 +186,7 @@ class Pace:
         self._good_now = False
 
     def _unstable(self) -> NoReturn:
-        """Walk again from the last good state to the first bad step, and stop before it."""
+        """Repeat the steps since the last good state, and stop before the first bad one."""
         simulation, form = self._simulation, self._form
         step, last = self._good_at, self._good
         if not form.everywhere(finite(last)):
@@ -225,7 +225,7 @@ class Pace:
         here = tuple(c + o for c, o in zip(cell, self._form.offset, strict=False))
         ranks = self._form.ranks
         told = [(name, here)] if ranks is None else ranks.gather_json((name, here))
-        # A rank whose numbers are all finite has no cell to tell of.
+        # A rank whose numbers are all finite has no cell to report.
         name, found = next((each for each in told if each[1]), told[0])
         return name, tuple(found)
 
@@ -251,6 +251,6 @@ def first_bad_cell(state: State, rank: int) -> tuple[str, tuple[int, ...]]:
 
 
 def wait_for(device: torch.device) -> None:
-    """Wait until the device has done what it was told."""
+    """Wait until the device is idle."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

@@ -13,14 +13,21 @@ from typing import TypeVar
 import torch
 
 from hotgrid import cluster, kernels, store
-from hotgrid.config import Case, current
+from hotgrid.config import Case, current, logger
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, UnstableError
 from hotgrid.grid.forms.cut import job_of, planned_depth
 from hotgrid.grid.model import Model, build_model
-from hotgrid.grid.output import Observations, Recorder, check_export, export
+from hotgrid.grid.output import (
+    Observations,
+    Recorder,
+    TerminalPicture,
+    VtkSeries,
+    check_export,
+    export,
+)
 
 from ._catalogue import find_model
-from ._kept_run import KeptRun, film_path
+from ._kept_run import KeptRun, film_path, formats_at_end, has_series
 from ._outcome import RunOutcome
 from ._simulation import Simulation
 from ._speed import Speed
@@ -36,7 +43,7 @@ _TABLE = "observables.csv"
 
 @dataclass(frozen=True)
 class _Run:
-    """What a run is made of, once everything was found to be in order."""
+    """The parts of a run, once everything was checked."""
 
     case: Case
     simulation: Simulation
@@ -45,19 +52,32 @@ class _Run:
     stop: StopRequest
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What is written down of the states on the way."""
+
+    rows: Observations | None = None
+    series: VtkSeries | None = None
+
+    def __call__(self, simulation: Simulation) -> None:
+        for each in (self.rows, self.series):
+            if each is not None:
+                each(simulation)
+
+
 def start_ranks(case: Case, arguments: Sequence[str], *, resume: bool) -> bool:
-    """Start the ranks of a mesh and wait for them, where nobody has done so yet.
+    """Start the ranks of a mesh and wait for them, unless they are already started.
 
     Raises:
         HotgridError: Something is wrong with the case; no rank has been started.
-        SystemExit: A rank failed; it has said why.
+        SystemExit: A rank failed; it has printed why.
     """
     if case.mesh is None or cluster.launched():
         return False
     ranks = cluster.Mesh(case.mesh).ranks
     if ranks == 1:
         return False
-    # Better said here once than by every rank.
+    # Better reported here once than by every rank.
     _expect_device(case.device)
     _planned_depth(case, "cpu", resume)
     kept = case.out is not None and case.checkpoint_period is not None
@@ -86,15 +106,20 @@ def _expect_device(name: str | None) -> None:
         raise ArgumentError(f"the device {name!r} cannot be used here: torch sees no GPU")
 
 
-def perform(case: Case, *, resume: bool) -> RunOutcome:
-    """Run a case to its end, or to where it is told to stop, and write what it asks for.
+def perform(case: Case, *, resume: bool, watch: bool = False) -> RunOutcome:
+    """Run a case to its end, or until it is stopped, and write its output.
+
+    Arguments:
+        case: What is run.
+        resume: Whether to go on from the newest checkpoint.
+        watch: Whether to draw the run in the terminal.
 
     Raises:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
     with contextlib.ExitStack() as opened:
         stop = StopRequest(heeded=case.out is not None)
-        # Ranks that have not met yet have nothing to save, and end as they are told.
+        # Ranks that are not connected yet have nothing to save, and end on SIGTERM.
         meeting = cluster.launched()
         if not meeting:
             opened.enter_context(stop)
@@ -110,7 +135,7 @@ def perform(case: Case, *, resume: bool) -> RunOutcome:
                 opened.enter_context(kept)
         if ranks.rank:
             case = _scratch(case, opened)
-        return _performed(_Run(case, simulation, ranks, kept, stop))
+        return _performed(_Run(case, simulation, ranks, kept, stop), watch)
 
 
 def _scratch(case: Case, opened: contextlib.ExitStack) -> Case:
@@ -132,8 +157,8 @@ def _ranks(case: Case) -> cluster.Communicator:
     if case.mesh is None:
         if cluster.launched():
             raise ArgumentError(
-                "several ranks were started, and each would make the same run: say with "
-                "`--mesh`, such as `--mesh 2x2`, how they share the grid"
+                "several ranks were started, and each would make the same run: use "
+                "`--mesh`, such as `--mesh 2x2`, to split the grid over them"
             )
         return cluster.SingleRank()
     return cluster.world(case.device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -148,7 +173,7 @@ def _with_depth(case: Case, ranks: cluster.Communicator, resume: bool) -> Case:
 
 
 def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> int:
-    """The depth that was asked for, or the best; and whether the mesh fits the grid."""
+    """The requested depth, or the best; and whether the mesh fits the grid."""
     model = _model(case, resume)
     kept = getattr(torch, case.storage or case.dtype)
     job = job_of(model, case.size or model.size, kept)
@@ -158,14 +183,14 @@ def _planned_depth(case: Case, device: "torch.device | str", resume: bool) -> in
 
 
 def _said_once(ranks: cluster.Communicator, work: Callable[[], Result]) -> Result:
-    """Do what every rank must be able to do; where one is not, the first rank tells."""
+    """Run a function that must succeed on every rank; if one fails, only rank 0 reports it."""
     with _first_speaks(ranks):
         return cluster.all_or_raise(ranks, work)
 
 
 @contextlib.contextmanager
 def _first_speaks(ranks: cluster.Communicator) -> Iterator[None]:
-    """Where all ranks raise the same, let the first rank tell."""
+    """If all ranks raise the same, only rank 0 reports it."""
     try:
         yield
     except CommunicationError:
@@ -180,10 +205,10 @@ def _model(case: Case, resume: bool) -> Model:
     """The model of a case, whose other options are in order too."""
     model = build_model(find_model(case.model), case.set)
     if resume and case.out is None:
-        raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to go on with")
+        raise ArgumentError("`--resume` needs `--out DIR`, the folder of the run to continue")
     if case.trace is not None and (case.steps is None or case.steps > _MOST_TRACED):
         raise ArgumentError(
-            f"`--trace` keeps every phase of every step in memory: say `--steps`, at most "
+            f"`--trace` keeps every phase of every step in memory: give `--steps`, at most "
             f"{_MOST_TRACED:,} of them"
         )
     if case.out is not None and case.out.exists() and not case.out.is_dir():
@@ -209,19 +234,24 @@ def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulati
     return simulation
 
 
-def _performed(run: _Run) -> RunOutcome:
+def _performed(run: _Run, watch: bool) -> RunOutcome:
     case, simulation, ranks = run.case, run.simulation, run.ranks
     every = case.every or max(1, _steps(case, simulation) // 200)
     film = _film(case, simulation, every)
+    watched = _watched(run) if watch else None
     if run.kept is not None:
         with _first_speaks(ranks):
             run.kept.begin()
     seen = _observing(run, every)
     try:
-        with film or contextlib.nullcontext(), _traced(run):
-            speed = _go(run)
+        with (
+            film or contextlib.nullcontext(),
+            watched or contextlib.nullcontext(),
+            _traced(run),
+        ):
+            speed = _go(run, progress=False if watched else None)
     except UnstableError:
-        # What it holds now is the last good state: the way back is not lost.
+        # It now holds the last good state, which is saved.
         if run.kept is not None:
             run.kept.checkpoints.save()
         raise
@@ -237,47 +267,49 @@ def _performed(run: _Run) -> RunOutcome:
 
 
 def _copy_bandwidth(run: _Run, speed: Speed, stopped: bool) -> float | None:
-    """What a copy reaches here: as kept, or measured now if that is worth the time."""
+    """The copy bandwidth: as stored, or measured now if that is worth the time."""
     if not speed.steps or run.ranks.rank:
         return None
     device = run.simulation.device
     found = kernels.kept_bandwidth(device)
-    # It takes time and memory, which a short run and one that must end have not.
+    # It takes time and memory: too much for a short run, or one that must end.
     if found is None and not stopped and speed.seconds >= _WORTH_MEASURING:
         found = kernels.copy_bandwidth(device)
     return found and found.bytes_per_second
 
 
-def _keep_what_can_be(run: _Run, seen: Observations | None, every: int) -> None:
+def _keep_what_can_be(run: _Run, seen: _Seen, every: int) -> None:
     """Save where an interrupt left a run; several ranks were not left in the same step."""
     if run.ranks.size > 1:
         return
-    # Who interrupts a second time does not want to wait for it.
+    # After a second interrupt, do not wait.
     with contextlib.suppress(KeyboardInterrupt):
-        if seen and run.simulation.step_count % every == 0:
+        if run.simulation.step_count % every == 0:
             seen(run.simulation)
         _written(run, seen, stopped=True)
 
 
 def _left(run: _Run, film: Recorder | None) -> str:
-    """What an interrupt has left, and how to go on; empty where another rank says it."""
+    """What an interrupt has left, and how to continue; empty if another rank reports it."""
     case, simulation = run.case, run.simulation
     if run.ranks.rank:
         return ""
     now, goal = simulation.step_count, _steps(case, simulation)
     steps = run.kept.checkpoints.steps() if run.kept is not None else []
-    kept = "no state is kept: with `--out DIR` it would be, and `--resume` would go on from it"
+    kept = (
+        "no state is saved: with `--out DIR` it would be, and `--resume` would continue from it"
+    )
     if run.kept is not None and steps:
         kept = (
             f"the state of step {steps[-1]:,} is kept in `{run.kept.checkpoints.folder}`, and "
-            "the same command with `--resume` goes on from it"
+            "the same command with `--resume` continues from it"
         )
     filmed = f"; the film so far is `{film.path}`" if film else ""
     return f"interrupted at step {now:,} of {goal:,}; {kept}{filmed}"
 
 
-def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
-    """Write what the case asks for; of a run that goes on later, only what that needs."""
+def _written(run: _Run, seen: _Seen, stopped: bool) -> list[Path]:
+    """Write the output of a case; for a run that continues later, only what it needs."""
     case, simulation = run.case, run.simulation
     if case.out is None or run.kept is None:
         return []
@@ -285,12 +317,15 @@ def _written(run: _Run, seen: Observations | None, stopped: bool) -> list[Path]:
         run.kept.folder.expect_there()
     files = [run.kept.checkpoints.save()]
     if stopped:
-        if seen and "csv" in case.export:
-            seen.save(case.out / _TABLE)
+        if seen.rows and "csv" in case.export:
+            seen.rows.save(case.out / _TABLE)
         return files
-    if seen:
-        seen(simulation)
-    return files + export(simulation, case.out, case.export, view=case.view, observations=seen)
+    seen(simulation)
+    if seen.series:
+        files.append(seen.series.path)
+    return files + export(
+        simulation, case.out, formats_at_end(case), view=case.view, observations=seen.rows
+    )
 
 
 def _steps(case: Case, simulation: Simulation) -> int:
@@ -311,41 +346,75 @@ def _film(case: Case, simulation: Simulation, every: int) -> Recorder | None:
     return Recorder(simulation, path, every, case.view) if path else None
 
 
-def _observing(run: _Run, every: int) -> Observations | None:
+def _watched(run: _Run) -> TerminalPicture | None:
+    """The picture in the terminal of the first rank, if it has one; the same on all ranks."""
+    if run.ranks.gather_json(TerminalPicture.possible())[0]:
+        goal = _steps(run.case, run.simulation)
+        return TerminalPicture(run.simulation, run.case.view, goal)
+    if run.ranks.rank == 0:
+        logger("run").warning(
+            "`--watch` needs a terminal, which stderr is not; the run goes on without it"
+        )
+    return None
+
+
+def _observing(run: _Run, every: int) -> _Seen:
     """Have rows and checkpoints written down on the way, as far as the case wants them."""
     case, simulation, kept = run.case, run.simulation, run.kept
     if case.out is None or kept is None:
-        return None
+        return _Seen()
     table = case.out / _TABLE
-    seen = None
+    rows = series = None
     if {"csv", "png"} & {*case.export}:
-        seen = Observations(_earlier_rows(run, table) if kept.resumed else ())
-        if not seen.rows:
-            seen(simulation)
-        simulation.every(every, seen)
+        read = partial(Observations.load, table, until=simulation.step_count)
+        rows = Observations(_earlier(run, table, lambda: read().rows))
+        if not rows.rows:
+            rows(simulation)
+        simulation.every(every, rows)
+    if has_series(case):
+        series = _series(run, case.out, every)
+    seen = _Seen(rows, series)
     if case.checkpoint_period is not None:
 
         def keep(simulation: Simulation) -> None:
             with _first_speaks(run.ranks):
                 kept.folder.expect_there()
             # First the rows: those of a checkpoint are never missing.
-            if seen and "csv" in case.export:
-                seen.save(table)
+            if rows and "csv" in case.export:
+                rows.save(table)
             kept.checkpoints.save(asynchronous=True)
 
         simulation.every(case.checkpoint_period, keep)
     return seen
 
 
-def _earlier_rows(run: _Run, table: Path) -> "list[dict[str, float]]":
-    """The rows up to where the run goes on, as the first rank finds them, on all ranks."""
+def _series(run: _Run, out: Path, every: int) -> VtkSeries:
+    """Have VTK files written on the way, after those that are there up to here."""
+    read = partial(VtkSeries.load, out, until=run.simulation.step_count)
+    series = VtkSeries(out)
+    series.steps += _earlier(run, series.path, read)
 
-    def rows() -> "list[dict[str, float]]":
-        if run.ranks.rank or not table.is_file():
-            return []
-        return Observations.load(table, until=run.simulation.step_count).rows
+    def write(simulation: Simulation) -> None:
+        if run.kept is not None:
+            with _first_speaks(run.ranks):
+                run.kept.folder.expect_there()
+        series(simulation)
 
-    return run.ranks.gather_json(_said_once(run.ranks, rows))[0]
+    if not series.steps:
+        write(run.simulation)
+    run.simulation.every(every, write)
+    return series
+
+
+def _earlier(run: _Run, path: Path, read: Callable[[], list[Result]]) -> list[Result]:
+    """What a resumed run wrote up to here, as the first rank finds it, on all ranks."""
+
+    def found() -> list[Result]:
+        return [] if run.ranks.rank or not path.is_file() else read()
+
+    if run.kept is None or not run.kept.resumed:
+        return []
+    return run.ranks.gather_json(_said_once(run.ranks, found))[0]
 
 
 def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
@@ -354,13 +423,14 @@ def _traced(run: _Run) -> "contextlib.AbstractContextManager[None]":
     return cluster.trace(run.case.trace, run.ranks)
 
 
-def _go(run: _Run) -> Speed:
+def _go(run: _Run, progress: bool | None) -> Speed:
     case, simulation = run.case, run.simulation
     stop = run.stop if run.kept is not None else None
     if stop is not None and any(run.ranks.gather_json(stop())):
-        # Told before the first step; what there is will be saved.
+        # Stopped before the first step; the initial state is saved.
         return simulation.run(0)
     if case.time is not None:
-        return simulation.run(time=max(0.0, case.time - simulation.time), stop=stop)
+        left = max(0.0, case.time - simulation.time)
+        return simulation.run(time=left, stop=stop, progress=progress)
     left = max(0, _steps(case, simulation) - simulation.step_count)
-    return simulation.run(left, stop=stop)
+    return simulation.run(left, stop=stop, progress=progress)

@@ -1,4 +1,4 @@
-"""What the planner has to know of a model, and short runs that measure it."""
+"""What the planner has to know about a model, and short runs that measure it."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from ._simulation import Simulation
 _SMALL_CELLS = (2**12, 2**14, 2**16)
 _LARGE_CELLS = {"cpu": 2**20, "cuda": 2**24}
 _MEASURE_SECONDS = 1.0
-# A flow on a grid too coarse for it does not live long.
+# A flow on a grid too coarse for it becomes unstable soon.
 _MOST_STEPS = 500
 _BATCHES = 4
 _CHECK_SECONDS = 3.0
@@ -36,7 +36,7 @@ def model_of(case: Case) -> Model:
 
 
 def model_key(case: Case) -> str:
-    """Under which name the speed of a model is remembered."""
+    """The name under which the speed of a model is stored."""
     options = [f"{name}={value}" for name, value in sorted(case.set.items())]
     types = case.dtype if case.storage in (None, case.dtype) else f"{case.dtype}/{case.storage}"
     return " ".join([case.model, types, *options])
@@ -102,7 +102,7 @@ def _seconds_per_step(case: Case, size: tuple[int, ...], kind: str) -> tuple[flo
     steps = int(_MEASURE_SECONDS * trial.steps_per_second)
     steps = max(20, min(_MOST_STEPS, steps)) // _BATCHES
     speeds = [simulation.run(steps, progress=False) for _ in range(_BATCHES)]
-    # The best, as for the bandwidth of a copy that it is held against.
+    # The best, as for the copy bandwidth that it is compared with.
     best = max(speed.steps_per_second for speed in speeds)
     return 1 / best, trial.bytes_per_step
 
@@ -145,7 +145,7 @@ class Checked:
 def checks(case: Case, found: Calibration, size: tuple[int, ...]) -> "Iterator[Checked]":
     """Predict runs of 1, 2 and 4 ranks on this machine, run them, and compare.
 
-    The single rank tells how much the machine has changed since it was measured. Ranks on
+    The single rank shows how much the machine has changed since it was measured. Ranks on
     one machine share its memory. More ranks than cores are never predicted to be faster than
     one rank. They are slower than predicted, since a message waits until its ranks have
     their turn on a core, which depends on the scheduler.

@@ -66,7 +66,7 @@ def rollout(
         compiled: Compile a step, once for a model and a grid.
         halo: How the grid is cut over ranks: `state` then holds the cells of this rank
             only, and `inputs` still the whole grid. Every rank calls with its own cells,
-            goes backward with its own loss, and gets the gradient of the sum of all
+            calls `backward` on its own loss, and gets the gradient of the sum of all
             losses; that of parameters and inputs is this rank's share of it, to be
             summed over ranks with `all_reduce`.
 
@@ -74,7 +74,7 @@ def rollout(
         Every field after the last step, shaped as the state was.
 
     Raises:
-        ArgumentError: An argument does not fit the model; the text names it.
+        ArgumentError: An argument does not fit the model; the message names it.
 
     Example:
         >>> from hotgrid.grid.pde import Heat
@@ -123,7 +123,7 @@ def rollout(
     else:
         for begin in range(0, steps, remat):
             count = min(remat, steps - begin)
-            # A step is a pure function: no random state has to be brought back.
+            # A step is a pure function: no random state has to be restored.
             fields = checkpoint(
                 advance, count, *fields, use_reentrant=False, preserve_rng_state=False
             )
@@ -134,7 +134,7 @@ def rollout(
 
 
 def _cut() -> Any:
-    """The part that cuts a grid; the cluster is loaded only by those who do."""
+    """The part for several ranks; the cluster is imported only if it is used."""
     from . import _cut_rollout
 
     return _cut_rollout
@@ -224,7 +224,7 @@ def _plain_step(
     return step
 
 
-# Compiling takes seconds, and whoever optimises rolls out the same model again and again.
+# Compiling takes seconds, and an optimization rolls out the same model again and again.
 @lru_cache(maxsize=16)
 def _compiled_step(
     model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
@@ -241,7 +241,7 @@ def _setting(
     *,
     compiled: bool,
 ) -> Setting:
-    # The twin for this grid, unless it keeps its fields in another way.
+    # The model fitted to this grid, unless it stores its fields differently.
     twin = model.fitted(size)
     return Setting(
         model=twin if twin.stored_size(size) == size else model,

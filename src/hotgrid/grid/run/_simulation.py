@@ -1,21 +1,17 @@
-"""`Simulation`: a model, a grid, a device, and the passing of time."""
+"""`Simulation`: a model that runs on a grid, on a device."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, explained
 from hotgrid.grid.model import checked_path
-from hotgrid.grid.output import Picture, draw
+from hotgrid.grid.output import LivePicture, Picture, can_play, draw
+from hotgrid.progress import Progress
 
 from ._pace import CHECK_EVERY, Pace, goal_of
-from ._progress import Progress
 from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
-from ._speed import Speed
-
-if TYPE_CHECKING:
-    pass
+from ._speed import Speed, speed_note
 
 
 class Simulation(GridState):
@@ -28,7 +24,7 @@ class Simulation(GridState):
             those left out come from the model's initial state.
         seed: Seeds the initial state.
         device: Where it runs; by default the GPU if there is one.
-        mesh: How the grid is cut over ranks, such as `"2x2"`; every rank makes the same
+        mesh: How the grid is split over ranks, such as `"2x2"`; every rank makes the same
             simulation. See `hotgrid.cluster`.
         dtype: The floating type of arithmetic.
         storage: The floating type fields are kept in; by default `dtype`.
@@ -37,11 +33,11 @@ class Simulation(GridState):
         inputs: Static inputs that replace the model's own, by name.
         form: How it runs: `"roll"`, `"padded"`, `"strips"`, `"graph"`, or a form that the
             model has of its own; by default the fastest. Where several may be, they are
-            timed before the first step, and the winner is kept; see `explain_form`.
-        compiled: Whether steps are compiled; by default as the settings say.
+            timed before the first step, and the winner is stored; see `explain_form`.
+        compiled: Whether steps are compiled; by default as in the settings.
         depth: With a mesh, the steps between two exchanges of margins; by default what the
             planner finds best.
-        overlap: With a mesh, whether messages travel while the interior is computed; by
+        overlap: With a mesh, whether messages are sent while the interior is computed; by
             default on GPUs.
         communicator: With a mesh, the ranks; by default those that were started together.
 
@@ -52,7 +48,7 @@ class Simulation(GridState):
         10
 
     Raises:
-        ArgumentError: An argument does not fit the model; the text names it.
+        ArgumentError: An argument does not fit the model; the message names it.
     """
 
     speed: Speed | None = None
@@ -72,12 +68,12 @@ class Simulation(GridState):
 
         Arguments:
             steps: How many steps; with `until`, the most.
-            until: Asked when the step count is a multiple of `check_every`, and after the
+            until: Called when the step count is a multiple of `check_every`, and after the
                 last step; true ends the run.
             time: For how long, in the units of the model; rounded up to whole steps.
-            check_every: Steps between two looks for numbers that are not finite.
-            stop: Asked about every second, between two steps; true ends the run. With a
-                mesh, one rank that says so ends it on all of them, after the same step.
+            check_every: Steps between two checks that all numbers are finite.
+            stop: Called about every second, between two steps; true ends the run. With a
+                mesh, one rank that returns true ends it on all of them, after the same step.
             progress: Show a progress bar; by default on a terminal.
 
         Returns:
@@ -92,16 +88,24 @@ class Simulation(GridState):
         fresh = self.speed is None
         pace = Pace(self, goal, check_every, until, stop, fresh=fresh)
         shown = progress if self._form.is_primary else False
-        with Progress(self, goal, shown, fresh=fresh) as bar:
+        name, note = type(self.model).__name__, speed_note(self, fresh=fresh)
+        with Progress(name, goal, unit="steps", note=note, show=shown) as bar:
             self.speed = pace.go(bar.update)
         return self.speed
 
-    def show(self, view: str | None = None) -> Picture:
-        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it."""
+    def show(self, view: str | None = None) -> Picture | LivePicture:
+        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it.
+
+        In a notebook where anywidget is installed (`pip install hotgrid[notebook]`) it is live,
+        with buttons to play, pause and step; `draw` gives a still one there, too. So does this
+        where the grid is cut over ranks.
+        """
+        if self._form.ranks is None and can_play():
+            return LivePicture(self, view, lambda steps: self.run(steps, progress=False))
         return draw(self, view)
 
     def fork(self) -> "Simulation":
-        """A second simulation that goes on from here on its own."""
+        """A second simulation that continues from here independently."""
         twin = object.__new__(Simulation)
         twin.__dict__.update(self.__dict__)
         twin._callbacks = []
@@ -111,7 +115,7 @@ class Simulation(GridState):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write state and step count into one safetensors file, whole or not at all.
+        """Write state and step count into one safetensors file, atomically.
 
         With a mesh the whole state is gathered, and the first rank writes it;
         `SimulationCheckpoints` lets every rank write its own part.
@@ -126,7 +130,7 @@ class Simulation(GridState):
         return write_snapshot(path, state, self.identity(), self.step_count)
 
     def load(self, path: str | Path) -> None:
-        """Go on from a file that `save` wrote, for the same model and grid.
+        """Continue from a file that `save` wrote, for the same model and grid.
 
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
@@ -137,7 +141,7 @@ class Simulation(GridState):
         self.step_count = step_count
 
     def identity(self) -> dict[str, str]:
-        """What a saved state must agree with to be loaded, in words, by name.
+        """What a saved state must agree with to be loaded, as text, by name.
 
         The seed is not part of it: it decides the start, which a saved state replaces.
 
@@ -161,7 +165,7 @@ class Simulation(GridState):
 def explain_form(simulation: Simulation) -> FormExplanation:
     """Time every form that can run a simulation, from its present state.
 
-    Compiling them takes a while; the simulation is left as it is.
+    Compiling them takes a while; the simulation is unchanged.
 
     Arguments:
         simulation: What is run, without a mesh.

@@ -1,4 +1,4 @@
-"""One file for a state: safetensors, written whole or not at all."""
+"""One file for a state: safetensors, written atomically."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _FORMAT = "hotgrid state 1"
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """A few letters that differ where two sets of tensors do."""
+    """A digest of a set of tensors."""
     found = hashlib.blake2b(digest_size=16)
     for name, x in sorted(tensors.items()):
         found.update(f"{name} {x.dtype} {tuple(x.shape)} ".encode())
@@ -54,7 +54,7 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int]:
     expect_identity(path, notes, identity)
     if notes.get("digest") != digest(state):
         raise ArgumentError(
-            f"`{path}` is damaged: its numbers are not those that were saved; go on from an "
+            f"`{path}` is damaged: its numbers are not those that were saved; continue from an "
             "earlier file"
         )
     return state, int(notes["steps"])

@@ -1,6 +1,11 @@
-"""How fast a run was, held against what the hardware can do."""
+"""How fast a run was, compared with what the hardware can do."""
 
+import functools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from hotgrid.grid.forms import GridState
 
 
 @dataclass(frozen=True)
@@ -43,3 +48,22 @@ class Speed:
     def bytes_per_second(self) -> float:
         """The memory traffic that the steps cannot do without, a second."""
         return self.bytes_per_step * self.steps_per_second
+
+
+def speed_note(simulation: GridState, *, fresh: bool) -> Callable[[float], str]:
+    """What a progress bar says of so many steps a second; a `fresh` one compiles first."""
+    from hotgrid.kernels import kept_bandwidth
+
+    # Measuring would take longer than many runs; a long run does it at its end.
+    copy = functools.cache(kept_bandwidth)
+
+    def note(rate: float) -> str:
+        if not rate:
+            return "compiling" if fresh and simulation.compiled else ""
+        moved = rate * simulation.bytes_per_step()
+        cells = math.prod(simulation.size) * math.prod(simulation._setting.batch)
+        speed = f"{rate:,.0f} steps/s  {rate * cells / 1e6:,.0f} MLUPS  {moved / 1e9:,.1f} GB/s"
+        limit = copy(simulation.device)
+        return f"{speed} = {moved / limit.bytes_per_second:.0%} of copy" if limit else speed
+
+    return note

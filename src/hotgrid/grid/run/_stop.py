@@ -1,4 +1,4 @@
-"""Hearing that the process shall end soon: SIGTERM, as schedulers send it."""
+"""Stop requests: SIGTERM, as schedulers send it."""
 
 import signal
 import threading
@@ -6,19 +6,19 @@ from types import FrameType, TracebackType
 
 
 class StopRequest:
-    """Whether SIGTERM has come; while it is open, that does not end the process.
+    """Whether SIGTERM was received; inside the block it does not end the process.
 
     Arguments:
-        heeded: Whether somebody asks; otherwise the signal does what it always does.
+        heeded: Whether the run checks it; otherwise the signal has its usual effect.
     """
 
     def __init__(self, heeded: bool) -> None:
-        # Only the main thread of a program hears signals.
+        # Only the main thread of a program receives signals.
         self._heeded = heeded and threading.current_thread() is threading.main_thread()
         self._came = False
 
     def __call__(self) -> bool:
-        """Whether it has come."""
+        """Whether it was received."""
         return self._came
 
     def __enter__(self) -> "StopRequest":

@@ -1,6 +1,6 @@
-"""validate: the truth, computed now: what is known beside what is found here.
+"""validate: compares models with exact and published results.
 
-Each check is a small function; `validate` makes them one after the other and gives
+Each check is a small function; `validate` runs them one after the other and yields
 rows of reference, value, error and limit. A part of `grid`, above its models.
 """
 

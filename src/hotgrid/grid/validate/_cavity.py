@@ -1,4 +1,4 @@
-"""The lid-driven cavity, held against the tables of Ghia, Ghia and Shin."""
+"""The lid-driven cavity, compared with the tables of Ghia, Ghia and Shin."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -19,7 +19,7 @@ _LOOK_EVERY = 2048
 
 
 def settled(velocity: float, change: float) -> Callable[[Simulation], bool]:
-    """A condition for `until`: from look to look no velocity changed by more than a share."""
+    """A condition for `until`: from check to check no velocity changed by more than a share."""
     last: list[Tensor] = []
 
     def until(sim: Simulation) -> bool:
@@ -48,7 +48,7 @@ def _ghia_rows(terms: Terms, reynolds: int) -> Iterator[Row]:
     sim = terms.simulation(model, (n, n), dtype=dtype)
     until = settled(model.velocity, 1e-4 if terms.quick else 1e-6)
     sim.run(4_000_000, until=until, check_every=_LOOK_EVERY, progress=False)
-    # The lines through the middle lie between two cells.
+    # The lines through the middle are between two cells.
     u = sim.view("velocity_x").double()[:, half - 1 : half + 1].mean(1) / model.velocity
     v = sim.view("velocity_y").double()[half - 1 : half + 1].mean(0) / model.velocity
     found = {"u": _across(u, 0, 1, _ghia.Y), "v": _across(v, 0, 0, _ghia.X)}

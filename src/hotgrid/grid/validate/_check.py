@@ -14,10 +14,10 @@ from ._row import Row
 
 @dataclass(frozen=True)
 class Terms:
-    """On what terms a check runs.
+    """The settings of a check.
 
     Attributes:
-        quick: Whether minutes count more than digits.
+        quick: Whether to use coarser grids and fewer steps.
         device: Where it runs; None is the GPU if there is one.
     """
 
@@ -54,7 +54,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that is known, and how to compute it here.
+    """A known result, and how to compute it here.
 
     Attributes:
         name: What its rows begin with, in lower case and with hyphens; `--only` takes it.

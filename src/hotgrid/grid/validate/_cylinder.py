@@ -1,4 +1,4 @@
-"""A cylinder in a channel, held against the benchmark of Schaefer and Turek.
+"""A cylinder in a channel, compared with the benchmark of Schaefer and Turek.
 
 M. Schaefer and S. Turek, Benchmark computations of laminar flow around a cylinder, Notes
 on Numerical Fluid Mechanics 52 (1996) 547-566, test cases 2D-1 and 2D-2; the digits of
@@ -24,10 +24,10 @@ _LAUNCH = 64
 
 @dataclass(frozen=True)
 class History:
-    """What was seen of a cylinder, look by look.
+    """Observations of a cylinder.
 
     Attributes:
-        every: Steps between two looks.
+        every: Steps between two of them.
         drag: Coefficients of drag.
         lift: Coefficients of lift.
         pressure: Differences of pressure between front and back.
@@ -40,7 +40,7 @@ class History:
 
 
 def watched(sim: Simulation, model: SchaeferTurek, steps: float, looks: int) -> History:
-    """Run on for about so many steps, and look at the cylinder about so many times."""
+    """Continue for about so many steps, and observe the cylinder about so many times."""
     every = max(1, round(steps / looks))
     if every > _LAUNCH:
         every -= every % _LAUNCH
@@ -58,7 +58,7 @@ def steady(sim: Simulation, model: SchaeferTurek) -> History:
     """2D-1, Reynolds number 20: what is seen of the cylinder when the flow is steady."""
     passing = model.length(sim.size) / model.reference_velocity
     sim.run(round(20 * passing), progress=False)
-    # Sound runs along the channel for ever: the mean over many of its periods counts.
+    # Sound runs along the channel indefinitely: use the mean over many of its periods.
     return watched(sim, model, 8 * passing, looks=80)
 
 

@@ -1,4 +1,4 @@
-"""Flows with an exact solution, and one with a second opinion."""
+"""Flows with an exact solution, and one compared with another solver."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def _velocity(sim: Simulation) -> Tensor:
 def _plates(
     terms: Terms, flow: type[Poiseuille] | type[Couette], profile: str
 ) -> Iterator[Row]:
-    """Between plates the steady flow is a polynomial, which the scheme meets exactly."""
+    """Between plates the steady flow is a polynomial, which the scheme solves exactly."""
     size, steps = (8, 4), 800
     model = flow(TRT(magic=3 / 16), velocity=0.05, reynolds=0.8)
     sim = terms.simulation(model, size, small=True)
@@ -95,7 +95,7 @@ def _sheared(terms: Terms) -> tuple[DoubleShear, int]:
 
 
 def _double_shear(terms: Terms) -> Iterator[Row]:
-    """Layers that roll up, held against a solver of another kind."""
+    """Layers that roll up, compared with a solver of another kind."""
     model, n = _sheared(terms)
     sim = terms.simulation(model, (n, n), dtype=torch.float32)
     start = _velocity(sim).to(sim.device)

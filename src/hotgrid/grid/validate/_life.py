@@ -1,4 +1,4 @@
-"""Life: patterns whose fate is known to the cell, and a law that holds for any cells."""
+"""Life: patterns with a known evolution, and a law that holds for any cells."""
 
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -70,7 +70,7 @@ def _gun(terms: Terms) -> Iterator[Row]:
 def _methuselah(
     terms: Terms, name: str, settled: int, cells: int, size: int, small: bool
 ) -> Iterator[Row]:
-    """It grows for long, and after a known step its population stays as it is."""
+    """It grows for long, and after a known step its population does not change."""
     # Wide enough that the gliders it sends out never reach an end.
     sim = terms.simulation(
         Life(topology="plane", pattern=name), (size, size), small=small, dtype=torch.float32

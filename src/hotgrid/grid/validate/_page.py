@@ -1,4 +1,4 @@
-"""The table as one HTML page that needs nothing else."""
+"""The table as one self-contained HTML page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ _HEADINGS = ("", "reference", "value", "error", "limit", "", "source", "seconds"
 
 
 def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None) -> Path:
-    """Write the table as one HTML page without scripts, whole or not at all.
+    """Write the table as one HTML page without scripts, atomically.
 
     Arguments:
         path: The file.
@@ -39,7 +39,7 @@ def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None)
         The path of the file.
 
     Example:
-        `write_page("truth.html", list(validate(quick=True)), "cpu")`
+        `write_page("table.html", list(validate(quick=True)), "cpu")`
     """
     path = Path(path)
     with whole_file(path) as aside:
@@ -48,7 +48,7 @@ def write_page(path: str | Path, rows: Sequence[Row], device: str | None = None)
 
 
 def place(device: str | None) -> str:
-    """In words, where rows are computed."""
+    """Where rows are computed, as text."""
     found = checked_device(device)
     name = (
         torch.cuda.get_device_name(found)
@@ -72,7 +72,7 @@ def _page(rows: Sequence[Row], where: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>hotgrid validate</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>What is known, and what hotgrid computes</h1>\n"
+        f"<h1>Validation of hotgrid</h1>\n"
         f"<p>{passed} of {len(rows)} rows pass. Computed on {escape(where)}, {when}.</p>\n"
         f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table>\n"
         "</body>\n</html>\n"

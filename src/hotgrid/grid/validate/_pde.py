@@ -55,7 +55,7 @@ def _order(terms: Terms, name: str, error: Callable[[Terms, int], float]) -> Ite
 
 
 def _gray_scott(terms: Terms) -> Iterator[Row]:
-    """Where no solution is known, three grids say how fast they approach each other.
+    """If no solution is known, three grids show the order of convergence.
 
     Steps are the same on all grids, so errors of time cancel and those of space are left.
     """

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """A number that is known, the one that was computed, and how far apart they may be.
+    """A reference value, the computed one, and the largest difference that passes.
 
     Attributes:
-        name: What was looked at; unique in the table.
-        reference: The number that is known.
+        name: What was checked; unique in the table.
+        reference: The reference value.
         value: The number computed here.
         error: How far apart they are, `abs(value - reference)`.
         limit: The largest error that passes.
@@ -35,7 +35,7 @@ class Row:
     seconds: float = 0.0
 
     def record(self) -> dict[str, str | float | bool | None]:
-        """The row as JSON has it: `passed` is called `pass`, what is no number is null."""
+        """The row as JSON: `passed` is called `pass`, NaN and infinities are null."""
         found = {"pass" if k == "passed" else k: v for k, v in vars(self).items()}
         return {k: None if v != v else v for k, v in found.items()}  # noqa: PLR0124  NaN alone
 

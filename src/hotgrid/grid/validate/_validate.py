@@ -25,12 +25,12 @@ def validate(
     only: Collection[str] = (),
     starting: Callable[[str], None] = lambda name: None,
 ) -> Iterator[Row]:
-    """Compute what is known and compare, on this device, now; rows come as they are found.
+    """Compare models with known results on this device; yields rows as they are computed.
 
     Arguments:
         quick: Only what two CPU cores do in minutes, on coarser grids.
         device: Where to compute; by default the GPU if there is one.
-        only: The names of the checks to make, as `check_names` gives them or as their rows
+        only: The names of the checks to run, as `check_names` gives them or as their rows
             begin; by default all.
         starting: Called with the name of each check before it is made.
 
@@ -40,7 +40,7 @@ def validate(
         [True]
 
     Raises:
-        ArgumentError: There is no such device or check, or one that is asked for is not quick.
+        ArgumentError: There is no such device or check, or a requested one is not quick.
     """
     checked_device(device)
     return _rows(chosen(CHECKS, quick, only), Terms(quick, device), starting)
@@ -60,7 +60,7 @@ def chosen(checks: Sequence[Check], quick: bool, only: Collection[str]) -> list[
     """The checks to make, in their order."""
     wanted: list[Check] = []
     for name in only:
-        # As it stands in the table: `Gosper gun`.
+        # As it is written in the table: `Gosper gun`.
         plain = "-".join(name.lower().replace("_", " ").split())
         found = [check for check in checks if plain in (check.name, *check.aliases)]
         if not found:

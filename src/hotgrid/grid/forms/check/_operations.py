@@ -1,4 +1,4 @@
-"""Every operation of a step on trial: whether it keeps each cell to itself."""
+"""Every operation of a step on trial: whether it works cell by cell."""
 
 import linecache
 import math
@@ -44,7 +44,7 @@ _READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
 _INSTEAD = (
     "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
     "into an `@observable`, what differs from cell to cell into an `Input`, and other cells "
-    "are asked for by offset, such as `u[0, 1]`"
+    "are read by offset, such as `u[0, 1]`"
 )
 _HERE = str(Path(__file__).parent)
 _ENGINE = tuple(
@@ -57,7 +57,7 @@ _TORCH = str(Path(torch.__file__).parent)
 Place = tuple[str, int]
 """A file and a line."""
 Noted = tuple[str, str, Place]
-"""An operation, its numbers, and where it stands."""
+"""An operation, its numbers, and its location."""
 
 
 class Operations(TorchDispatchMode):
@@ -282,7 +282,7 @@ def _place() -> Place:
 
 
 def said_place(place: Place) -> str:
-    """A place in words, with the text of the line."""
+    """A location as text, with the line itself."""
     file, line = place
     text = linecache.getline(file, line).strip()
     return f"in line {line} of {Path(file).name}" + (f" (`{text}`)" if text else "")

@@ -1,9 +1,10 @@
 """The check of a step before it first runs: every cell from its own neighbours alone.
 
 Forms lay a grid out in different ways: whole, in flat pieces, in strips, in blocks of a
-mesh. They agree only if a step treats every cell alike and looks at other cells through its
-handles alone. So a step is made once on a small trial grid, and every operation is looked
-at. Then it is made again on some of those cells in another order, which must change nothing.
+mesh. They agree only if a step treats every cell alike and reads other cells only through
+its handles. So a step is run once on a small trial grid, and every operation is
+checked. Then it is run again on some of those cells in another order, which must change
+nothing.
 """
 
 import math
@@ -27,8 +28,8 @@ from hotgrid.grid.model import Field, Input, Look, Model, State
 
 from ._operations import Noted, Operations, said_place
 
-# A side of the trial grid is known by its prime, whatever is stacked or flattened.
-# The other cells lie flat, as those of the padded form do. A step may stack as many tensors
+# A side of the trial grid is identified by its prime, whatever is stacked or flattened.
+# The other cells are flat, as those of the padded form. A step may stack as many tensors
 # by chance, so what the first primes refuse is tried with others.
 _SIDES = ((29, 31, 37, 499), (41, 43, 47, 503))
 # Rounding may push a number over a threshold; what is not local differs nearly everywhere.
@@ -48,8 +49,8 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
             numbers from there.
 
     Raises:
-        ArgumentError: The step is not local, writes into what it was given, or leaves
-            something behind on the model. The text names operation and line.
+        ArgumentError: The step is not local, writes into its arguments, or changes
+            the model. The message names operation and line.
     """
     chosen = {name: x for name, x in vars(owner).items() if not name.startswith("_")}
     kind = (setting.rank, setting.dtype, setting.device, type(setting.model))
@@ -116,7 +117,7 @@ class _Trial:
                 raise ArgumentError(
                     f"{self._name} depends on the shape of what its handles give: `{name}` "
                     f"{said_place(place)} has the numbers {numbers} and {others} on grids of "
-                    "different shape. Forms lay the grid out in different ways; pass its size "
+                    "different shape. Forms store the grid in different ways; pass its size "
                     "as a `Parameter`, and what differs from cell to cell as an `Input`"
                 )
         for name, a, b in zip(self._fields, first, second, strict=True):
@@ -151,7 +152,7 @@ class _Trial:
             if (~_alike(other, wanted)).double().mean() > self._most_different:
                 raise ArgumentError(
                     f"{self._name} is not local: the new `{name}` of a cell changes with the "
-                    "order of the other cells. A step may look at other cells only through its "
+                    "order of the other cells. A step may read other cells only through its "
                     "handles, such as `u[0, 1]`"
                 )
 
@@ -162,7 +163,7 @@ class _Trial:
             if before.get(name) != after.get(name) and not lazy:
                 raise ArgumentError(
                     f"{self._name} changes `self.{name}`. A step is compiled once and run many "
-                    "times, so it must leave its model as it is; keep what changes in a `Field`"
+                    "times, so it must not change its model; store what changes in a `Field`"
                 )
 
 

@@ -1,4 +1,4 @@
-"""cut: a grid spread over ranks, with margins that travel between them."""
+"""cut: a grid split over ranks, with margins that they exchange."""
 
 from ._layout import (
     ASSUMED_SHARE as ASSUMED_SHARE,

@@ -1,4 +1,4 @@
-"""What of a margin one step reads: a step is traced without numbers, and watched."""
+"""What one step reads of a margin, found by tracing it without numbers."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Needs = dict[tuple[int, int], list[int]]
 
 
 class _Watched:
-    """A field without numbers that remembers which of its neighbours were asked for."""
+    """A field without numbers that records which of its neighbours were read."""
 
     def __init__(self, setting: Setting, kind: Field | Input) -> None:
         dtype = kind.dtype or setting.dtype
@@ -31,7 +31,7 @@ class _Watched:
         return plane
 
     def needs(self, rank: int) -> Needs:
-        """The components that are asked for beyond either side of every axis."""
+        """The components that are read beyond either side of every axis."""
         return {
             (axis, side): sorted({k for k, offset in self.asked if offset[axis] * side > 0})
             for axis in range(rank)
@@ -43,8 +43,8 @@ def crossing(setting: Setting) -> Sequence[Needs | None]:
     """For every field, the components that one step reads in which margin.
 
     A population of a lattice crosses a side in one direction only, so that a third of
-    them has to travel. The step itself says so: no model has to declare it. None stands
-    for all components, where a step cannot be traced without numbers.
+    them has to be sent. The trace of a step shows it: no model has to declare it. None means
+    all components, if a step cannot be traced without numbers.
     """
     watched = _watched_step(setting)
     if watched is None:
@@ -53,7 +53,7 @@ def crossing(setting: Setting) -> Sequence[Needs | None]:
 
 
 def asked_of_inputs(setting: Setting) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
-    """For every input, the components and offsets that one step asks for."""
+    """For every input, the components and offsets that one step reads."""
     watched = _watched_step(setting)
     reach = range(-setting.model.radius, setting.model.radius + 1)
     return {

@@ -1,9 +1,9 @@
-"""The form of a grid that is cut over ranks: any other form, on a block with margins.
+"""The form of a grid that is split over ranks: any other form, on a block with margins.
 
 A block carries a margin on its cut sides, wide enough for `depth` ordinary steps. The
-form inside runs it as if it were a whole grid: what it makes of the outer edge is wrong,
-and the wrong creeps inwards by one step's reach each step. It arrives at cells that are
-owned only after `depth` steps, and before that one exchange makes all margins right.
+form inside runs it as if it were a whole grid: its result at the outer edge is wrong,
+and the error spreads inwards by one step's reach each step. It reaches cells that are
+owned only after `depth` steps, and before that one exchange updates all margins.
 """
 
 import math
@@ -34,7 +34,7 @@ class CutForm(Form):
     """
 
     at_once = False
-    """Whether messages go to diagonal neighbours too, so that all are under way together."""
+    """Whether messages go to diagonal neighbours too, so that all are sent together."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 Inputs always repeat: beyond the last row comes the first. A block of a mesh has margins only
 towards its neighbours, so at the ends of the grid it would repeat itself instead. Neighbours
-of inputs do not change, so each one that a step asks for becomes an input of its own.
+of inputs do not change, so each one that a step reads becomes a separate input.
 """
 
 import copy
@@ -20,11 +20,11 @@ from hotgrid.grid.model import Input, Model, Neighbours, Planes
 from ._crossing import asked_of_inputs
 
 Asked = dict[str, list[tuple[int, tuple[int, ...]]]]
-"""For every input the components and offsets that a step asks for."""
+"""For every input the components and offsets that a step reads."""
 
 
 def far_asked(setting: Setting) -> Asked | None:
-    """What a step asks of inputs, where that matters on a mesh; None where it does not."""
+    """What a step reads of inputs, if that matters on a mesh; None if it does not."""
     if all(field.outside is None for field in setting.model.fields):
         return None
     asked = asked_of_inputs(setting)
@@ -35,7 +35,7 @@ def far_asked(setting: Setting) -> Asked | None:
 
 
 def with_far_inputs(setting: Setting) -> Setting:
-    """The same setting with every asked neighbour of an input as a component of its own."""
+    """The same setting with every neighbour of an input that is read as a component."""
     asked = far_asked(setting)
     if asked is None:
         return setting
@@ -50,7 +50,7 @@ def spread_input(x: Tensor, asked: list[tuple[int, tuple[int, ...]]]) -> Tensor:
 
 
 def far_model(model: Model, asked: Asked) -> Model:
-    """A twin that reads neighbours of its inputs where `spread_input` puts them."""
+    """A copy that reads neighbours of its inputs where `spread_input` puts them."""
     twin: Any = copy.copy(model)
     twin.inputs = tuple(
         replace(known, components=len(asked[known.name])) for known in model.inputs
@@ -75,7 +75,7 @@ class _Far(Neighbours):
     def __init__(self, spread: Neighbours, asked: list[tuple[int, tuple[int, ...]]]) -> None:
         place = {each: k for k, each in enumerate(asked)}
         reach = max(abs(o) for _, offset in asked for o in offset)
-        # Planes are only handed on to `look`, which here takes their numbers.
+        # Planes are only passed on to `look`, which here takes their numbers.
         planes: Any = range(1 + max(component for component, _ in asked))
 
         def look(plane: Any, offset: tuple[int, ...]) -> Tensor:

@@ -1,4 +1,4 @@
-"""How a grid is cut well: what the planner must know of a model, and what it advises."""
+"""How to split a grid: what the planner must know about a model, and what it chooses."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hotgrid.cluster.plan import Device, Job, Link
 
 ASSUMED_SHARE = 0.9
-"""What compiled steps of most models reach of a copy, where nobody has measured."""
+"""What compiled steps of most models reach of a copy, if nothing was measured."""
 # Two cores that take a GB/s each through the loopback, and GPUs joined by PCIe.
 _ASSUMED_LINKS = {"cpu": "1GB/s,150us", "cuda": "25GB/s,20us"}
 _ASSUMED_DEVICES = {"cpu": "(64GB,20GB/s)", "cuda": "A100"}
@@ -54,7 +54,7 @@ def _job(
     updates: float = 1.0,
     batch: int = 1,
 ) -> "Job":
-    # The cluster is loaded only by those who cut a grid.
+    # The cluster is imported only if a grid is split.
     from hotgrid.cluster.plan import Job
 
     def width(kinds: Sequence[Field | Input]) -> int:
@@ -97,7 +97,7 @@ def planned_depth(
 ) -> int:
     """The steps between two exchanges that this machine's planner finds best.
 
-    By what `hotgrid plan --calibrate` measured here, or else by what is usual. Hosts may
+    Based on what `hotgrid plan --calibrate` measured here, or else on typical values. Hosts may
     differ in that, so let one rank decide for all. A `depth` that is given is only held
     against the mesh.
 
@@ -120,7 +120,7 @@ def planned_depth(
 def agreed_depth(
     setting: Setting, mesh: "Mesh", wanted: int | None, ranks: "Communicator"
 ) -> int:
-    """The steps between two exchanges: those asked for, or what the first rank plans."""
+    """The steps between two exchanges: as requested, or as rank 0 plans."""
     set_depth = current().cluster.margin_depth
     if wanted is None and set_depth != "auto":
         wanted = set_depth
@@ -142,7 +142,7 @@ def agreed_depth(
 
 
 def _machine(device: torch.device, ranks: int) -> "tuple[Device, Link]":
-    """What was measured here, or what is usual."""
+    """What was measured here, or typical values."""
     from hotgrid.cluster.plan import load_calibration, parse_devices, parse_link
 
     kind = "cuda" if device.type == "cuda" else "cpu"

@@ -23,7 +23,7 @@ def cut_form(
     """This rank's form of a grid that is cut over a mesh.
 
     Raises:
-        ArgumentError: Mesh, ranks, grid and depth do not fit; the text says what would.
+        ArgumentError: Mesh, ranks, grid and depth do not fit; the message says what would.
     """
     layout = Mesh(mesh)
     if communicator is not None and not isinstance(communicator, Communicator):

@@ -1,10 +1,10 @@
-"""A cut grid whose messages travel while its interior is computed.
+"""A grid over several ranks whose messages are sent while its interior is computed.
 
 The form inside runs a block without margins, at once, as if it were a whole grid: after
-some steps it is wrong near its cut sides, as far in as news travels. Meanwhile the cells
-near those sides, as they were, are on their way to the neighbours. When the margins have
-come, slabs along the cut sides make the same steps again, rightly, and are put in place.
-A step is then computed twice for a few cells, and nobody waits for what is under way.
+some steps it is wrong near its cut sides, as far as changes spread. Meanwhile the old cells
+near those sides are sent to the neighbours. When the margins have
+arrived, slabs along the cut sides compute the same steps again, with the right margins.
+A step is then computed twice for a few cells, but no rank waits for messages.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class _Slab(NamedTuple):
 
 
 class OverlappedForm(CutForm):
-    """One rank's part of a grid, with messages behind the interior."""
+    """One rank's part of a grid, with messages hidden by the interior."""
 
     at_once = True
 

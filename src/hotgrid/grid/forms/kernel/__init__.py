@@ -1,1 +1,1 @@
-"""kernel: a step as recorded operations, and the kernels that are made of them."""
+"""kernel: a step as recorded operations, and the kernels that are built from them."""

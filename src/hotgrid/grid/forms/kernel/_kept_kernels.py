@@ -1,12 +1,12 @@
-"""Kernels of earlier processes, found again by what a step does.
+"""Kernels of earlier processes, found by the operations of a step.
 
-Torch keeps what it compiled, but to look there it imports its compiler and traces the step
-anew: five of eight seconds to a first step. Here a piece of a step is made uncompiled, and
-every operation is noted with its numbers and its layout. The same notes on the same kind of
-machine belong to the same kernel, which lies beside torch's own files. Before it is trusted
-it has to make that very piece: bit by bit, if it did so when it was compiled. Functions such
+Torch caches what it compiled, but to look there it imports its compiler and traces the step
+again: five of eight seconds to a first step. Here a piece of a step is run uncompiled, and
+every operation is recorded with its numbers and its layout. The same record on the same kind
+of machine identifies the same kernel, which is stored beside torch's own files. Before it is
+used it must reproduce that piece: bit by bit, if it did so when it was compiled. Functions such
 as `exp` are rounded differently in a kernel; then the piece must be close to the uncompiled
-one, and have the bits of the first time where it is made of the same numbers.
+one, and have the bits of the first time if it starts from the same numbers.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ from ._tape import close, put_back, same_bits
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is known of a kept kernel.
+    """What is known about a stored kernel.
 
     Attributes:
-        library: The digest of the file it lies in; empty where the core cannot launch it.
+        library: The digest of its file; empty if the core cannot launch it.
         places: For a step out of either buffer, buffer and byte of every argument.
         strides: As in `Launch`.
         seconds: What compiling it took.
         exact: Whether it made the bits of the uncompiled piece.
-        given: The digest of what the piece was made of.
+        given: The digest of what the piece was computed from.
         made: The digest of the piece.
     """
 
@@ -65,10 +65,10 @@ class PieceTrial:
 
     Arguments:
         plain: Makes it, out of the first or the second buffer.
-        outs: What it then writes; afterwards it is as it was.
+        outs: What it then writes; it is restored afterwards.
         buffers: All that it reads and writes, each in a storage of its own.
         cells: How many cells it has.
-        around: How many more it looks at.
+        around: How many more it reads.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class PieceTrial:
         self._right = [x for old in (0, 1) for x in self._written(plain, old)]
         name = _digest(notes.lines) if notes.tell_all else None
         self._file = folder / "kernels" / name if folder and name else None
-        # Planes lie flat: a piece looks at the first cells of each.
+        # Planes are flat: a piece reads the first cells of each.
         read = [x[..., : cells + around] if x.ndim else x for x in buffers]
         self._given = _bits(read)
 
@@ -139,7 +139,7 @@ class PieceTrial:
         self._write(self._file, entry, launch.file)
 
     def give_up(self) -> None:
-        """Tell later processes that the core cannot launch this step."""
+        """Record for later processes that the core cannot launch this step."""
         if self._file is not None:
             self._write(self._file, _Entry("", [], [], 0.0, False, "", ""))
 
@@ -153,7 +153,7 @@ class PieceTrial:
 
     @staticmethod
     def _write(file: Path, entry: _Entry, library: str | None = None) -> None:
-        # A cache that cannot be written is no cache.
+        # A cache that cannot be written is not used.
         with contextlib.suppress(ArgumentError, OSError):
             if library is not None:
                 with whole_file(file.with_suffix(".so")) as aside:
@@ -190,7 +190,7 @@ class PieceTrial:
         return None
 
     def _pointers(self, places: Iterable[Sequence[int]]) -> list[int]:
-        """Where arguments lie in this process; empty where a place is none."""
+        """The addresses of arguments in this process; empty if one is not found."""
         found: list[int] = []
         for buffer, byte in places:
             if not 0 <= buffer < len(self._buffers):
@@ -228,7 +228,7 @@ class _Notes(TorchDispatchMode):
         self.lines.append(f"{func} {self._said(args)} {self._said(kwargs or {})}")
         result = func(*args, **(kwargs or {}))
         made = result if isinstance(result, tuple | list) else [result]
-        # A step that asks for a number may do something else the next time.
+        # A step that reads a number may do something else the next time.
         self.tell_all &= all(isinstance(x, Tensor) for x in made)
         for x in made:
             if isinstance(x, Tensor):

@@ -46,12 +46,12 @@ class Launch:
 def launch_of(
     call: Callable[[int], None], outs: Sequence[Sequence[Tensor]], moving: Sequence[Tensor]
 ) -> Launch | None:
-    """The kernel behind a compiled step of one piece, or None where it cannot be had.
+    """The kernel of a compiled step of one piece, or None if it cannot be found.
 
     Arguments:
         call: Makes the first piece of a step out of the first or the second buffer.
-        outs: What it then writes; in the end it is as it was.
-        moving: Tensors whose cells lie flat, and move along from piece to piece.
+        outs: What it then writes; it is restored at the end.
+        moving: Tensors whose cells are flat, and move along from piece to piece.
     """
     with put_back([*outs[0], *outs[1]]):
         call(0)  # compiles

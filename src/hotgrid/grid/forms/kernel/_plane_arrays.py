@@ -1,7 +1,7 @@
 """Tensors as arrays of planes, and what torch does to dims done to such arrays.
 
 A plane is a tensor over the cells of a piece. An array holds numbers of planes, in the dims
-of the tensor that it stands for; dims that run over cells have the size 1 in it. So numpy's
+of the tensor that it represents; dims that run over cells have the size 1 in it. So numpy's
 indexing, broadcasting and views do to the array what torch does to the whole tensor, and
 no tensor is touched.
 """

@@ -90,7 +90,7 @@ def in_planes(
             traced = make_fx(call, decomposition_table=table)(*args)
             wanted = [x.clone() for x in planes]
             graph = make_fx(_Replay(traced, planes[0].shape).run)(*args)
-    # Whatever a step does that cannot be traced here, it is compiled as it is.
+    # A step that cannot be traced here is compiled unchanged.
     except Exception:  # noqa: BLE001
         return None
     if not all(map(close, planes, wanted)):
@@ -180,7 +180,7 @@ class _Replay:
         return PlaneArray(planes, lanes, self._cells)
 
     def _given(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """What is looked at becomes an array as soon as it is one plane."""
+        """Reading a neighbour returns an array once it is one plane."""
         if func._schema.is_mutable:
             raise NotInPlanesError
 

@@ -1,10 +1,10 @@
-"""The kernels behind a compiled call, noted while it is made.
+"""The kernels of a compiled call, recorded while it runs.
 
 A compiled call costs about 100 us on the host: guards, wrappers, checks of shapes that
-never change. A kernel on a small grid takes less. So a call is made once while every
-kernel in it is noted with its tensors; the native core then calls those kernels without
-torch. This reaches into torch, where names may change: what was noted is held against the
-call itself, and a note that does not do the same is thrown away.
+never change. A kernel on a small grid takes less. So a call runs once while every
+kernel in it is recorded with its tensors; the native core then calls those kernels without
+torch. This uses private names of torch, which may change: the record is compared with the
+call itself, and discarded if it does not do the same.
 """
 
 import math
@@ -48,7 +48,7 @@ def taped(call: Callable[[], object], outs: Sequence[Tensor]) -> Tape:
 
 @contextmanager
 def put_back(outs: Sequence[Tensor]) -> Iterator[None]:
-    """Afterwards tensors are what they were, whatever is written into them meanwhile."""
+    """Restore tensors afterwards, whatever is written into them meanwhile."""
     kept = [out.clone() for out in outs]
     try:
         yield

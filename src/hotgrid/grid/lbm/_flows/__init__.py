@@ -1,0 +1,10 @@
+"""Ready-made flows, most of them known by their Reynolds number."""
+
+from ._cavity import Cavity as Cavity
+from ._channel import Couette as Couette, Poiseuille as Poiseuille
+from ._cylinder import CylinderFlow as CylinderFlow, frequency as frequency
+from ._double_shear import DoubleShear as DoubleShear
+from ._karman import Karman as Karman
+from ._reynolds import ReynoldsFlow as ReynoldsFlow
+from ._schaefer_turek import SchaeferTurek as SchaeferTurek
+from ._taylor_green import TaylorGreen as TaylorGreen

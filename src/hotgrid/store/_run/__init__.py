@@ -1,0 +1,3 @@
+"""The folder of a run: its lock and its record."""
+
+from ._folder import RunFolder as RunFolder

@@ -1,0 +1,3 @@
+"""`train`: a vocabulary from texts."""
+
+from ._train import train as train
