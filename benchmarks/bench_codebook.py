@@ -32,7 +32,7 @@ from torch import nn
 
 from hotgrid.kernels import OPS, CodebookLinear, compress
 from hotgrid.kernels._codebook._coded import Coded, blocked, packed
-from hotgrid.kernels.tune._candidate import fitting
+from hotgrid.kernels.tune._op import fitting
 
 SHAPE, LARGE = (3072, 1024), (4096, 14336)
 # What is checked: around blocks of 32 rows and groups of 64 columns, and odd sizes; with

@@ -1,18 +1,17 @@
 """What a call of a tuned op costs beside its kernel: at most 15 us once it is tuned.
 
 The kernel is replaced by one that returns results made before, so that what is left is
-the way to it: checks of arguments, the settings in force, the look-up of the winner.
-`torch.ops` is the way through torch's own dispatcher, which compiled functions and tracers
-take; beside it stand operators of the same arguments that do nothing, one as bare as torch
-has them and one with a formula for gradients. A layer of codes has no such kernel: there the
-C++ core's, on a tiny layer, is timed alone and taken off. With a gradient wanted top-k ends
+the overhead: checks of arguments, the settings in force, the look-up of the winner.
+`torch.ops` goes through torch's own dispatcher, as compiled functions and tracers do; it is
+compared with operators of the same arguments that do nothing, one without and one with a
+formula for gradients. For a codebook layer the C++ kernel is timed alone, on a tiny layer, and
+subtracted. With a gradient wanted top-k ends
 with a `gather` of torch's, which writes down what the gradient needs; it is part of the kernel
 then, and torch's own top-k stands beside it. The last rows have torch's own `linear` as the
 kernel of ours: what is left is what a call costs over torch's where torch has won.
 """
 
 from contextlib import ExitStack
-from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -24,22 +23,16 @@ from hotgrid import _native
 from hotgrid.config import override
 from hotgrid.kernels import OPS, CodebookLinear, convolve, gemv, linear, topk
 from hotgrid.kernels._codebook._coded import Coded
-from hotgrid.kernels._convolve import _front as convolve_front, _registered as convolve_way
-from hotgrid.kernels._gemv import _front as gemv_front, _registered as gemv_way
-from hotgrid.kernels._topk import _front as topk_front, _registered as topk_way
-from hotgrid.kernels.tune import Candidate, Op, Tuned
-
-CONVOLVE = OPS["convolve"].op
-GEMV = OPS["gemv"].op
-TOPK = OPS["topk"].op
+from hotgrid.kernels.tune import Candidate
 
 LIMIT_US = 15.0
 
 
-def idle(op: Op, result: Any) -> Tuned:
-    """The op with a candidate that has its result already."""
-    at_once = Candidate(name="idle", function=lambda *arguments: result)
-    return Tuned(op.with_candidates(at_once, Candidate(name="other", function=op.reference)))
+def idle(name: str, result: Any) -> Any:
+    """Give an op, for a while, a candidate that has its result already."""
+    at_once, op = Candidate(name="idle", function=lambda *arguments: result), OPS[name].op
+    other = Candidate(name="other", function=op.reference)
+    return patch.object(OPS[name], "op", op.with_candidates(at_once, other))
 
 
 def empty_operator(name: str, result: Any, gradients: bool) -> Any:
@@ -72,23 +65,14 @@ def main() -> None:
     torch.set_num_threads(1)
     x, matrix, vector = torch.randn(64), torch.randn(8, 64), torch.randn(1, 64)
     made, image = torch.topk(x, 4), torch.randn(1, 8, 8)
-    waves = idle(CONVOLVE, image)
-    tuned = idle(TOPK, (made.values, made.indices))
-    product = idle(GEMV, vector @ matrix.T)
-    places: list[tuple[ModuleType, str, Tuned]] = [
-        (topk_way, "tuned_topk", tuned),
-        (topk_front, "tuned_topk", tuned),
-        (gemv_way, "tuned_gemv", product),
-        (gemv_front, "tuned_gemv", product),
-        (convolve_way, "tuned_convolve", waves),
-        (convolve_front, "tuned_convolve", waves),
-    ]
+    bare = lambda *arguments: (made.values, made.indices)
+    results = {"topk": tuple(made), "gemv": vector @ matrix.T, "convolve": image}
     layer, kernel = tiny_layer()
     names = {
         "x": x,
         "wanted": x.clone().requires_grad_(),
-        "bare": tuned.op.candidates[0].function,
-        "tuned": tuned,
+        "bare": bare,
+        "tuned": OPS["topk"],
         "topk": topk,
         "operator": torch.ops.hotgrid.topk.default,
         "empty": empty_operator("empty", tuple(made), gradients=False),
@@ -129,12 +113,12 @@ def main() -> None:
             "torch.nn.functional.linear(vector, matrix)"
         ),
     }
-    chosen = [f"{op}=idle" for op in ("topk", "gemv", "convolve")]
+    chosen = [f"{op}=idle" for op in results]
     timed = lambda statement: nanoseconds(statement, names) / 1e3
     with ExitStack() as stack:
         stack.enter_context(override({"kernels.choose": chosen, "autotune.cache": "none"}))
-        for module, name, op in places:
-            stack.enter_context(patch.object(module, name, op))
+        for name, result in results.items():
+            stack.enter_context(idle(name, result))
         taken = {name: tuple(map(timed, pair)) for name, pair in ways.items()}
     ended = {"kernels.choose": ["gemv=linear"], "autotune.cache": "none"}
     with override(ended):

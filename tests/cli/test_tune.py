@@ -13,7 +13,7 @@ import pytest
 from hotgrid.cli.tune._options import EXAMPLES, OPTIONS
 from hotgrid.cli.tune._text import _word
 from hotgrid.kernels import OPS, tune
-from hotgrid.kernels.tune import _trial
+from hotgrid.kernels.tune._trials import _trial
 
 from .command import run
 
@@ -254,7 +254,8 @@ def test_a_kept_form_is_shown_as_valid_and_cleared(
 ):
     import torch
 
-    from hotgrid.kernels.tune import Contest, _contest
+    from hotgrid.kernels.tune import Contest
+    from hotgrid.kernels.tune._trials import _contest
 
     monkeypatch.setattr(_contest, "_FOUND", {})
     both = {name: lambda: lambda: None for name in ("strips", "roll")}

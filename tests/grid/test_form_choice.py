@@ -16,7 +16,7 @@ from hotgrid.grid.forms import _choice as _form_choice
 from hotgrid.grid.forms._choice import CELLS_WORTH_TIMING, candidates_of, chosen_form
 from hotgrid.grid.forms._form import Form, Setting
 from hotgrid.grid.forms._roll import RollForm
-from hotgrid.kernels.tune import _contest
+from hotgrid.kernels.tune._trials import _contest
 
 
 class Watch(threading.local):

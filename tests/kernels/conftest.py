@@ -8,7 +8,7 @@ import torch
 
 from hotgrid.config import Config, override, use
 from hotgrid.kernels import OPS, _compiling
-from hotgrid.kernels.tune import _trial
+from hotgrid.kernels.tune._trials import _trial
 
 
 @pytest.fixture(autouse=True)

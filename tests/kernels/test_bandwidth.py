@@ -11,7 +11,7 @@ from hotgrid import _native
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import Bandwidth, copy_bandwidth, kept_bandwidth
-from hotgrid.kernels.tune import _bandwidth
+from hotgrid.kernels.tune._measure import _bandwidth
 
 SMALL = 2**20
 

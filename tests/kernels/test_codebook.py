@@ -10,10 +10,16 @@ from torch import nn
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import OPS, CodebookLinear, compress
-from hotgrid.kernels._codebook._clusters import clusters, nearest
-from hotgrid.kernels._codebook._coded import blocked, packed, unblocked, unpacked
-from hotgrid.kernels._codebook._fit import FORMS, RECIPES
-from hotgrid.kernels._codebook._hadamard import rotated, unrotated
+from hotgrid.kernels._codebook._coded import (
+    blocked,
+    packed,
+    rotated,
+    unblocked,
+    unpacked,
+    unrotated,
+)
+from hotgrid.kernels._codebook._learn._clusters import clusters, nearest
+from hotgrid.kernels._codebook._learn._fit import FORMS, RECIPES
 
 from .codebook_cases import coded_matrices
 from .gemv_cases import normal

@@ -10,7 +10,7 @@ from torch.nn.utils import parametrizations, prune
 
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import CodebookLinear, compress, load_compressed, save_compressed
-from hotgrid.kernels._codebook._fit import FORMS
+from hotgrid.kernels._codebook._learn._fit import FORMS
 
 from .gemv_cases import normal
 

@@ -9,9 +9,9 @@ from torch import nn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import CodebookLinear, Target, compress
-from hotgrid.kernels._codebook._budget import within_bytes
-from hotgrid.kernels._codebook._fit import RECIPES, Sizes
-from hotgrid.kernels._codebook._searched import SearchedLayer
+from hotgrid.kernels._codebook._learn._budget import within_bytes
+from hotgrid.kernels._codebook._learn._fit import RECIPES, Sizes
+from hotgrid.kernels._codebook._learn._searched import SearchedLayer
 
 from .gemv_cases import normal
 

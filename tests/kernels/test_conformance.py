@@ -7,8 +7,8 @@ import torch
 
 from hotgrid.kernels import OPS
 from hotgrid.kernels.tune import Candidate, Op
-from hotgrid.kernels.tune._candidate import fitting
-from hotgrid.kernels.tune._stand_ins import _span, in_turn
+from hotgrid.kernels.tune._op import fitting
+from hotgrid.kernels.tune._trials._inputs import _span, in_turn
 
 from .conformance_cases import CASES
 
@@ -61,14 +61,16 @@ def test_it_agrees_with_the_reference(op: Op, candidate: Candidate, device: str)
 @pytest.mark.parametrize(
     ("op", "candidate"), [pair for pair in ENTRANTS if pair[1].ready], ids=named
 )
-def test_its_short_way_agrees_with_the_reference(op: Op, candidate: Candidate, device: str):
+def test_its_ready_function_agrees_with_the_reference(
+    op: Op, candidate: Candidate, device: str
+):
     assert candidate.ready is not None
     wrong = []
     for arguments in cases(op, candidate, device):
         candidate.function(*arguments)
         ready = candidate.ready(*arguments)
         if ready is not None:
-            found = ready(*[x for x in arguments if isinstance(x, torch.Tensor)])
+            found = ready(*arguments)
             difference = op.compare(op.reference(*arguments), found, *arguments)
             wrong += [f"{shown(arguments)}: {difference}"] if difference else []
     assert not wrong, "\n".join(wrong[:10])

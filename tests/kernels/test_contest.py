@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from hotgrid.config import current, override
-from hotgrid.kernels.tune import Contest, TuningCache, _contest
+from hotgrid.kernels.tune import Contest, TuningCache
+from hotgrid.kernels.tune._trials import _contest
 
 
 class Clock:

@@ -11,7 +11,7 @@ from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import OPS as TUNED, compress, convolve, linear
 from hotgrid.kernels._codebook._coded import PARTS
-from hotgrid.kernels._codebook._fit import FORMS
+from hotgrid.kernels._codebook._learn._fit import FORMS
 
 from .gemv_cases import normal
 

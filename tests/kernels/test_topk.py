@@ -12,7 +12,7 @@ from hotgrid.config import override
 from hotgrid.errors import ArgumentError, DimensionError
 from hotgrid.kernels import OPS, argtopk, topk
 from hotgrid.kernels._topk._op import compare, excerpt
-from hotgrid.kernels.tune._candidate import fitting
+from hotgrid.kernels.tune._op import fitting
 
 TOPK = OPS["topk"].op
 

@@ -24,12 +24,12 @@ from hotgrid.kernels.tune import (
     Tuned,
     Work,
     _dispatch,
-    _trial,
     bucket,
 )
-from hotgrid.kernels.tune._candidate import batches, fitting
-from hotgrid.kernels.tune._sampling import timed
-from hotgrid.kernels.tune._trial import compete
+from hotgrid.kernels.tune._measure._sampling import timed
+from hotgrid.kernels.tune._op import batches, fitting
+from hotgrid.kernels.tune._trials import _trial
+from hotgrid.kernels.tune._trials._trial import compete
 
 TOPK = OPS["topk"].op
 
@@ -226,15 +226,15 @@ def test_the_limit_is_the_longer_of_moving_and_computing(monkeypatch: pytest.Mon
 
 
 def test_a_trial_times_what_later_calls_run(clock: Any):
-    """The way to a result may be long for a first call, and short for those that follow."""
+    """A candidate may have a faster function for the calls after the first."""
     made: list[Any] = []
 
     def ready(*arguments: Any) -> Any:
         made.append(arguments[1:])
 
-        def run(x: Tensor) -> Any:
+        def run(*arguments: Any) -> Any:
             clock.now.append("quick")
-            return TOPK.reference(x, *arguments[1:])
+            return TOPK.reference(*arguments)
 
         return run
 
@@ -251,10 +251,10 @@ def test_a_trial_times_what_later_calls_run(clock: Any):
     assert made == [ARGUMENTS[1:]]
 
 
-def test_a_short_way_that_is_another_never_wins(clock: Any):
+def test_a_ready_function_that_differs_never_wins(clock: Any):
     wrong = TOPK.reference(ARGUMENTS[0] + 1, *ARGUMENTS[1:])
     entrants = [
-        entrant("other", clock, ready=lambda *arguments: lambda x: wrong),
+        entrant("other", clock, ready=lambda *arguments: lambda *given: wrong),
         entrant("plain", clock),
     ]
     clock({"other": 1.0, "plain": 2.0})
@@ -262,7 +262,7 @@ def test_a_short_way_that_is_another_never_wins(clock: Any):
     assert [(each.name, each.able) for each in ranking.outcomes] == [
         ("plain", True), ("other", False)
     ]  # fmt: skip
-    assert "its short way is another" in ranking.outcomes[1].problem
+    assert "its `ready` function differs" in ranking.outcomes[1].problem
 
 
 def test_a_trial_takes_arguments_in_turn(clock: Any, monkeypatch: pytest.MonkeyPatch):

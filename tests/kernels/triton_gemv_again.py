@@ -14,7 +14,7 @@ from tests.kernels.compiled_kernels import Jit  # pyright: ignore[reportMissingI
 
 torch._C._cuda_getCurrentRawStream = lambda device: 77  # pyright: ignore[reportAttributeAccessIssue]
 device = SimpleNamespace(number=None)  # what tensors on a CPU have
-made.current_device = lambda: device.number
+made.current_cuda_device = lambda: device.number
 jit = Jit()
 made._LAUNCHERS = dict.fromkeys(("rows", "columns"), _triton_launch.Launcher(jit))
 
@@ -34,31 +34,26 @@ for dtype, scaled, by_columns in (
     weight = weight.T.contiguous().T if by_columns else weight
     x = torch.ones(1, 64, dtype=torch.float32 if scaled else dtype)
     scales = torch.ones(4096) if scaled else None
-    assert made.product_like(weight, x, scales, alone=False) is None, "nothing was launched"
+    assert made.product_like(weight, x, scales) is None, "nothing was launched"
     made.matrix_times_vectors(weight, x, scales)
-    run = made.product_like(weight, x, scales, alone=False)
-    one = made.product_like(weight, x, scales, alone=True)
+    run = made.product_like(weight, x, scales)
     assert run is not None
-    assert one is not None
     others = () if scales is None else (scales,)
-    for function, vector, shape in ((run, x, (1, 4096)), (one, x[0], (4096,))):
-        y = function(weight, vector, *others)
-        assert (y.shape, y.dtype) == (shape, x.dtype)
-        grid, addresses = straight()[:3], straight()[9:14]
-        given = y if scales is None else scales
-        assert grid == (4096 // 32 if by_columns else 4096, 1, 1)
-        tensors = (weight, vector, given, y, y)
-        assert addresses == tuple(each.data_ptr() for each in tensors)
-        assert straight()[14:18] == (4096, 64, 4096 if by_columns else 64, 64)
+    y = run(weight, x, *others)
+    assert (y.shape, y.dtype) == ((1, 4096), x.dtype)
+    grid, addresses = straight()[:3], straight()[9:14]
+    given = y if scales is None else scales
+    assert grid == (4096 // 32 if by_columns else 4096, 1, 1)
+    tensors = (weight, x, given, y, y)
+    assert addresses == tuple(each.data_ptr() for each in tensors)
+    assert straight()[14:18] == (4096, 64, 4096 if by_columns else 64, 64)
     compiled = jit.made
     apart = torch.ones(65, dtype=x.dtype)[1:]
     assert apart.data_ptr() % _triton_launch.ALIGNED
     run(weight, apart[None], *others)
-    assert one(weight, apart, *others).shape == (4096,)
     assert jit.made == compiled + 1, "another address needs another kernel"
     device.number = 1
     run(weight, x, *others)
-    one(weight, x[0], *others)
     device.number = None
     assert jit.made == compiled + 1
     # Too few rows: the matrix is cut, and what was summed is not yet the result.
@@ -66,5 +61,5 @@ for dtype, scaled, by_columns in (
     few = few.T.contiguous().T if by_columns else few
     part = None if scales is None else scales[:8]
     made.matrix_times_vectors(few, long, part)
-    assert made.product_like(few, long, part, alone=False) is None
+    assert made.product_like(few, long, part) is None
 print("as told")

@@ -10,26 +10,28 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import Parameter
-from torch.utils._device import DeviceContext
-from torch.utils._pytree import tree_leaves
 
 from hotgrid.config import current, logger
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.tensors._torch_private import (
+    DeviceContext,
+    any_autocast,
+    count_dispatch_modes,
+    count_function_modes,
+    function_mode_at,
+    is_jit_tracing,
+    is_zero_tensor,
+    tree_leaves,
+)
 
 from ._compiling import Graph, Trial, observed, share_memory
 from .tune import expect_array, transformed
 
 _PLAIN = (Tensor, Parameter)
-# None has a public name; all are the very flags that torch's dispatcher asks.
-_any_autocast: Any = torch._C._is_any_autocast_enabled
-_dispatch_modes: Any = torch._C._len_torch_dispatch_stack
-_function_modes: Any = torch._C._len_torch_function_stack
-_mode_at: Any = torch._C._get_function_stack_at
-_recording: Any = torch._C._is_tracing
 
 
 def capture(function: Callable[..., Any]) -> "Captured":
-    """Return a function that does the same with few launches, whatever it is made of.
+    """Return a function that does the same with few launches.
 
     An operation on a small tensor costs far more to start than to compute. A captured
     function is compiled as a whole, for each kind of call once; on a GPU the kernels that
@@ -117,7 +119,7 @@ class Captured:
             # Their own classes say what becomes of these; a kept kernel would not ask.
             if type(x) not in _PLAIN:
                 return self.function(*tensors)
-            if x.is_neg() or x.is_conj() or x._is_zerotensor():
+            if x.is_neg() or x.is_conj() or is_zero_tensor(x):
                 # Compiled code reads memory as it is, and these are still to be turned; a copy
                 # that is would take the changes meant for them.
                 return self.function(*tensors)
@@ -354,12 +356,14 @@ def _refuse_second_gradients(result: Any, name: str) -> None:
 
 
 def _watched_by_others() -> bool:
-    """Whether somebody wants to see each operation of this thread, and may change it."""
-    if _dispatch_modes() or _recording():
+    """Whether a mode or a tracer sees each operation of this thread, and may change it."""
+    if count_dispatch_modes() or is_jit_tracing():
         return True
-    count = _function_modes()
+    count = count_function_modes()
     # Where new tensors go is part of the kind.
-    return count > 0 and any(type(_mode_at(n)) is not DeviceContext for n in range(count))
+    return count > 0 and any(
+        type(function_mode_at(n)) is not DeviceContext for n in range(count)
+    )
 
 
 def _kind(tensors: Sequence[Tensor]) -> Hashable:
@@ -382,10 +386,10 @@ def _kind(tensors: Sequence[Tensor]) -> Hashable:
     names = [id(x) for x in tensors]
     twins = tuple(map(names.index, names)) if len(set(names)) < len(names) else None
     # What is cast, and what is noted for gradients, is compiled in.
-    cast = _autocast_of(device) if _any_autocast() else None
+    cast = _autocast_of(device) if any_autocast() else None
     modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
-    count = _function_modes()
-    place = tuple([_mode_at(n).device for n in range(count)]) if count else None
+    count = count_function_modes()
+    place = tuple([function_mode_at(n).device for n in range(count)]) if count else None
     return (layouts, twins, modes, current().compile.enabled, queue, place)
 
 

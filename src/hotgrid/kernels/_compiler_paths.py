@@ -17,7 +17,7 @@ def quote_torch_folder() -> None:
     """Let Inductor find torch's libraries in a folder whose name has blanks."""
     if is_one_word(torch.__path__[0]):
         return
-    # It imports setuptools, and so does Inductor; where nothing is to be done nobody waits.
+    # It imports setuptools, and so does Inductor; without blanks neither is imported.
     from torch.utils import cpp_extension
 
     if not cpp_extension.TORCH_LIB_PATH.startswith("'"):

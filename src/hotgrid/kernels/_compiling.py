@@ -9,10 +9,15 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch._functorch import config as tracer
-from torch._guards import TracingContext
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+from hotgrid.tensors._torch_private import (
+    TorchDispatchMode,
+    dynamo,
+    inductor_config,
+    tracer_config,
+    tracing_context,
+    tree_leaves,
+)
 
 from ._compiler_paths import quote_torch_folder
 
@@ -39,20 +44,19 @@ class Trial:
         failed: What is raised where nothing can be compiled.
         unsupported: What is raised for a function that cannot be.
         repeatable: After a run, whether all that it does is to compute new tensors, so that
-            it can be run again and nobody notices.
+            it can be run again without side effects.
         changes: After a run, whether it changes tensors that it was given.
         shared: After a run, whether several of them were in the same memory.
     """
 
     def __init__(self, function: Callable[..., Any], first: int = 0) -> None:
-        from torch._dynamo import exc, lookup_backend  # takes seconds, so not before needed
-
         quote_torch_folder()
-        self.failed = exc.BackendCompilerFailed
+        compiler = dynamo()
+        self.failed = compiler.exc.BackendCompilerFailed
         # Where sizes depend on numbers, Inductor may write code that does not know its names.
-        self.unsupported = (exc.TorchDynamoException, NameError)
+        self.unsupported = (compiler.exc.TorchDynamoException, NameError)
         self.repeatable = False
-        self._lookup = lookup_backend
+        self._lookup = compiler.lookup_backend
         self._graphs: list[Callable[..., Any]] = []
         self.changes = self.shared = False
         self._seen: list[tuple[Sequence[Any], Sequence[Any]]] | None = []
@@ -106,8 +110,7 @@ class Trial:
     def _built(self, graph: Any, examples: Any) -> Callable[..., Any]:
         # torch keeps what it has compiled, and forgets there which arguments shared memory, and
         # which are changed.
-        from torch._inductor import config as inductor
-
+        tracer, inductor = tracer_config(), inductor_config()
         forgets = self.shared or any(map(_may_change, graph.graph.nodes))
         kept = tracer.enable_autograd_cache and not forgets
         # Inductor's own random numbers are others than those of the plain function.
@@ -137,8 +140,7 @@ def _compiled_to_change() -> bool:
 
     So it is through `x.data`, and of lists of tensors such as those of `torch._foreach_add_`.
     """
-    tracing = TracingContext.try_get()
-    found = getattr(tracing, "fw_metadata", None)
+    found = getattr(tracing_context(), "fw_metadata", None)
     return any(each.mutates_data for each in getattr(found, "input_info", ()))
 
 

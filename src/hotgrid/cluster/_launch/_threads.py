@@ -4,10 +4,8 @@ import itertools
 import threading
 import traceback
 from collections.abc import Callable
-from datetime import timedelta
 from typing import TypeVar
 
-import torch
 import torch.distributed as dist
 from torch.distributed import (
     HashStore,  # pyright: ignore[reportPrivateImportUsage]
@@ -18,6 +16,7 @@ from torch.distributed import (
 from hotgrid.cluster._communicator import Communicator
 from hotgrid.cluster._group import GroupCommunicator
 from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.tensors._torch_private import gloo_group
 
 Result = TypeVar("Result")
 
@@ -112,19 +111,7 @@ def _rank(
     names = (f"beside-{count}" for count in itertools.count())
 
     def another() -> dist.ProcessGroup:
-        return _group(PrefixStore(next(names), store), rank, size, timeout)
+        return gloo_group(PrefixStore(next(names), store), rank, size, timeout)
 
-    group = _group(store, rank, size, timeout)
+    group = gloo_group(store, rank, size, timeout)
     return GroupCommunicator(group, checking=checking, another=another)
-
-
-def _group(store: Store, rank: int, size: int, timeout: float) -> dist.ProcessGroup:
-    options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]
-    options._devices = [dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")]
-    options._timeout = timedelta(seconds=timeout)
-    backend = dist.ProcessGroupGloo(store, rank, size, options)
-    group = dist.ProcessGroup(store, rank, size)
-    kind = dist.ProcessGroup.BackendType.GLOO
-    group._register_backend(torch.device("cpu"), kind, backend)
-    group._set_default_backend(kind)
-    return group

@@ -21,6 +21,7 @@ from torch import Tensor
 from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State
+from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator
@@ -384,10 +385,10 @@ class FirstCall:
         result, mistake = None, None
         try:
             result = self.call(*args)
-        # Importing dynamo takes seconds; here it has been imported.
-        except torch._dynamo.exc.Unsupported as problem:  # pyright: ignore[reportAttributeAccessIssue]
+        # Importing dynamo takes seconds; after a compiled call it has been imported.
+        except dynamo().exc.Unsupported as problem:
             mistake = problem
-        except torch._dynamo.exc.BackendCompilerFailed as problem:  # pyright: ignore[reportAttributeAccessIssue]
+        except dynamo().exc.BackendCompilerFailed as problem:
             reason = _cause(str(getattr(problem, "inner_exception", problem)))
             if current().compile.enabled == "on":
                 raise MissingPartError(

@@ -24,6 +24,7 @@ from hotgrid.grid.model import (
     named_tensors,
     whole_number,
 )
+from hotgrid.tensors._torch_private import is_transformed_tensor
 
 from ._pace import goal_of
 
@@ -203,8 +204,7 @@ def _parameters(
 def _check(model: Model, setting: Setting, fields: Sequence[Tensor]) -> None:
     """Check the step, unless torch is only tracing or transforming this call."""
     given = (*fields, *setting.inputs.values(), *setting.params.values())
-    functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
-    wrapped = map(functorch.is_functorch_wrapped_tensor, given)
+    wrapped = map(is_transformed_tensor, given)
     if not torch.compiler.is_compiling() and not any(wrapped):
         check_step(
             model, setting, dict(zip([f.name for f in model.fields], fields, strict=True))

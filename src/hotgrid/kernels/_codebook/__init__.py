@@ -4,8 +4,8 @@
 bits or error. The error is measured, kept and shown; a form that is too far off is refused.
 """
 
-from ._compress import compress as compress
+from ._learn._compress import compress as compress
+from ._learn._target import Target as Target
 from ._linear import CodebookLinear as CodebookLinear
 from ._op import tuned_codebook as tuned_codebook
 from ._saved import load_compressed as load_compressed, save_compressed as save_compressed
-from ._target import Target as Target

@@ -7,7 +7,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError, near
 
 from ._coded import Coded
-from ._fit import FORMS
+from ._learn._fit import FORMS
 
 
 def expect_form(form: object) -> None:

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ._hadamard import unrotated
-
 GROUP = 64
 BLOCK = 32
 
@@ -199,3 +197,27 @@ def unblocked(codes: Tensor) -> Tensor:
     """Undo `blocked`: `[padded rows, padded tables]`."""
     rows = torch.stack([codes & 15, codes >> 4], 1)  # [blocks, 2, tables, 16]
     return rows.transpose(2, 3).flatten(0, 2)
+
+
+def rotated(x: Tensor, signs: Tensor) -> Tensor:
+    """Rotate the last dim of `x`: random signs, then a Hadamard matrix on blocks.
+
+    It spreads outliers and keeps lengths.
+    """
+    return _butterflies(x * signs.to(x.dtype))
+
+
+def unrotated(x: Tensor, signs: Tensor) -> Tensor:
+    """Undo `rotated`. What is rotated on both sides of a product leaves it as it was."""
+    return _butterflies(x) * signs.to(x.dtype)
+
+
+def _butterflies(x: Tensor) -> Tensor:
+    shape, cols, half = x.shape, x.shape[-1], 1
+    block = cols & -cols  # the largest power of two that divides the columns
+    while half < block:
+        pairs = x.reshape(*shape[:-1], -1, 2, half)
+        a, b = pairs.unbind(-2)
+        x = torch.stack([a + b, a - b], -2).reshape(shape)
+        half *= 2
+    return x * block**-0.5

@@ -1,7 +1,6 @@
 """The candidate of the C++ core: codes are multiplied as they are.
 
-The smallest of these products take 15 us, so that every step on the way to them counts.
-`x.shape[0]` is twice as fast as `len(x)`.
+The smallest of these products take 15 us, so every step before them counts.
 """
 
 from collections.abc import Callable
@@ -12,15 +11,13 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 _BF16, _F32 = torch.bfloat16, torch.float32
-CORE_TYPES = (_F32, _BF16)
-"""The types of x that the core takes."""
 
 
-def core_product(
+def _core_product(
     form: str,
     x: Tensor,
     codes: Tensor,
@@ -30,106 +27,79 @@ def core_product(
     checked: bool = False,
 ) -> Tensor:
     """Return `x @ matrix.T` for `x` `[count, cols]` of f32 or bf16, on the CPU."""
-    wanted = _BF16 if form == "int4" else _F32
-    if scale.dtype is not wanted:  # the module was cast as a whole
-        scale = scale.to(wanted)
+    # The module may have been cast as a whole.
+    scale = scale.to(_BF16 if form == "int4" else _F32)
     if form == "pq" and table is not None and table.ndim == 3:
         table = table.float()
-    x, codes, scale = x.contiguous(), codes.contiguous(), scale.contiguous()
-    table = None if table is None else table.contiguous()
-    signs = None if signs is None else signs.contiguous()
-    count, rows = x.shape[0], (scale if form == "pq" else codes).shape[0]
-    y = x.new_empty(count, rows)
+    given = {"x": x, "codes": codes, "scale": scale, "table": table, "signs": signs}
+    inputs = {name: None if part is None else part.contiguous() for name, part in given.items()}
+    multiply, shape = _planned(form, x, codes, scale, table)
+    y = x.new_empty(shape)
     if checked:
-        inputs = {"x": x, "codes": codes, "scale": scale, "table": table, "signs": signs}
-        in_red_zones("codebook.core", partial(_multiply, form), inputs, {"y": y})
+        in_red_zones("codebook.core", multiply, inputs, {"y": y})
     else:
-        _multiply(form, x, codes, scale, table, signs, y)
+        multiply(*inputs.values(), y)
     return y
 
 
-def core_bound(form: str, x: Tensor, *parts: Any) -> Callable[[Tensor], Tensor] | None:
-    """Return a function for contiguous `x` `[..., cols]` of this shape and type.
-
-    The parts must stay alive and where they are. None where they would have to be converted.
-    """
-    codes, scale, table, _ = parts
-    if not all(part is None or part.is_contiguous() for part in parts):
+def _core_ready(
+    form: str, x: Tensor, codes: Tensor, scale: Tensor, table: Any, signs: Tensor | None
+) -> Callable[..., Tensor] | None:
+    """Return a function for tensors of these shapes and types; None if they must be copied."""
+    given = (x, codes, scale, table, signs)
+    if not all(part is None or part.is_contiguous() for part in given):
         return None
     fits = scale.dtype is (_BF16 if form == "int4" else _F32)
     if not fits or (form == "pq" and table.ndim == 3 and table.dtype is not _F32):
         return None
-    *outer, cols = x.shape
-    rows = (scale if form == "pq" else codes).shape[0]
-    run = _PRODUCTS[form]((rows, cols, x.numel() // cols), x.dtype is _BF16, *parts)
+    multiply, shape = _planned(form, x, codes, scale, table)
 
-    def product(x: Tensor) -> Tensor:
-        y = x.new_empty(*outer, rows)
-        run(x.data_ptr(), y.data_ptr())
+    def run(_: str, x: Tensor, codes: Tensor, scale: Tensor, table: Any, signs: Any) -> Tensor:
+        y = x.new_empty(*shape)  # faster than as a tuple
+        multiply(x, codes, scale, table, signs, y)
         return y
 
-    return product
+    return run
 
 
-_Sizes = tuple[int, int, int]  # rows, cols, count
-_Run = Callable[[int, int], None]  # takes the addresses of x and y
-_threads = torch.get_num_threads
+def _planned(
+    form: str, x: Tensor, codes: Tensor, scale: Tensor, table: Any
+) -> tuple[Callable[..., None], tuple[int, int]]:
+    """Return what multiplies contiguous tensors of these shapes, and the shape of the result.
 
-
-def _multiply(form: str, x: Tensor, *rest: Any) -> None:
-    *parts, y = rest
-    sizes = (y.shape[1], x.shape[1], x.shape[0])
-    _PRODUCTS[form](sizes, x.dtype is _BF16, *parts)(x.data_ptr(), y.data_ptr())
-
-
-def _int8(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
-    (rows, cols, count), gemv = sizes, core().gemv
-    w, by = codes.data_ptr(), scale.data_ptr()
-    return lambda x, y: gemv(
-        w, 2, by, x, half, y, rows, cols, cols, False, count, _threads()
-    )  # fmt: skip
-
-
-def _int4(sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, _: None, __: None) -> _Run:
-    (rows, cols, count), gemv = sizes, core().gemv_int4
-    w, by = codes.data_ptr(), scale.data_ptr()
-    return lambda x, y: gemv(w, by, x, half, y, rows, cols, count, _threads())
-
-
-def _rows(
-    sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, table: Tensor, _: None
-) -> _Run:
-    (rows, cols, count), gemv = sizes, core().gemv_rows
-    w, by, ids, known = table.data_ptr(), scale.data_ptr(), codes.data_ptr(), table.shape[0]
-    return lambda x, y: gemv(
-        w, by, ids, x, half, y, rows, cols, known, count, _threads()
-    )  # fmt: skip
-
-
-def _pq(
-    sizes: _Sizes, half: bool, codes: Tensor, scale: Tensor, table: Tensor, signs: Tensor | None
-) -> _Run:
-    rows, cols, count = sizes
-    turned = 0 if signs is None else signs.data_ptr()
-    w, names, by = codes.data_ptr(), table.data_ptr(), scale.data_ptr()
-    if table.ndim == 1:
-        gemv = core().gemv_levels
-        return lambda x, y: gemv(
-            w, names, by, turned, x, half, y, rows, cols, count, _threads()
+    It takes `x`, the parts, and the tensor for the result.
+    """
+    (count, cols), half = x.shape, x.dtype is _BF16
+    rows = (scale if form == "pq" else codes).shape[0]
+    threads = torch.get_num_threads
+    if form == "int8":
+        gemv = core().gemv
+        multiply: Any = lambda x, w, by, _, __, y: gemv(
+            w.data_ptr(), 2, by.data_ptr(), x.data_ptr(), half, y.data_ptr(),
+            rows, cols, cols, False, count, threads(),
         )  # fmt: skip
-    books, width, _ = table.shape
-    gemv = core().gemv_subvectors
-    return lambda x, y: gemv(
-        w, names, by, turned, x, half, y, rows, cols, width, books, count, _threads()
-    )  # fmt: skip
-
-
-_PRODUCTS: dict[str, Callable[..., _Run]] = {
-    "int8": _int8,
-    "int4": _int4,
-    "rows": _rows,
-    "pq": _pq,
-}
+    elif form == "int4":
+        gemv = core().gemv_int4
+        multiply = lambda x, w, by, _, __, y: gemv(
+            w.data_ptr(), by.data_ptr(), x.data_ptr(), half, y.data_ptr(),
+            rows, cols, count, threads(),
+        )  # fmt: skip
+    elif form == "rows":
+        known, gemv = table.shape[0], core().gemv_rows
+        multiply = lambda x, ids, by, w, _, y: gemv(
+            w.data_ptr(), by.data_ptr(), ids.data_ptr(), x.data_ptr(), half, y.data_ptr(),
+            rows, cols, known, count, threads(),
+        )  # fmt: skip
+    else:
+        levels = table.ndim == 1
+        gemv = core().gemv_levels if levels else core().gemv_subvectors
+        sizes = (rows, cols) if levels else (rows, cols, table.shape[1], table.shape[0])
+        multiply = lambda x, w, by, names, signs, y: gemv(
+            w.data_ptr(), names.data_ptr(), by.data_ptr(),
+            0 if signs is None else signs.data_ptr(), x.data_ptr(), half, y.data_ptr(),
+            *sizes, count, threads(),
+        )  # fmt: skip
+    return multiply, (count, rows)
 
 
 def _applies(call: Call) -> bool:
@@ -142,8 +112,11 @@ def _applies(call: Call) -> bool:
 
 CORE = Candidate(
     name="core",
-    function=core_product,
+    function=_core_product,
     applies=_applies,
     group=NATIVE,
-    checked=partial(core_product, checked=True),
+    checked=partial(_core_product, checked=True),
+    ready=_core_ready,
+    # On a CPU the only other candidate decodes first.
+    always_wins=True,
 )

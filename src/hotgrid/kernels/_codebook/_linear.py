@@ -1,6 +1,6 @@
 """`CodebookLinear`: a linear layer whose weights are a codebook."""
 
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -8,17 +8,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.compiler import is_dynamo_compiling
 
-from hotgrid import _native
-from hotgrid.config import current
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels.tune import autocast_type, differentiated, plain, traced, transformed
+from hotgrid.kernels.tune import autocast_type, differentiated, traced, transformed
 
 from ._arguments import checked_parts
-from ._bound import Bound
 from ._coded import PARTS, Coded
-from ._core import CORE_TYPES, core_bound, core_product
-from ._decoded import decoded_product
-from ._op import tuned_codebook
+from ._op import decoded_product, tuned_codebook
 from ._registered import multiplied, operator
 
 FEW = 8
@@ -57,7 +52,6 @@ class CodebookLinear(nn.Module):
     table: Tensor | None
     signs: Tensor | None
     measured_error: Tensor
-    _bound: Bound | None = None
 
     def __init__(self, coded: Coded, bias: Tensor | None = None, error: float = 0.0) -> None:
         super().__init__()
@@ -100,11 +94,17 @@ class CodebookLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return `x @ weight.T + bias`, of shape `[..., out_features]`."""
-        if not is_dynamo_compiling():
-            bound = self._bound
-            if bound is not None and bound.fits(x, self._buffers):
-                y, bias = bound.run(x), self._parameters["bias"]
-                return y if bias is None else y + bias.to(y.dtype)
+        # Faster than as attributes of the module.
+        held, bias = self._buffers, self._parameters["bias"]
+        tensors: tuple[Any, ...] = (x, held["codes"], held["scale"])
+        if (table := held["table"]) is not None:
+            signs = held["signs"]
+            tensors = (*tensors, table) if signs is None else (*tensors, table, signs)
+        name = (self.form, self.in_features, self.out_features)
+        run = tuned_codebook.fast(name, *tensors)
+        if run is not None:
+            y = run(*tensors)
+            return y if bias is None else y + bias.to(y.dtype)
         shape = x.shape
         if not shape or shape[-1] != self.in_features:
             raise ArgumentError(
@@ -117,54 +117,26 @@ class CodebookLinear(nn.Module):
         if lower is not None:
             with torch.autocast(x.device.type, enabled=False):
                 return self.forward(x.to(lower))
-        if len(shape) == 2:
-            y = self._product(x, shape[0])
-        else:
-            rows = x.reshape(-1, shape[-1])
-            y = self._product(rows, rows.shape[0]).reshape(*shape[:-1], self.out_features)
-        self._remember(x)
-        return self._plus_bias(y)
-
-    def _plus_bias(self, y: Tensor) -> Tensor:
-        bias = self._parameters["bias"]  # asking the module itself is slow
+        rows = x if x.ndim == 2 else x.reshape(-1, shape[-1])
+        parts = tuple([held[each] for each in PARTS])
+        y = self._product(rows, parts)
+        y = y if x.ndim == 2 else y.reshape(*shape[:-1], self.out_features)
+        if rows.shape[0] <= FEW and not traced(*tensors):
+            compute = _product_again(self.form, *tensors)
+            tuned_codebook.keep_fast(name, tensors, (self.form, rows, *parts), compute)
         return y if bias is None else y + bias.to(y.dtype)
 
-    def _remember(self, x: Tensor) -> None:
-        """Let the next call begin at once if it is like this one."""
-        buffers = self._buffers
-        parts: tuple[Any, ...] = tuple([buffers[name] for name in PARTS])
-        few = x.is_contiguous() and 0 < x.numel() <= FEW * x.shape[-1]
-        if not few or not plain(x, *parts):
-            return
-        form, run = self.form, None
-        if _nothing_to_choose(x, parts[0]):
-            run = core_bound(form, x, *parts)
-        elif x.ndim == 2:
-            found = tuned_codebook.function_of(form, x, *parts)
-            if found is not None:
-                run = lambda x: found(form, x, *parts)
-        self._bound = None if run is None else Bound(x, parts, run)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied and pickled: all but what is only remembered."""
-        return {name: value for name, value in vars(self).items() if name != "_bound"}
-
-    def _product(self, x: Tensor, count: int) -> Tensor:
-        if count > FEW:
-            if not is_dynamo_compiling():
-                self._expect_whole(x)
+    def _product(self, x: Tensor, parts: tuple[Any, ...]) -> Tensor:
+        if not is_dynamo_compiling():
+            self._expect_whole(x, parts)
+        if x.shape[0] > FEW:
             return self._decoded_product(x)
-        buffers = self._buffers
-        parts: tuple[Any, ...] = tuple([buffers[name] for name in PARTS])
         if traced(x, *[part for part in parts if part is not None]) or differentiated(x):
             # torch.func knows the derivatives of torch's operations, not those of ours.
             return (decoded_product if transformed() else operator)(self.form, x, *parts)
-        if count and _nothing_to_choose(x, parts[0]):
-            self._expect_whole(x)
-            return core_product(self.form, x, *parts)
         return multiplied(self.form, x, *parts)
 
-    def _expect_whole(self, x: Tensor) -> None:
+    def _expect_whole(self, x: Tensor, parts: tuple[Any, ...]) -> None:
         """Raise if a buffer was exchanged for one that does not fit."""
         name = "scale" if self.form == "pq" else "codes"
         part = self._buffers[name]
@@ -173,7 +145,7 @@ class CodebookLinear(nn.Module):
                 f"`{name}` of shape {tuple(part.shape)} must begin with {self.out_features}, "
                 "the `out_features` of this layer"
             )
-        checked_parts(self.form, x, *[self._buffers[each] for each in PARTS])
+        checked_parts(self.form, x, *parts)
 
     def _decoded_product(self, x: Tensor) -> Tensor:
         if self.form == "rows":
@@ -189,18 +161,21 @@ class CodebookLinear(nn.Module):
         )
 
 
-def _nothing_to_choose(x: Tensor, codes: Tensor | None) -> bool:
-    """Whether the core would win whatever the tuner did, so that it need not be asked.
+def _product_again(form: str, x: Tensor, *parts: Tensor) -> Callable[..., Tensor]:
+    """Return what multiplies such an `x` with such parts by the function of a candidate.
 
-    On the CPU the only other candidate decodes first. Asking takes as long as the smallest
-    of these products.
+    Only the last ones of `PARTS` may be missing.
     """
-    if codes is None or not (x.is_cpu and codes.is_cpu and x.dtype in CORE_TYPES):
-        return False
-    if not _native.available():
-        return False
-    kernels = current().kernels
-    return kernels.check_mode == "auto" and not kernels.choose and not _DEVELOPING
+    missing, shape, flat = (None,) * (len(PARTS) - len(parts)), x.shape, x.ndim == 2
+    sizes = [part.untyped_storage().nbytes() for part in parts]
 
+    def compute(multiply: Callable[..., Tensor], x: Tensor, *parts: Tensor) -> Tensor:
+        # The check of tensors does not notice that the memory of one was taken away.
+        if [part.untyped_storage().nbytes() for part in parts] != sizes:
+            checked_parts(form, x.reshape(-1, shape[-1]), *parts, *missing)
+        if flat:
+            return multiply(form, x, *parts, *missing)
+        y = multiply(form, x.reshape(-1, shape[-1]), *parts, *missing)
+        return y.reshape(*shape[:-1], y.shape[1])
 
-_DEVELOPING = sys.flags.dev_mode
+    return compute

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels.tune import Call, Op, Tuned, Work
+from hotgrid.kernels.tune import Call, Candidate, Op, Tuned, Work
 
 from ._arguments import checked_parts
-from ._candidates import CANDIDATES
-from ._decoded import decoded_product
-from ._fit import FORMS, RECIPES
+from ._coded import Coded
+from ._core import CORE
+from ._learn._fit import FORMS, RECIPES
+from ._triton import CODED_GPU
 
 # Relative error of a whole result beside the decoded matrix: x in 14 or 8 bits, or products
 # in 8 bits of the largest in a chunk of tables.
@@ -20,10 +21,24 @@ _FORGIVEN = {"int8": 1e-3, "rows": 1e-3, "int4": 0.02, "pq": 0.04}
 _FORGIVEN_BF16 = 0.01
 
 
+def decoded_product(form: str, x: Tensor, *parts: Any) -> Tensor:
+    """Return `x @ matrix.T`, in the type of `x`, by torch's operations: the reference."""
+    coded = Coded(form, x.shape[-1], *parts)
+    wide = torch.promote_types(torch.float32, x.dtype)
+    if form == "rows":  # need not be written out
+        y = (x.to(wide) @ coded.centroids().to(wide).T)[..., coded.codes.long()]
+    else:
+        y = x.to(wide) @ coded.decoded().to(wide).T
+    return y.to(x.dtype)
+
+
+# Equals are tried in this order.
+CANDIDATES = (CORE, CODED_GPU, Candidate(name="decoded", function=decoded_product))
+
+
 def describe(form: str, x: Tensor, *parts: Tensor | None) -> Call:
     """Describe a call: a form, its matrix `[rows, cols]` and `count` vectors."""
-    # Who calls the operator by its name has come along no check. What is asked here follows
-    # from types and shapes, and calls of the same ones are described once.
+    # Follows from types and shapes alone, so once for all calls that share these.
     coded = checked_parts(form, x, *parts)
     _, _, table, signs = parts
     books = () if table is None or table.ndim != 3 else tuple(table.shape[:2])

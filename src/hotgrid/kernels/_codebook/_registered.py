@@ -14,29 +14,20 @@ from ._op import tuned_codebook
 _ROWS_IN_CODES = ("int8", "int4", "rows")
 
 
-def multiplied(
-    form: str,
-    x: Tensor,
-    codes: Tensor,
-    scale: Tensor,
-    table: Tensor | None,
-    signs: Tensor | None,
-) -> Tensor:
-    """Compute it; a sum of nothing is zero."""
+def multiplied(form: str, x: Tensor, *parts: Any) -> Tensor:
+    """Compute it; an empty sum is zero."""
     if x.numel() == 0:
-        checked_parts(form, x, codes, scale, table, signs)
-        return fake(form, x, codes, scale, table, signs).zero_()
-    return tuned_codebook(form, x, codes, scale, table, signs)
+        checked_parts(form, x, *parts)
+        return _fake(form, x, *parts).zero_()
+    return tuned_codebook(form, x, *parts)
 
 
-def fake(
-    form: str,
-    x: Tensor,
-    codes: Tensor,
-    scale: Tensor,
-    table: Tensor | None,
-    signs: Tensor | None,
-) -> Tensor:
+def _checked(form: str, x: Tensor, *parts: Any) -> tuple[Any, ...]:
+    checked_parts(form, x, *parts)
+    return form, x, *parts
+
+
+def _fake(form: str, x: Tensor, codes: Tensor, scale: Tensor, *others: object) -> Tensor:
     """Only the shape: `[count, rows]`."""
     rows = codes.shape[0] if form in _ROWS_IN_CODES else scale.shape[0]
     return x.new_empty((x.shape[0], rows))
@@ -63,11 +54,11 @@ def _vectorised(
 
 
 operator: Any = operator_of(
-    "codebook",
+    tuned_codebook,
     "(str form, Tensor x, Tensor codes, Tensor scale, Tensor? table, Tensor? signs) -> Tensor",
     multiplied,
-    check=checked_parts,
-    fake=fake,
+    check=_checked,
+    fake=_fake,
     differentiate=_differentiate,
     remember=_remember,
     vectorised=_vectorised,

@@ -16,7 +16,7 @@ from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.files import whole_file
 
 from ._coded import PARTS, Coded
-from ._fit import FORMS
+from ._learn._fit import FORMS
 from ._linear import CodebookLinear
 from ._replaced import in_place_of, replaced
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import TRITON, Call, Candidate, Faults
 
-from ._hadamard import rotated
+from ._coded import rotated
 
 # Sums of more vectors no longer fit in the registers of a thread.
 _MOST = 8

@@ -57,7 +57,9 @@ def check_exact(exact: Any) -> None:
         raise ArgumentError(f"`exact` must be True or False, got {exact!r}")
 
 
-def check_grids(x: Any, kernel: Any, before: Sequence[int], periodic: bool) -> None:
+def checked_grids(
+    x: Any, kernel: Any, before: Sequence[int], periodic: bool
+) -> tuple[Tensor, Tensor, tuple[int, ...], bool]:
     """Raise unless `kernel` can be laid over every cell of `x` `[count, *space]` as it is."""
     check_weights(x, kernel, "periodic" if periodic else "zero")
     space, sizes = tuple(x.shape[1:]), tuple(kernel.shape)
@@ -79,3 +81,4 @@ def check_grids(x: Any, kernel: Any, before: Sequence[int], periodic: bool) -> N
             f"`kernel` of shape {sizes} is larger than the torus of shape {space}: use "
             "`hotgrid.kernels.convolve`, which folds it"
         )
+    return x, kernel, tuple(before), periodic

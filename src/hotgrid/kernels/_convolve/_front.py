@@ -1,5 +1,6 @@
 """`convolve`: what callers use."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from math import prod
 from typing import Literal
@@ -21,7 +22,6 @@ from ._extended import HALVES, folded
 from ._fourier import by_spectra
 from ._op import tuned_convolve
 from ._registered import correlated, operator
-from ._short import short_convolution
 
 # Inside of transforms nothing can be timed; from here on spectra have won everywhere.
 _MANY = 256
@@ -48,7 +48,7 @@ def convolve(
     Small kernels are laid over the cells, large ones multiplied as spectra; the tuner finds
     out from which radius on. Sums are taken in at least f32, and under `torch.autocast` all
     stays in the type of `x`. It has gradients for both, and works in `torch.compile` without
-    a graph break and under `torch.vmap`, which is also the way to a kernel for each channel.
+    a graph break and under `torch.vmap`, which also gives each channel its own kernel.
 
     Spectra mix all cells of a grid. So the error of a cell is relative to the largest one:
     some 1e-7 (1e-16 in f64), and never more than 1e-5 (1e-13), of the largest cell of its
@@ -62,7 +62,7 @@ def convolve(
         kernel: `[*size]` of the same type, for the last 1, 2 or 3 dims of `x`; it may be
             larger than they are.
         boundary: What is beyond the ends: `"periodic"` the other end, `"zero"` zeros.
-        exact: Add up weight by weight, whatever is fastest. The error is that of a sum of
+        exact: Add up weight by weight, even if that is slower. The error is that of a sum of
             what each cell sees; a pass over all cells for each weight makes large kernels
             slow.
 
@@ -78,9 +78,9 @@ def convolve(
         >>> convolve(torch.tensor([0.0, 1.0, 0.0, 0.0]), torch.tensor([1.0, 2.0, 4.0])).round()
         tensor([4., 2., 1., 0.])
     """
-    short = tuned_convolve.shortcut(boundary, x, kernel) if exact is False else None
-    if short is not None:
-        return short(x, kernel)
+    run = tuned_convolve.fast(boundary, x, kernel) if exact is False else None
+    if run is not None:
+        return run(x, kernel)
     check_weights(x, kernel, boundary)
     check_exact(exact)
     rank, periodic, given = kernel.ndim, boundary == "periodic", kernel
@@ -99,9 +99,15 @@ def convolve(
     else:
         found = correlated(grids, kernel, before, periodic)
         if kernel is given:
-            made = lambda function: short_convolution(function, x, rank, before, periodic)
+            shape, flat = x.shape, grids.shape
+
+            def compute(run: Callable[..., Tensor], x: Tensor, kernel: Tensor) -> Tensor:
+                if shape == flat:
+                    return run(x, kernel, before, periodic)
+                return run(x.reshape(flat), kernel, before, periodic).reshape(shape)
+
             arguments = (grids, kernel, before, periodic)
-            tuned_convolve.keep_shortcut(boundary, (x, kernel), arguments, made)
+            tuned_convolve.keep_fast(boundary, (x, kernel), arguments, compute)
     return found if x.ndim == rank + 1 else found.reshape(x.shape)
 
 

@@ -10,12 +10,18 @@ from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import Call, Op, Tuned, Work
 
 from ._arguments import check_weights
-from ._candidates import CANDIDATES
+from ._bands import BANDS
+from ._direct import SHIFTS, WINDOWS
+from ._fourier import FOURIER
 from ._reference import reference
+from ._tables import TABLES
 
 _MOST_COMPARED = 2**25  # products of the reference
 # Of the largest cell times the length of the kernel as a vector; half precision is f32 inside.
 _FORGIVEN, _FORGIVEN_DOUBLE = 1e-5, 1e-13
+
+# Equals are tried in this order.
+CANDIDATES = (FOURIER, TABLES, BANDS, SHIFTS, WINDOWS)
 
 
 def describe(x: Tensor, kernel: Tensor, before: tuple[int, ...], periodic: bool) -> Call:

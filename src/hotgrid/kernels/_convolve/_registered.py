@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import autocast_type, operator_of
 
-from ._arguments import check_grids
+from ._arguments import checked_grids
 from ._extended import extended, rest, seen_at, widened
 from ._op import tuned_convolve
 
@@ -18,20 +18,14 @@ from ._op import tuned_convolve
 _FEW = 32
 
 
-def correlated(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
-    """Compute it, nothing of nothing, in the type of `x` also under autocast."""
+def correlated(x: Tensor, kernel: Tensor, before: tuple[int, ...], periodic: bool) -> Tensor:
+    """Compute it, in the type of `x` also under autocast."""
     if x.numel() == 0:
         return fake(x, kernel, before, periodic)
     if autocast_type(x) is None:
-        return tuned_convolve(x, kernel, tuple(before), periodic)
+        return tuned_convolve(x, kernel, before, periodic)
     with torch.autocast(x.device.type, enabled=False):
-        return tuned_convolve(x, kernel, tuple(before), periodic)
-
-
-def _called(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
-    # Who calls the operator by its name has not come along the checks of `convolve`.
-    check_grids(x, kernel, before, periodic)
-    return correlated(x, kernel, before, periodic)
+        return tuned_convolve(x, kernel, before, periodic)
 
 
 def fake(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
@@ -103,10 +97,10 @@ def _vectorised(
 
 
 operator: Any = operator_of(
-    "convolve",
+    tuned_convolve,
     "(Tensor x, Tensor kernel, SymInt[] before, bool periodic) -> Tensor",
-    _called,
-    check=check_grids,
+    correlated,
+    check=checked_grids,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,

@@ -54,7 +54,7 @@ def _tables(
 ) -> tuple[Tensor, ...]:
     """Waves `[length, k]` for all dims but the last; for that one `[k, 2 * half]`, real."""
     made = []
-    # They are kept, so no mode of the first caller may leave its mark on them.
+    # They are kept, so no mode of the first caller may affect them.
     with outside_of_modes(), torch.inference_mode(mode=False), _of_one_device(device):
         for dim, (k, length, b) in enumerate(zip(sizes, lengths, back, strict=True)):
             last = dim == len(sizes) - 1
@@ -65,7 +65,7 @@ def _tables(
             waves = torch.polar(torch.ones_like(turns), turns).to(dtype.to_complex())
             made.append(torch.view_as_real(waves.T.contiguous()).flatten(1) if last else waves)
         if device.type == "cuda":
-            # Other streams will read these, and have read those that give way to them.
+            # Other streams will read these, and may still read those that they replace.
             torch.cuda.synchronize(device)
     return tuple(made)
 

@@ -1,5 +1,7 @@
 """`gemv` and `linear`: what callers use."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,8 +12,7 @@ from hotgrid.kernels.tune import autocast_type, differentiated, traced, transfor
 
 from ._arguments import check_bias, check_product
 from ._op import tuned_gemv
-from ._registered import keep_short, multiplied, operator, quick_product
-from ._short import short_biased, short_layer
+from ._registered import multiplied, operator
 from ._tensor import TORCHS, converted_product
 
 FEW = 8
@@ -52,26 +53,22 @@ def gemv(
         >>> gemv(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([1.0, -1.0]))
         tensor([-1., -1., -1.])
     """
-    if out is None:
-        y = quick_product(weight, x, scale)
-        if y is not None:
-            return y
+    tensors = (weight, x) if scale is None else (weight, x, scale)
+    run = None if out is not None else tuned_gemv.fast("gemv", *tensors)
+    if run is not None:
+        return run(*tensors)
     check_product(weight, x, scale)
     if out is not None:
-        inputs = {"weight": weight, "x": x} | ({} if scale is None else {"scale": scale})
+        inputs: dict[str, Tensor] = dict(zip(("weight", "x", "scale"), tensors, strict=False))
         written({"out": gemv(weight, x, scale)}, out, inputs)
         return out
     lower = autocast_type(x)
     if lower is not None:
         with torch.autocast(x.device.type, enabled=False):
             return gemv(_lowered(weight, lower), x.to(lower), scale)
-    if x.ndim > 2:
-        several = x.reshape(x.shape[:-1].numel(), x.shape[-1])
-        return _product(weight, several, scale).reshape(*x.shape[:-1], weight.shape[0])
-    vectors = x if x.ndim == 2 else x[None]
-    y = _product(weight, vectors, scale)
-    keep_short(weight, x, vectors, scale)
-    return y if x.ndim == 2 else y[0]
+    y = _of_vectors(_product, weight, x, scale)
+    tuned_gemv.keep_fast("gemv", tensors, (weight, _rows(x), scale), _of_vectors)
+    return y
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -98,14 +95,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(x, weight, torch.tensor([0.5, 0.0]))
         tensor([[1.5000, 1.0000]])
     """
-    if bias is None:
-        short = tuned_gemv.shortcut("linear", weight, x)
-        if short is not None:
-            return short(x, weight)
-    else:
-        short = tuned_gemv.shortcut("biased", weight, x, bias)
-        if short is not None:
-            return short(x, weight, bias)
+    tensors = (weight, x) if bias is None else (weight, x, bias)
+    run = tuned_gemv.fast("linear", *tensors)
+    if run is not None:
+        return run(*tensors)
     if isinstance(weight, Tensor) and weight.dtype == torch.int8:
         raise ArgumentError("`weight` is int8, which has scales: use `gemv(weight, x, scale)`")
     check_product(weight, x, None)
@@ -114,34 +107,52 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if lower is not None:
         with torch.autocast(x.device.type, enabled=False):
             return linear(x.to(lower), _lowered(weight, lower), bias)
-    rows, cols = weight.shape
-    count = x.numel() // cols if cols else 0
-    if not 0 < count <= FEW:
+    cols = weight.shape[1]
+    if not 0 < (x.numel() // cols if cols else 0) <= FEW:
         alike = weight.dtype == x.dtype
         wide = x.dtype if alike else torch.promote_types(torch.float32, x.dtype)
         added = None if bias is None else bias.to(wide)
         return F.linear(x.to(wide), weight.to(wide), added).to(x.dtype)
-    vectors = x.reshape(count, cols)
+    vectors, compute = _rows(x), _layer
+    if bias is not None and _torch_wins(vectors, weight, bias):
+        compute = _torch_layer
+    elif bias is not None and x.dtype in _HALVES:
+        vectors = vectors.float()
+    y = compute(_product, *tensors)
+    tuned_gemv.keep_fast("linear", tensors, (weight, vectors, None), compute)
+    return y
+
+
+def _rows(x: Tensor) -> Tensor:
+    """Return `x` `[..., cols]` as `[count, cols]`."""
+    if x.ndim == 2:
+        return x
+    return x.unsqueeze(0) if x.ndim == 1 else x.reshape(x.shape[:-1].numel(), x.shape[-1])
+
+
+def _of_vectors(
+    multiply: Callable[..., Tensor], weight: Tensor, x: Tensor, scale: Tensor | None = None
+) -> Tensor:
+    """Return a matrix times `x` `[..., cols]`, by a function that takes `[count, cols]`."""
+    y = multiply(weight, _rows(x), scale)
+    if x.ndim == 2:
+        return y
+    return y.squeeze(0) if x.ndim == 1 else y.reshape(*x.shape[:-1], weight.shape[0])
+
+
+def _layer(
+    multiply: Callable[..., Tensor], weight: Tensor, x: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """Return `x @ weight.T + bias`; sums of 16 bits are rounded after the bias was added."""
     if bias is not None and x.dtype in _HALVES:
-        return _biased(x, vectors, weight, bias)
-    y = _product(weight, vectors, None).reshape(*x.shape[:-1], rows)
-    made = lambda function: short_layer(function, weight, x, bias)
-    front, given = ("linear", (weight, x)) if bias is None else ("biased", (weight, x, bias))
-    tuned_gemv.keep_shortcut(front, given, (weight, vectors, None), made)
+        return (_of_vectors(multiply, weight, x.float()) + bias).to(x.dtype)
+    y = _of_vectors(multiply, weight, x)
     return y if bias is None else y + bias.to(y.dtype)
 
 
-def _biased(x: Tensor, vectors: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Add the bias before the sum is rounded to 16 bits, as torch does."""
-    given = (weight, x, bias)
-    if _torch_wins(vectors, weight, bias):
-        tuned_gemv.keep_shortcut("biased", given, (weight, vectors, None), lambda _: F.linear)
-        return F.linear(x, weight, bias)
-    wide = vectors.float()
-    y = _product(weight, wide, None) + bias
-    made = lambda function: short_biased(function, weight, x)
-    tuned_gemv.keep_shortcut("biased", given, (weight, wide, None), made)
-    return y.to(x.dtype).reshape(*x.shape[:-1], weight.shape[0])
+def _torch_layer(multiply: object, weight: Tensor, x: Tensor, bias: Tensor) -> Tensor:
+    """Return the same by torch's own layer."""
+    return F.linear(x, weight, bias)
 
 
 def _torch_wins(vectors: Tensor, weight: Tensor, bias: Tensor) -> bool:

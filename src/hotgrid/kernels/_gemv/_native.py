@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 _TYPES = {torch.float32: 0, torch.bfloat16: 1, torch.int8: 2}

@@ -8,15 +8,19 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import Call, Op, Tuned, Work
 
-from ._candidates import CANDIDATES
-from ._native import lies_in_rows
+from ._native import CORE, lies_in_rows
 from ._reference import reference
+from ._tensor import CONVERTED, LINEAR, MATMUL, VECTOR
+from ._triton import WALKING_GPU
 
 _MOST_COMPARED = 2**22  # elements of the matrix
 # Relative error of a whole result: sums in another order, and results rounded to a type.
 _FORGIVEN = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 2e-3}
 _FORGIVEN_INT8 = 1e-3
 _FORGIVEN_ROUGH = 1e-2
+
+# Equals are tried in this order.
+CANDIDATES = (CORE, WALKING_GPU, VECTOR, MATMUL, LINEAR, CONVERTED)
 
 
 def describe(weight: Tensor, x: Tensor, scale: Tensor | None) -> Call:

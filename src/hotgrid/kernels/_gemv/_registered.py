@@ -1,4 +1,4 @@
-"""Gemv in torch's library: for compilers and transforms, which need more than a result."""
+"""Gemv in torch's library, for compilers and transforms."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from hotgrid.kernels.tune import operator_of
 
 from ._arguments import check_product
 from ._op import tuned_gemv
-from ._short import short_product
 
 
 def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -19,48 +18,11 @@ def multiplied(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     return tuned_gemv(weight, x, scale)
 
 
-def _check(weight: Tensor, x: Tensor, scale: Tensor | None) -> None:
+def _checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> tuple[Any, ...]:
     check_product(weight, x, scale)
     if x.ndim != 2:
         raise ArgumentError(f"`x` must be `[count, cols]`, got shape {tuple(x.shape)}")
-
-
-def _called(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
-    # Who calls the operator by its name has not come along the checks of `gemv`.
-    _check(weight, x, scale)
-    y = multiplied(weight, x, scale)
-    keep_short(weight, x, x, scale)
-    return y
-
-
-def keep_short(weight: Tensor, x: Tensor, vectors: Tensor, scale: Tensor | None) -> None:
-    """Let calls like one that was computed take the short way.
-
-    Args:
-        weight: `[rows, cols]`.
-        x: `[cols]` or `[count, cols]`, what the caller gave.
-        vectors: `[count, cols]`, what was made of it.
-        scale: `[rows]` or None.
-    """
-    front, given = "gemv", (weight, x)
-    if scale is not None:
-        front, given = "scaled", (weight, x, scale)
-    arguments, alone = (weight, vectors, scale), x.ndim == 1
-    made = lambda function: short_product(function, *arguments, alone=alone)
-    tuned_gemv.keep_shortcut(front, given, arguments, made)
-
-
-def quick_product(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
-    """Compute it like an earlier call, or return None if there was none or more is wanted."""
-    if scale is None:
-        short = tuned_gemv.shortcut("gemv", weight, x)
-        return None if short is None else short(weight, x)
-    short = tuned_gemv.shortcut("scaled", weight, x, scale)
-    return None if short is None else short(weight, x, scale)
-
-
-def _quick(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor | None:
-    return quick_product(weight, x, scale) if x.ndim == 2 else None
+    return weight, x, scale
 
 
 def fake(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -110,14 +72,13 @@ def _front(tensor: Tensor, dim: int | None) -> Tensor:
 
 
 operator: Any = operator_of(
-    "gemv",
+    tuned_gemv,
     "(Tensor weight, Tensor x, Tensor? scale) -> Tensor",
-    _called,
-    check=_check,
+    multiplied,
+    check=_checked,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,
     vectorised=_vectorised,
-    quick=_quick,
 )
 """`torch.ops.hotgrid.gemv`; its `x` is `[count, cols]`."""

@@ -1,7 +1,6 @@
 """Gemv on a GPU, for matrices whose rows or columns lie in one piece."""
 
 from collections.abc import Callable
-from functools import partial
 
 from torch import Tensor
 
@@ -32,19 +31,17 @@ def _walking(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
     return _product(weight, x, scale, None)
 
 
-def walking_like(
-    weight: Tensor, x: Tensor, scale: Tensor | None, *, alone: bool
+def _walking_ready(
+    weight: Tensor, x: Tensor, scale: Tensor | None
 ) -> Callable[..., Tensor] | None:
-    """Return what multiplies tensors of the very same types, shapes, strides and device.
+    """Return a function for tensors of the same types, shapes, strides and device.
 
-    It is a function of a matrix, of vectors or, where they come `alone`, of one vector, and
-    of scales where there are some. None where the kernel has not yet run on such tensors, and
-    where more is to be done than to run it.
+    None if the kernel has not yet run on such tensors, or if more is to be done than to run it.
     """
     from ._triton_gemv import product_like
 
-    lie_well = x.is_contiguous() and (scale is None or scale.is_contiguous())
-    return product_like(weight, x, scale, alone=alone) if lie_well else None
+    contiguous = x.is_contiguous() and (scale is None or scale.is_contiguous())
+    return product_like(weight, x, scale) if contiguous else None
 
 
 def _walking_checked(weight: Tensor, x: Tensor, scale: Tensor | None) -> Tensor:
@@ -65,5 +62,5 @@ WALKING_GPU = Candidate(
     applies=_applies,
     group=TRITON,
     checked=_walking_checked,
-    ready=partial(walking_like, alone=False),
+    ready=_walking_ready,
 )

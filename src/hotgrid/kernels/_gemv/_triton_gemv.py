@@ -14,7 +14,8 @@ import triton
 from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
-from hotgrid.kernels.tune._triton_launch import ALIGNED, Launcher, current_device
+from hotgrid.kernels.tune._triton_launch import ALIGNED, Launcher
+from hotgrid.tensors._torch_private import current_cuda_device
 
 from ._native import lies_in_rows
 from ._triton_columns import down_columns
@@ -56,22 +57,21 @@ def matrix_times_vectors(
 
 
 def product_like(
-    weight: Tensor, x: Tensor, scales: Tensor | None, *, alone: bool
+    weight: Tensor, x: Tensor, scales: Tensor | None
 ) -> Callable[..., Tensor] | None:
     """Return a function that does the same with such tensors, and has everything at hand.
 
     Arguments:
         weight: As in `matrix_times_vectors`; so are the others.
-        x: In later calls it is `[columns]` if `alone`, and then so is the result: `[rows]`.
-        scales: None if there will be none.
-        alone: Whether a single vector comes without its dimension.
+        x: As in later calls.
+        scales: As in later calls, or None.
     """
     rows, plan = weight.shape[0], _plan_of(weight, x)
     y = _sums(plan, weight, x)
     launch = plan.launcher.of_addresses(*_launch(plan, weight, x, scales, y, None))
     if launch is None or plan.parts > 1:
         return None
-    shape, strides = ((rows,), (1,)) if alone else ((len(x), rows), (rows, 1))
+    shape, strides = (len(x), rows), (rows, 1)
     kind, device, empty = x.dtype, x.device, torch.empty_strided
     number = device.index
 
@@ -79,9 +79,8 @@ def product_like(
         y = empty(shape, strides, dtype=kind, device=device)
         w, v, sums = weight.data_ptr(), x.data_ptr(), y.data_ptr()
         given = sums if scales is None else scales.data_ptr()
-        if (w | v | sums | given) % ALIGNED or current_device() != number:
-            found = matrix_times_vectors(weight, x[None] if alone else x, scales)
-            return found[0] if alone else found
+        if (w | v | sums | given) % ALIGNED or current_cuda_device() != number:
+            return matrix_times_vectors(weight, x, scales)
         launch(w, v, given, sums, sums)
         return y
 

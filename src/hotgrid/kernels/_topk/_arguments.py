@@ -19,7 +19,7 @@ _ORDERED = (
 def checked_arguments(
     x: Any, k: SupportsIndex, dim: SupportsIndex, largest: bool, sorted: bool
 ) -> tuple[Tensor, int, int, bool, bool]:
-    """Return the arguments in their lasting form, `dim` counted from the front."""
+    """Return the arguments as candidates take them, `dim` counted from the front."""
     expect_array("x", x)
     rank = x.ndim
     # Every call comes along here: the usual case is decided without another function.

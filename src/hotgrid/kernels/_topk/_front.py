@@ -1,6 +1,7 @@
 """`topk` and `argtopk`: what callers use."""
 
-from typing import SupportsIndex
+from collections.abc import Callable
+from typing import Any, SupportsIndex
 
 from torch import Tensor
 
@@ -9,7 +10,6 @@ from hotgrid.kernels.tune import differentiated, traced, written
 from ._arguments import checked_arguments
 from ._op import tuned_topk
 from ._registered import operator, selected
-from ._short import short_selection
 
 
 def topk(
@@ -52,25 +52,31 @@ def topk(
         >>> values.tolist(), indices.tolist()
         ([[7, 7], [9, 5]], [[1, 2], [2, 0]])
     """
-    given = None
+    name = None
     # Equal numbers of other types, such as True, are other arguments.
-    if type(k) is type(dim) is int and type(largest) is type(sorted) is bool:
-        given = (k, dim, largest, sorted)
-        short = tuned_topk.shortcut(given, x) if out is None else None
-        if short is not None:
-            return short(x)
+    if out is None and type(k) is type(dim) is int and type(largest) is type(sorted) is bool:
+        name = (k, dim, largest, sorted)
+        run = tuned_topk.fast(name, x)
+        if run is not None:
+            return run(x)
     x, k, dim, largest, sorted = checked_arguments(x, k, dim, largest, sorted)
     if out is not None:
         values, indices = topk(x, k, dim, largest, sorted)
         written({"out[0]": values, "out[1]": indices}, out, {"x": x})
         return out
-    arguments, wanted = (k, dim, largest, sorted), differentiated(x)
-    compute = operator if traced(x) else selected
-    found = compute(x.detach() if wanted else x, *arguments)
-    if given is not None:
-        made = short_selection(x, arguments, wanted=wanted)
-        tuned_topk.keep_shortcut(given, (x,), (x, *arguments), made, gradients=wanted)
-    return (x.gather(dim, found[1]), found[1]) if wanted else found
+    settings, wanted = (k, dim, largest, sorted), differentiated(x)
+
+    def compute(select: Callable[..., Any], x: Tensor) -> tuple[Tensor, Tensor]:
+        if not wanted:
+            return select(x, *settings)
+        # torch knows every derivative of gather, and its autograd costs less than ours.
+        indices = select(x.detach(), *settings)[1]
+        return x.gather(dim, indices), indices
+
+    found = compute(operator if traced(x) else selected, x)
+    if name is not None:
+        tuned_topk.keep_fast(name, (x,), (x, *settings), compute, gradients=wanted)
+    return found
 
 
 def argtopk(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-from hotgrid.kernels._team import core
+from hotgrid.kernels._openmp import core
 from hotgrid.kernels.tune import NATIVE, Call, Candidate, in_red_zones
 
 # The numbers of `Type` in native/kernels/topk.hpp; a bool is a byte.
@@ -43,13 +43,13 @@ def _core_topk(
     return values, indices
 
 
-def core_like(
+def _core_ready(
     x: Tensor, k: int, dim: int, largest: bool, sorted: bool
-) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
-    """Return what selects from tensors of the very same type, shape and strides.
+) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """Return a function for tensors of the same type, shape and strides; None if it would copy.
 
-    After a long kernel nothing of Python is left in the caches, and every step on the way to
-    the next one costs several times what it does alone. None where tensors are copied first.
+    After a long kernel nothing of Python is left in the caches, so that each step before the
+    next one costs several times what it does alone.
     """
     if not _lies_as_lines(x, dim):
         return None
@@ -58,11 +58,11 @@ def core_like(
     kind, kind_number, number, here = x.dtype, _TYPES[x.dtype], torch.int64, x.device
     empty, threads, select = torch.empty_strided, torch.get_num_threads, core().topk
 
-    def run(x: Tensor) -> tuple[Tensor, Tensor]:
+    def run(x: Tensor, *settings: object) -> tuple[Tensor, Tensor]:
         values = empty(shape, strides, dtype=kind, device=here)
         indices = empty(shape, strides, dtype=number, device=here)
-        places = (x.data_ptr(), values.data_ptr(), indices.data_ptr())
-        select(*places, kind_number, *numbers, threads())
+        pointers = (x.data_ptr(), values.data_ptr(), indices.data_ptr())
+        select(*pointers, kind_number, *numbers, threads())
         return values, indices
 
     return run
@@ -120,5 +120,5 @@ CORE = Candidate(
     applies=_applies,
     group=NATIVE,
     checked=partial(_core_topk, checked=True),
-    ready=core_like,
+    ready=_core_ready,
 )

@@ -10,12 +10,17 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels.tune import Call, Op, Tuned, Work
 
-from ._candidates import CANDIDATES
+from ._native import CORE
 from ._reference import reference
+from ._tensor import EXTREMUM, SELECT, SELECT_LAST, SORT, SORT_LAST
+from ._triton import STREAMING_GPU
 
 _INDEX_BYTES = 8
 _BITS = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 _MOST_COMPARED = 2**24  # elements; a sort of more than that takes minutes on a slow CPU
+
+# Equals are tried in this order.
+CANDIDATES = (STREAMING_GPU, CORE, SELECT, SELECT_LAST, EXTREMUM, SORT_LAST, SORT)
 
 
 def describe(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Call:

@@ -1,4 +1,4 @@
-"""Top-k in torch's library: for compilers and transforms, which need more than a result."""
+"""Top-k in torch's library, for compilers and transforms."""
 
 from typing import Any
 
@@ -9,30 +9,13 @@ from hotgrid.kernels.tune import operator_of
 
 from ._arguments import checked_arguments
 from ._op import tuned_topk
-from ._short import short_selection
 
 
 def selected(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
-    """Compute it; nothing is left to choose where the result is empty."""
+    """Compute it; an empty result needs no candidate."""
     if k == 0 or x.numel() == 0:
         return fake(x, k, dim, largest, sorted)
     return tuned_topk(x, k, dim, largest, sorted)
-
-
-def _called(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
-    # Who calls the operator by its name has not come along the checks of `topk`.
-    arguments = checked_arguments(x, k, dim, largest, sorted)
-    found = selected(*arguments)
-    made = short_selection(arguments[0], arguments[1:], wanted=False)
-    tuned_topk.keep_shortcut((k, dim, largest, sorted), (x,), arguments, made)
-    return found
-
-
-def _quick(
-    x: Tensor, k: int, dim: int, largest: bool, sorted: bool
-) -> tuple[Tensor, Tensor] | None:
-    short = tuned_topk.shortcut((k, dim, largest, sorted), x)
-    return None if short is None else short(x)
 
 
 def fake(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
@@ -63,14 +46,13 @@ def _vectorised(
 
 
 operator: Any = operator_of(
-    "topk",
+    tuned_topk,
     "(Tensor x, SymInt k, int dim, bool largest, bool sorted) -> (Tensor, Tensor)",
-    _called,
+    selected,
     check=checked_arguments,
     fake=fake,
     differentiate=_differentiate,
     remember=_remember,
     vectorised=_vectorised,
-    quick=_quick,
 )
 """`torch.ops.hotgrid.topk`."""

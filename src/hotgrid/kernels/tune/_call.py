@@ -19,7 +19,7 @@ class Call:
         op: The name of the op.
         dtype: As torch names it, without the `torch.`.
         device: Where the tensors lie.
-        layout: A word for how they lie in memory, such as `rows`.
+        layout: How they are laid out in memory, such as `rows`.
         sizes: Exact sizes by name; in keys they are rounded up to buckets.
         settings: What else changes the work, by name; never rounded.
 
@@ -65,7 +65,7 @@ def bucket(n: int, level: AutotuneLevel) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """The least that a call must do, whatever computes it.
+    """The least work that a call takes, with any candidate.
 
     Attributes:
         bytes: Read plus written, each byte once.

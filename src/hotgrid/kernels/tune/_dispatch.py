@@ -5,10 +5,10 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 from torch.cuda import is_current_stream_capturing
 
@@ -16,17 +16,16 @@ from hotgrid.config import Config, current
 from hotgrid.config.sections import Autotune, Kernels
 from hotgrid.errors import ConfigError, KernelError, near
 
-from ._cache import TuningCache
 from ._call import Call
-from ._candidate import NATIVE, Candidate, fitting
+from ._check._validation import variant
+from ._fast_calls import FastCalls
 from ._forked import on_one_thread, threads_are_lost, without_lost_threads
-from ._op import Op
-from ._plain import any_mode, plain, signature_of, undisturbed
-from ._ranking import Ranking
-from ._shortcuts import Shortcuts
-from ._stamp import stamp
-from ._trial import ONE_AT_A_TIME, compete
-from ._validation import variant
+from ._measure._stamp import stamp
+from ._modes import plain
+from ._op import NATIVE, Candidate, Op, fitting
+from ._trials._cache import TuningCache
+from ._trials._ranking import Ranking
+from ._trials._trial import ONE_AT_A_TIME, compete
 
 _MOST_REMEMBERED = 4096  # exact calls; they are cheap to find again
 
@@ -41,7 +40,7 @@ class _Regime:
         kernels: How to check, and what is named by hand.
         chosen: The function for each exact call.
         rankings: By key and stamp.
-        shortcuts: Functions of calls as fronts get them.
+        fast: The same for calls as the public functions get them.
     """
 
     config: Config
@@ -49,7 +48,7 @@ class _Regime:
     kernels: Kernels
     chosen: dict[Hashable, Callable[..., Any]] = field(default_factory=dict)
     rankings: dict[tuple[str, str], Ranking] = field(default_factory=dict)
-    shortcuts: Shortcuts = field(default_factory=Shortcuts)
+    fast: FastCalls = field(default_factory=FastCalls)
 
 
 class Tuned:
@@ -57,7 +56,7 @@ class Tuned:
 
     The first call of a kind times the candidates; later calls look the winner up by a
     tuple of dtypes, devices, shapes, strides and settings. Several threads may call it.
-    Arguments are positional, and are not checked: that is for the front of the op.
+    Arguments are positional and not checked: the public function of the op does that.
 
     Args:
         op: The op.
@@ -88,63 +87,54 @@ class Tuned:
         signature = signature_of(arguments)
         function = regime.chosen.get(signature)
         if function is None:
-            function = self._chosen(regime, signature, arguments)
+            return self._first(regime, signature, arguments)
         return function(*arguments)
 
-    def shortcut(self, front: Hashable, *tensors: Tensor) -> Callable[..., Any] | None:
-        """Return what computes a call like an earlier one, which need not be checked again.
+    def fast(self, name: Hashable, *tensors: Tensor) -> Callable[..., Any] | None:
+        """Return what computes a call like an earlier one, which needs no check again.
 
         Args:
-            front: The name of the function that is called, or whatever else tells it and
-                its settings apart.
-            tensors: All the tensors that it was given; the first one best tells calls apart.
+            name: Which function is called, and with which settings.
+            tensors: All the tensors that it was given.
 
         Returns:
-            What `keep_shortcut` was given; None where that was never called for such
-            tensors under these settings, with a gradient as much wanted as now, and where
-            somebody traces or records the call.
+            A function of the tensors, as `keep_fast` made it; None if there was no such call
+            under these settings, or if this one is traced, transformed or recorded.
         """
-        # All in one place: each further call of a function can be felt.
-        if is_dynamo_compiling() or any_mode() or forward_ad._current_level >= 0:
+        if is_dynamo_compiling():
             return None
         regime = self._regime
         if regime is None or regime.config is not current():
             return None
-        try:
-            for fits, function, on_gpu in regime.shortcuts.near[front, id(tensors[0])]:
-                if fits(*tensors):
-                    return None if on_gpu and is_current_stream_capturing() else function
-        except (KeyError, TypeError):  # not yet; a word that cannot be one
-            pass
-        return regime.shortcuts.find(front, tensors)
+        return regime.fast.find(name, tensors)
 
-    def keep_shortcut(
+    def keep_fast(
         self,
-        front: Hashable,
+        name: Hashable,
         tensors: tuple[Tensor, ...],
         arguments: Sequence[Any],
-        made: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function,
+        compute: Callable[..., Any],
         gradients: bool = False,
     ) -> None:
-        """Let calls like one that has just been computed take the short way.
+        """Let `fast` find calls like one that has just been computed.
 
-        Nothing happens where no candidate was looked up for it, as while it is recorded.
+        Nothing is kept for a call that is traced, transformed or recorded.
 
         Args:
-            front: As for `shortcut`.
-            tensors: As for `shortcut`.
-            arguments: What it made of them, as candidates get them.
-            made: Makes what `shortcut` returns out of the function of a candidate.
-            gradients: Whether what it makes has gradients; if not, calls of which one is
-                wanted are left alone.
+            name: As for `fast`.
+            tensors: As for `fast`.
+            arguments: What candidates were given for them.
+            compute: Takes the function of a candidate and the tensors, and calls it.
+            gradients: Whether results of `compute` have gradients; if not, calls that need
+                one are not kept.
         """
-        if not (undisturbed if gradients else plain)(*tensors):
+        if not plain(*tensors, gradients=gradients):
             return
         # Read once: another thread may enter other settings meanwhile.
         regime = self._regime
         function = _chosen_before(regime, arguments)
         if function is not None and regime is not None:
-            regime.shortcuts.keep(front, tensors, made(function))
+            regime.fast.keep(name, tensors, partial(compute, function))
 
     def function_of(self, *arguments: Any) -> Callable[..., Any] | None:
         """Return what computed an earlier call like this one under the settings in force."""
@@ -185,25 +175,27 @@ class Tuned:
             self._regime = regime
             return regime
 
-    def _chosen(
-        self, regime: _Regime, signature: Hashable, arguments: Sequence[Any]
-    ) -> Callable[..., Any]:
+    def _first(self, regime: _Regime, signature: Hashable, arguments: Sequence[Any]) -> Any:
+        """Choose a function, compute a call with it, and remember it for calls like this."""
         call = self.op.describe(*arguments)
         candidate = self._candidate(regime, call, arguments)
         function = variant(self.op, candidate, regime.kernels)
-        native = candidate.group is NATIVE and function is candidate.function
-        if not native and threads_are_lost(call.device):
-            function = on_one_thread(function)
+        own = function is candidate.function
+        if not (own and candidate.group is NATIVE) and threads_are_lost(call.device):
+            function, own = on_one_thread(function), False
+        found = function(*arguments)
+        if own and candidate.ready is not None:
+            function = candidate.ready(*arguments) or function
         if len(regime.chosen) >= _MOST_REMEMBERED:
             regime.chosen.clear()
         regime.chosen[signature] = function
-        return function
+        return found
 
     def _in_a_graph(self, regime: _Regime, arguments: Sequence[Any]) -> Callable[..., Any]:
-        """The function of a call that is being recorded: there only its kernels count.
+        """Return the function for a call in a CUDA graph: the one with the fastest kernels.
 
-        Nothing can be timed meanwhile; a call of which nothing is known gets the candidate
-        that would be tried first.
+        Nothing can be timed meanwhile; an unknown call gets the candidate that would be tried
+        first.
         """
         call = self.op.describe(*arguments)
         able = self._able(call)
@@ -219,7 +211,7 @@ class Tuned:
         named = self._named(regime, able)
         if named is not None:
             return named
-        if len(able) == 1:
+        if len(able) == 1 or able[0].always_wins:
             return able[0]
         by_name = {each.name: each for each in able}
         # A bucket holds several sizes, and its winner may not be able to compute this one.
@@ -286,7 +278,7 @@ class Tuned:
         """Forget in a forked child which functions may use torch's threads."""
         self._lock = threading.Lock()  # another thread of the parent may have held it
         for regime in self._regimes.values():
-            regime.chosen, regime.shortcuts = {}, Shortcuts()
+            regime.chosen, regime.fast = {}, FastCalls()
 
 
 _ALL: "weakref.WeakSet[Tuned]" = weakref.WeakSet()
@@ -316,3 +308,13 @@ def _recorded(arguments: Sequence[Any]) -> bool:
         if isinstance(x, Tensor):
             return x.is_cuda and is_current_stream_capturing()
     return False
+
+
+def signature_of(arguments: Sequence[Any]) -> Hashable:
+    """Return what distinguishes calls: of tensors everything but their numbers."""
+    return tuple(
+        [
+            (x.dtype, x.device, x.shape, x.stride()) if isinstance(x, Tensor) else x
+            for x in arguments
+        ]
+    )

@@ -10,10 +10,10 @@ import torch
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, HotgridError
 
-from ._bandwidth import existing
 from ._dispatch import Tuned
-from ._ranking import Outcome, Ranking
-from ._trial import compete, limit_of
+from ._measure._bandwidth import existing
+from ._trials._ranking import Outcome, Ranking
+from ._trials._trial import compete, limit_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,84 +1,106 @@
-"""Operators in torch's library that cost little where nobody needs what torch does for them."""
+"""Ops as operators in torch's library, with little overhead for calls without gradients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ._outside import resolving
-from ._plain import plain
+from hotgrid.tensors._torch_private import autograd_kernel
+
+from ._dispatch import Tuned
+from ._modes import plain, resolving
 
 # Alive as long as the operators are.
 _LIBRARY = torch.library.Library("hotgrid", "FRAGMENT")
+_SETTINGS = frozenset((bool, int, list, str, type(None)))  # what else operators take
 
 
 def operator_of(
-    name: str,
+    tuned: Tuned,
     schema: str,
     compute: Callable[..., Any],
     *,
-    check: Callable[..., object],
+    check: Callable[..., Sequence[Any]],
     fake: Callable[..., Any],
     differentiate: Callable[..., Any],
     remember: Callable[..., None],
     vectorised: Callable[..., Any],
-    quick: Callable[..., Any] | None = None,
 ) -> Any:
-    """Make `torch.ops.hotgrid.<name>`, with gradients, shapes and vmap.
+    """Make `torch.ops.hotgrid.<name of the op>`, with gradients, shapes and vmap.
 
     Args:
-        name: As in `torch.ops.hotgrid.<name>`.
-        schema: Its arguments and results, in torch's language.
-        compute: Computes it; makes its own checks.
-        check: Raises where types, shapes or devices do not fit, of what has no numbers too.
-        fake: Makes results of the right shapes with nothing in them, of what was checked.
+        tuned: The op.
+        schema: Its arguments and results, as `torch.library.define` takes them.
+        compute: Computes it for checked arguments, through `tuned`.
+        check: Returns the arguments as candidates take them, or raises; also for tensors
+            without data. Direct `torch.ops` calls skip the checks of the public function.
+        fake: Makes empty results of the right shapes for checked arguments.
         differentiate: The `backward` of `torch.library.register_autograd`.
         remember: The `setup_context` for it.
         vectorised: As for `torch.library.register_vmap`.
-        quick: Computes it with gradients where that is possible at once, or returns None.
 
     Returns:
         The operator.
     """
+    name = tuned.op.name
     known = f"hotgrid::{name}"
+
     torch.library.define(known, schema)
-    torch.library.impl(known, "default", resolving(compute))
-    torch.library.register_fake(known, _after(check, fake))
+    torch.library.impl(known, "default", resolving(lambda *given: compute(*check(*given))))
+    torch.library.register_fake(known, lambda *given: fake(*check(*given)))
     torch.library.register_vmap(known, vectorised)
     made = getattr(torch.ops.hotgrid, name).default
     try:
-        # What `register_autograd` does, which we need only for calls with a gradient: its
-        # formula is Python and goes through the dispatcher once more, also without one.
-        from torch._library.autograd import Info, make_autograd_impl
-
-        formula = make_autograd_impl(made, Info(differentiate, remember))
+        # As `register_autograd`, but only for calls with a gradient: its formula goes through
+        # the dispatcher a second time.
+        formula = autograd_kernel(made, differentiate, remember)
     except (ImportError, TypeError):
         torch.library.register_autograd(known, differentiate, setup_context=remember)
     else:
-        straight = _straight(compute, quick, formula)
+        straight = _straight(tuned, compute, check, formula)
         _LIBRARY.impl(name, straight, "Autograd", with_keyset=True)
     return made
 
 
-def _after(check: Callable[..., object], fake: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
-        check(*arguments)
-        return fake(*arguments)
-
-    return call
-
-
 def _straight(
-    compute: Callable[..., Any], quick: Callable[..., Any] | None, formula: Callable[..., Any]
+    tuned: Tuned,
+    compute: Callable[..., Any],
+    check: Callable[..., Sequence[Any]],
+    formula: Callable[..., Any],
 ) -> Callable[..., Any]:
+    """Return what computes a call without gradients at once, and any other by the formula."""
+
     def call(keys: Any, *arguments: Any) -> Any:
-        found = None if quick is None else quick(*arguments)
-        if found is not None:
-            return found
-        tensors = [x for x in arguments if isinstance(x, Tensor)]
-        if plain(*tensors) and not tensors[0].is_meta:
-            return compute(*arguments)
-        return formula(keys, *arguments)
+        tensors, settings = [], []
+        for x in arguments:
+            is_setting = type(x) in _SETTINGS  # three times as fast as isinstance
+            settings.append(x if is_setting else None)
+            if not is_setting:
+                tensors.append(x)
+        name = tuple(settings)
+        run = tuned.fast(name, *tensors)
+        if run is not None:
+            return run(*tensors)
+        if not plain(*tensors):
+            return formula(keys, *arguments)
+        given = check(*arguments)
+        found = compute(*given)
+        tuned.keep_fast(name, tuple(tensors), given, _with_other_tensors(given))
+        return found
 
     return call
+
+
+def _with_other_tensors(given: Sequence[Any]) -> Callable[..., Any]:
+    """Return what calls a function with other tensors and these settings."""
+    settings = [None if isinstance(x, Tensor) else x for x in given]
+    slots = [n for n, x in enumerate(given) if isinstance(x, Tensor)]
+
+    def compute(function: Callable[..., Any], *tensors: Tensor) -> Any:
+        arguments = settings.copy()
+        for n, x in zip(slots, tensors, strict=True):
+            arguments[n] = x
+        return function(*arguments)
+
+    return compute

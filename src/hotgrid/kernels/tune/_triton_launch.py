@@ -12,15 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.tensors._torch_private import cuda_stream_getter, current_cuda_device
+
 ALIGNED = 16
 """Triton compiles a kernel of its own where an address is no multiple of it."""
 
 _MOST_REMEMBERED = 4096  # launches; Triton finds a kernel again, only slower
-
-current_device: Callable[[], int] = getattr(
-    torch._C, "_cuda_getDevice", torch.cuda.current_device
-)
-"""The number of the GPU in use, where there has been one; the public name looks that up."""
 
 
 class Launcher:
@@ -45,7 +42,7 @@ class Launcher:
     ) -> None:
         """Run it on the device of its first tensor."""
         device = tensors[0].device
-        if device.type == "cuda" and device.index != current_device():
+        if device.type == "cuda" and device.index != current_cuda_device():
             # Triton launches on the current device, whatever its arguments say.
             with torch.cuda.device(device):
                 self(grid, tensors, numbers, constants, num_warps)
@@ -97,7 +94,7 @@ def _again(
 
         # What Triton itself does with it, without what only profilers need.
         run, handle, packed = made.run, made.function, made.packed_metadata
-        stream_of: Any = torch._C._cuda_getCurrentRawStream
+        stream_of = cuda_stream_getter()
         runtime: Any = knobs.runtime
         _watched(runtime)
     except (AttributeError, ImportError):

@@ -11,10 +11,10 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import Look
+from hotgrid.tensors._torch_private import TorchDispatchMode
 
 # Cell by cell, though torch does not tag them so. New tensors are the same in every cell.
 _POINTWISE = {

@@ -24,13 +24,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid import _native
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
 from hotgrid.grid.forms._form import compiled_code_folder
+from hotgrid.tensors._torch_private import TorchDispatchMode
 
 from ._launch import Launch
 from ._planes import MOST_NUMBERS

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from hotgrid.tensors._torch_private import (
+    OpOverload,
+    decompositions,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+)
 
 from ._plane_arrays import MOVES, NotInPlanesError, PlaneArray, aligned
 from ._tape import close
@@ -62,7 +69,6 @@ def in_planes(
         params: The parameters.
     """
     # Importing this takes a second; a kept kernel does without.
-    from torch._decomp import get_decompositions
     from torch.fx.experimental.proxy_tensor import make_fx
 
     planes = [x for part in outs for views in part for x in views]
@@ -78,7 +84,7 @@ def in_planes(
 
     args = [*fields, *planes, *fixed, *params]
     aten = torch.ops.aten
-    table: Any = get_decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
+    table: Any = decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
     try:
         with torch.no_grad():
             traced = make_fx(call, decomposition_table=table)(*args)
@@ -132,7 +138,7 @@ class _Replay:
         args, kwargs = found[0], dict(found[1])
         if func is operator.getitem:
             return args[0][args[1]]
-        if not isinstance(func, torch._ops.OpOverload):
+        if not isinstance(func, OpOverload):
             raise NotInPlanesError
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise NotInPlanesError

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.tensors._torch_private import compiled_modules
+
 Launch = tuple[Callable[..., Any], tuple[Any, ...]]
 Tape = list[Launch]
 
@@ -100,7 +102,6 @@ def _noting(tape: Tape) -> Iterator[None]:
 
 def _generated_modules() -> list[Any]:
     try:
-        from torch._inductor.codecache import PyCodeCache
+        return compiled_modules()
     except ImportError:
         return []
-    return list(getattr(PyCodeCache, "modules", []))

@@ -1,0 +1,1 @@
+"""_learn: matrices turned into codes, in the form that meets a target."""

@@ -1,0 +1,1 @@
+"""_check: the checks around a kernel that `kernels.check_mode` asks for."""

@@ -1,0 +1,1 @@
+"""_measure: times of functions, and what the hardware can do."""

@@ -1,0 +1,1 @@
+"""_trials: candidates compared and timed, and the rankings that are kept."""
