@@ -116,6 +116,14 @@ class ViewApp:
             session = self._sessions[key] = Session(live, playing=self._playing).start()
             return session
 
+    def _end_unwatched(self) -> None:
+        """End the simulations of the gallery that no page shows."""
+        with self._lock:
+            for key, session in list(self._sessions.items()):
+                if not session.viewers:
+                    del self._sessions[key]
+                    session.stop()
+
     def _end_one(self) -> None:
         for key, session in self._sessions.items():
             if not session.viewers:
@@ -192,6 +200,9 @@ class ViewApp:
             await viewer.serve(lambda text: session.hear(viewer, text))
         finally:
             session.leave(viewer)
+            if self._case is None:
+                await asyncio.sleep(_LINGER)
+                await asyncio.to_thread(self._end_unwatched)
 
 
 def _told(connection: HTTPConnection) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class Eye:
         self._simulation = simulation
         self._ranges: dict[tuple[str, int, int], Colours] = {}
         self._solid: tuple[object, Tensor | None] | None = None
+        self._scratch: dict[tuple[int, ...], Tensor] = {}
 
     def frame(self, look: Gaze) -> Frame:
         """One frame of the present state.
@@ -135,7 +136,7 @@ class Eye:
         )
         if colours.kind == "states" and factor == 1 and solid is None:
             return make(_bits(cut), _BITS)
-        bytes_ = _quantized(values, colours)
+        bytes_ = self._quantized(values, colours)
         if solid is not None:
             hidden = _reduced(solid[y0:y1, x0:x1], factor)
             bytes_ = torch.where(hidden > 0.5, _SOLID, bytes_).to(torch.uint8)
@@ -154,9 +155,23 @@ class Eye:
         colours = self._colours(look, values, not seen.is_floating_point())
         simulation, (_, height, width) = self._simulation, seen.shape
         region = (0, 0, height, width)
-        quantized = _quantized(values, colours)
+        quantized = self._quantized(values, colours)
         now = simulation.step_count, simulation.time
         return Frame(quantized, None, _VOLUME, colours, region, 0.0, *now)
+
+    def _quantized(self, values: Tensor, colours: Colours) -> Tensor:
+        """Numbers as bytes: 0 to 254 over the range, 255 where they are not numbers."""
+        key = tuple(values.shape)
+        if key not in self._scratch:
+            # New memory costs more than the arithmetic: the system clears it page by page.
+            self._scratch = {key: torch.empty_like(values, dtype=torch.float32)}
+        span = colours.high - colours.low or 1.0
+        scaled = self._scratch[key].copy_(values) if values.dtype != torch.float32 else values
+        scaled = torch.sub(scaled, colours.low, out=self._scratch[key])
+        scaled.mul_(254 / span).clamp_(0, 254).add_(0.5)
+        if not math.isfinite(float(scaled.sum())):
+            scaled.nan_to_num_(nan=float(_SOLID))
+        return scaled.to(torch.uint8)
 
     def _colours(self, look: Gaze, values: Tensor, states: bool) -> Colours:
         if look.range is not None:
@@ -244,14 +259,6 @@ def _colours_of(values: Tensor, states: bool) -> Colours:
         if high <= 1 and float(values.min()) >= 0:
             return Colours("states", 0.0, 1.0)
     return colours_of(some.float().cpu().numpy())
-
-
-def _quantized(values: Tensor, colours: Colours) -> Tensor:
-    """Numbers as bytes: 0 to 254 over the range, 255 where they are not finite."""
-    span = colours.high - colours.low or 1.0
-    scaled = values.float() if values.dtype != torch.float32 else values
-    scaled = (scaled - colours.low).mul_(254 / span).clamp_(0, 254).add_(0.5)
-    return scaled.nan_to_num_(nan=float(_SOLID)).to(torch.uint8)
 
 
 def _bits(cells: Tensor) -> Tensor:
