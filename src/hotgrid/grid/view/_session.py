@@ -23,6 +23,7 @@ from ._orders import ACK, KINDS, LOOK
 _LOG = logging.getLogger("hotgrid.view")
 # Seconds that a run of steps should take: so long a page may wait for what it asks.
 _SLICE = 0.012
+_SLICE_UNWATCHED = 0.1
 _FRAME = 1 / 60
 _STATUS = 0.25
 # Observables may take this share of the time.
@@ -277,10 +278,11 @@ class Session:
     def _adapt(self, steps: int, took: float) -> None:
         """Make as many steps at a time as fill a slice."""
         transport = self._transport
-        if steps == transport.stride and took < _SLICE / 2:
+        wanted = _SLICE if self._seats else _SLICE_UNWATCHED
+        if steps == transport.stride and took < wanted / 2:
             transport.stride = min(2 * transport.stride, 1 << 20)
-        elif took > 2 * _SLICE and transport.stride > 1:
-            transport.stride = max(1, int(steps * _SLICE / took))
+        elif took > 2 * wanted and transport.stride > 1:
+            transport.stride = max(1, int(steps * wanted / took))
 
     def _show(self) -> bool:
         """Make the frames that viewers can take now."""

@@ -93,7 +93,9 @@ EXTREMUM = Candidate(
     name="extremum",
     function=_extremum,
     applies=lambda call: (
-        call.sizes["k"] == 1
+        # On CUDA it did not agree with the reference for all types (torch 2.11).
+        call.device.type == "cpu"
+        and call.sizes["k"] == 1
         and call.dtype not in _UNSELECTED
         and (bool(call.settings["largest"]) or not call.dtype.startswith(("float", "bfloat")))
     ),
