@@ -34,7 +34,7 @@ test-slow: setup browser  ## Run the tests that take minutes: sanitizers, long f
 	$(PYTEST) -m long --timeout 2400
 
 # The live page is tested in a real browser; Playwright drives the one that is installed.
-browser:
+browser:  ## Install Chromium for the tests of the live page, where that is possible
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing Chromium for the tests of the live page"; \

@@ -18,7 +18,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 SHOTS = Path(__file__).parents[2] / ".hotgrid" / "screenshots"
 
 
-@pytest.fixture(scope="session")
+# Not for the session: Playwright keeps an event loop running in this thread.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     assert found, "these tests need Chromium; `make browser` installs it where it can"

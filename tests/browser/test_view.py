@@ -1,5 +1,6 @@
 """The live page in a real browser."""
 
+import itertools
 import time
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,16 @@ def test_it_reconnects_after_the_server_was_started_again(show, tmp_path: Path):
     here.problems[:] = [p for p in here.problems if "WebSocket" not in p and "ERR_" not in p]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("model", ["karman", None])
+def pages() -> list[Any]:
+    """Both pages in both schemes at both widths; `make test` opens one of each."""
+    found = itertools.product(("light", "dark"), (1280, 400), ("karman", None))
+    short = (("light", 1280, "karman"), ("dark", 400, None))
+    return [
+        pytest.param(*each, marks=[pytest.mark.long] * (each not in short)) for each in found
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "width", "model"), pages())
 def test_axe_finds_nothing(show, scheme: str, width: int, model: str | None):
     here = show(model, **({} if model is None else {"size": "48x144"}))
     page = here.page(viewport={"width": width, "height": 800}, color_scheme=scheme)

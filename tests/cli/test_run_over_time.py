@@ -108,6 +108,8 @@ def watched(*arguments: str) -> tuple["subprocess.Popen[str]", Terminal]:
         stderr=terminal.slave,
         env={**os.environ, "COLORTERM": "truecolor", "TERM": "xterm"},
         text=True,
+        # Where it is ignored, as by nohup, an interrupt would not arrive.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     return running, terminal
 
@@ -133,7 +135,10 @@ def test_an_interrupt_leaves_the_terminal_as_it_was():
     while terminal.seen_so_far.count("steps/s") < 2 and running.poll() is None:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=100)
+    try:
+        running.communicate(timeout=100)
+    finally:
+        running.kill()
     shown = Screen().feed(terminal.close().replace("\n", "\r\n"))
     assert running.returncode == 130
     assert shown.cursor_shown

@@ -24,10 +24,10 @@ from hotgrid.grid import (
     observable,
     pde,
     total,
-    view,
 )
 from hotgrid.grid.forms._memory import free_memory, needed
 from hotgrid.grid.forms._padded import PaddedForm
+from hotgrid.grid.model import view
 
 
 class Spread(Model):

@@ -22,8 +22,8 @@ from hotgrid.grid import (
     observable,
     pde,
     rollout,
-    view,
 )
+from hotgrid.grid.model import view
 
 SIZE = (8, 8)
 

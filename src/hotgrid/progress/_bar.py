@@ -39,7 +39,7 @@ class Progress:
         brief: bool = False,
     ) -> None:
         self._what, self._total, self._unit, self._note = what, total, unit, note
-        self._terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._terminal = show is not False and sys.stderr is not None and sys.stderr.isatty()
         self._show = self._terminal if show is None else show
         self._brief = brief
         self._done = 0
