@@ -109,7 +109,7 @@ def watched(*arguments: str) -> tuple["subprocess.Popen[str]", Terminal]:
         env={**os.environ, "COLORTERM": "truecolor", "TERM": "xterm"},
         text=True,
         # Where it is ignored, as by nohup, an interrupt would not arrive.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     return running, terminal
 
