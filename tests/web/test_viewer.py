@@ -95,13 +95,13 @@ def test_wrong_messages_are_answered_and_too_many_are_slowed(monkeypatch):
     allowed = iter([True, False, True, False])
     monkeypatch.setattr("hotgrid.web._messages.Meter.take", lambda meter: next(allowed))
 
-    async def hear(text: str | bytes) -> None:
+    async def receive(text: str | bytes) -> None:
         raise MessageError(f"not {text!r}")
 
     async def scene() -> None:
         page = Page()
         viewer = Viewer(page)
-        serving = asyncio.create_task(viewer.serve(hear))
+        serving = asyncio.create_task(viewer.serve(receive))
         for n in range(4):
             page.sends.put_nowait({"type": "websocket.receive", "text": str(n)})
         while len(page.got) < 6:

@@ -224,8 +224,8 @@ def case_of(model: str, options: Mapping[str, object]) -> Case:
     Raises:
         ArgumentError: A name is unknown or a value is not of its kind.
     """
-    told = {name: value for name, value in options.items() if value is not None}
-    values = _checked(told, lambda name: f"`{_option(name)}`")
+    given = {name: value for name, value in options.items() if value is not None}
+    values = _checked(given, lambda name: f"`{_option(name)}`")
     if not model.endswith(".toml"):
         return _agreed({"model": model, **values})
     base = read_case(Path(model))

@@ -68,7 +68,7 @@ class Desk:
         self._id += 1
         text = json.dumps({"type": kind, "id": self._id, **fields})
         page = page or self.page
-        asyncio.run(self.session.hear(page, text))  # pyright: ignore[reportArgumentType]
+        asyncio.run(self.session.receive(page, text))  # pyright: ignore[reportArgumentType]
         return self.until(lambda: next((m for m in page.told if m.get("id") == self._id), None))
 
     def until(self, found: Callable[[], Any]) -> Any:
@@ -238,7 +238,7 @@ def test_viewers_look_at_their_own_regions_and_a_stalled_one_gets_nothing(desk):
     here.session.join(other)
     other.stalled = True
     look = {"view": "u", "region": [4, 8, 12, 24], "pixels": [100, 100]}
-    asyncio.run(here.session.hear(here.page, json.dumps({"type": "look", **look})))
+    asyncio.run(here.session.receive(here.page, json.dumps({"type": "look", **look})))
     here.until(
         lambda: here.page.frames and parsed(here.page.frames[-1])["region"] == (4, 8, 12, 24)
     )
@@ -253,7 +253,7 @@ def test_viewers_look_at_their_own_regions_and_a_stalled_one_gets_nothing(desk):
     assert parsed(other.frames[-1])["region"] == (0, 0, 32, 32)
     for wrong in ({**look, "view": "none"}, {**look, "range": [2, 1]}):
         with pytest.raises(MessageError):
-            asyncio.run(here.session.hear(here.page, json.dumps({"type": "look", **wrong})))
+            asyncio.run(here.session.receive(here.page, json.dumps({"type": "look", **wrong})))
 
 
 def test_hello_says_what_can_be_seen_and_touched(desk):

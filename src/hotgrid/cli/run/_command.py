@@ -48,17 +48,17 @@ def models(*, json: bool = False) -> None:
         return
     rows: list[tuple[str, Text]] = []
     for name, model in known.items():
-        told = "  ".join(map(_shown_option, _options(model)))
+        options = "  ".join(map(_shown_option, _options(model)))
         rows.append((name, Text(_summary(model))))
-        rows.append(("", Text(f"--set {told}", "dim")))
+        rows.append(("", Text(f"--set {options}", "dim")))
     _print_rows(console, rows)
     console.print("Run one with `hotgrid run NAME`.", style="dim", markup=False)
 
 
-def run(name: str, /, **told: Any) -> None:
+def run(name: str, /, **options: Any) -> None:
     """Run a model and report its observables and speed."""
-    resume, watch, json = (told.pop(name, False) for name in _NOT_OF_A_CASE)
-    case = case_of(name, {**told, "set": pairs(told.get("set", ())) or None})
+    resume, watch, json = (options.pop(name, False) for name in _NOT_OF_A_CASE)
+    case = case_of(name, {**options, "set": pairs(options.get("set", ())) or None})
     # Not earlier: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 

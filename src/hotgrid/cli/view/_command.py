@@ -43,11 +43,11 @@ def view(
         open: Open the page in the browser.
         paused: Do not run before Play is pressed.
     """
-    told: dict[str, Any] = {"size": size, "device": device, "dtype": dtype, "seed": seed}
-    told["set"] = pairs(set) or None
-    if name is None and any(value is not None for value in told.values()):
+    options: dict[str, Any] = {"size": size, "device": device, "dtype": dtype, "seed": seed}
+    options["set"] = pairs(set) or None
+    if name is None and any(value is not None for value in options.values()):
         raise ArgumentError("name a model for these options, such as `hotgrid view karman`")
-    case = None if name is None else case_of(name, told)
+    case = None if name is None else case_of(name, options)
     # Not before: a misspelled option need not wait for torch.
     from hotgrid.grid.view import ViewApp
 

@@ -143,8 +143,8 @@ class TerminalPicture:
         due = now - self._drawn[1] >= max(_FRAME, _TIMES_DRAWING * self._cost)
         # Every rank must take part after the same steps.
         ranks = simulation._form.ranks
-        told = [due, min(wanted, 4 * self._period)]
-        due, period = told if ranks is None else ranks.gather_json(told)[0]
+        mine = [due, min(wanted, 4 * self._period)]
+        due, period = mine if ranks is None else ranks.gather_json(mine)[0]
         if due:
             self.draw()
         self._follow(period)
