@@ -19,7 +19,7 @@ bool alive(const Grid& grid, const Life& life, long row, long column) {
     return grid[std::size_t(row) * life.words + std::size_t(column / 32)] >> (column % 32) & 1;
 }
 
-// The rule as it is stepped, cell by cell.
+// The rule, cell by cell.
 Grid stepped(const Grid& grid, const Life& life) {
     Grid next(grid.size(), 0);
     for (long row = 0; row < long(life.rows); ++row) {
