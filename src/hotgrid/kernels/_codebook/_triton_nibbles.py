@@ -14,7 +14,7 @@ from torch import Tensor
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
 from hotgrid.kernels.tune._triton_launch import Launcher
 
-from ._triton_buffers import faults_of, load_at, buffer_for
+from ._triton_buffers import buffer_for, faults_of, load_at
 
 _ROWS = 4
 # Groups of 64 columns per step, unrolled steps, and warps. A shuffle needs one byte per thread;
