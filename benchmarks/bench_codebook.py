@@ -3,7 +3,7 @@
 First a layer of shape [3072, 1024] with Gaussian weights, one vector: time against torch in
 fp32, taken in turn in one run, bytes kept and the relative error of the outputs. Then a
 network trained on real data, before and after: which package of Python's standard library a
-piece of source comes from, told by counts of its trigrams; files are either for training
+piece of source comes from, by counts of its trigrams; files are either for training
 or for testing.
 
 On a GPU random codes take the place of learned ones in a second shape, [4096, 14336]: what is

@@ -4,7 +4,7 @@ Two local processes over gloo, one thread each. The rival does the same: a colle
 torch.distributed changes its tensor in place, ours returns a new one, so the rival copies
 first. A transfer is timed there and back. Both are timed in turns; the best of each is kept.
 On a machine that others use too, the clock also measures how soon a waiting rank gets its
-core back; what the calling thread computes is told beside it.
+core back; what the calling thread computes is reported beside it.
 
     python benchmarks/bench_collectives.py
 """

@@ -31,7 +31,7 @@ QUEUED = 40
 def in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     """The shortest time of each, taken alternately so that neighbours disturb all alike.
 
-    Who comes first changes as well: threads that have just worked begin sooner.
+    The order alternates: threads that have just worked start sooner.
     """
     best = [float("inf")] * len(calls)
     for call in calls:

@@ -1,4 +1,4 @@
-"""Where files of ranks are looked for, and what happens when one is not what it should be."""
+"""Where files of ranks are searched, and errors for wrong ones."""
 
 import stat
 from pathlib import Path
@@ -104,7 +104,7 @@ def test_without_a_network(tiny: RankFile, tmp_path: Path):
         assert words in str(refusal.value)
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tiny: RankFile, tmp_path: Path):
+def test_a_cache_that_cannot_be_written_is_ignored(tiny: RankFile, tmp_path: Path):
     put(tmp_path / "cache", b"a file where a folder should be")
     assert read_vocabulary("tiny") == GOOD
 

@@ -8,7 +8,7 @@ from hotgrid.web import MessageError, Viewer
 
 
 class Page:
-    """A socket whose far end reads only when told."""
+    """A socket whose page reads only on request."""
 
     def __init__(self) -> None:
         self.got: list[Any] = []
@@ -41,7 +41,7 @@ async def nothing(text: str | bytes) -> None:
     pass
 
 
-def test_only_the_latest_frame_is_sent_and_two_are_under_way():
+def test_only_the_latest_frame_is_sent_and_two_are_in_flight():
     async def scene() -> None:
         page = Page()
         viewer = Viewer(page)

@@ -283,7 +283,7 @@ def test_a_value_is_that_of_its_cell(desk):
 
 
 @pytest.mark.parametrize("radius", [0.0, 1.0, 2.5])
-def test_discs_are_what_is_near_the_line(radius: float):
+def test_discs_cover_cells_close_to_the_line(radius: float):
     points = [[3.2, 4.9], [10.7, 15.1], [-4.0, 18.0]]
     mask = disc_mask((16, 20), points, radius)
     for y in range(16):
@@ -300,7 +300,7 @@ def test_discs_are_what_is_near_the_line(radius: float):
                 assert bool(mask[y, x]) == (best < radius or held), (y, x)
 
 
-def test_a_brush_that_is_none_is_refused():
+def test_a_brush_that_is_invalid_is_refused():
     sim = Simulation(life.Life(), size=(8, 64), device="cpu", compiled=False)
     with pytest.raises(ArgumentError, match="no brush `ink`"):
         sim.paint("ink", torch.zeros(8, 64, dtype=torch.bool), 1)

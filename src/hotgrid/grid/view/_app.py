@@ -30,7 +30,7 @@ from ._gallery import Thumbnails, listed
 from ._live import LiveRun
 from ._session import Session
 
-# Seconds after which a session of the gallery that nobody watches ends.
+# Seconds after which a session of the gallery without viewers ends.
 _LINGER = 30.0
 _MOST_SESSIONS = 4
 

@@ -191,7 +191,7 @@ class Session:
         return 0.1 if self._transport.playing or self._seats else 0.5
 
     def _answer(self) -> bool:
-        """Do what viewers have asked for since the last time."""
+        """Execute the requests of viewers since the last call."""
         any_done = False
         while not self._inbox.empty():
             viewer, message = self._inbox.get()

@@ -1,4 +1,4 @@
-// The canvases: how large they are, who draws on them and when. A frame is drawn when the
+// The canvases: their sizes, and what draws on them when. A frame is drawn when the
 // display asks for the next picture, and only then acknowledged, so that the server never
 // sends faster than this page draws.
 
@@ -124,7 +124,7 @@ export class Stage {
         return areas.map((area) => area.map((edge) => edge * density));
     }
 
-    /** The camera moved: what is drawn and what is asked for changes. */
+    /** The camera moved: redraw, and request new frames. */
     moved() {
         state.region = this.camera.region();
         tell("camera");
