@@ -233,7 +233,7 @@ def test_files_of_others_and_for_others_are_refused(tmp_path: Path):
         load_compressed(nn.Linear(2, 2), path)
     save_compressed(compress(Tied(), form="int8"), path)
     with pytest.raises(
-        ArgumentError, match="has a layer `first`, which the given Linear has not"
+        ArgumentError, match="has a layer `first`, which the given Linear does not have"
     ):
         load_compressed(nn.Linear(64, 64), path)
 

@@ -130,7 +130,7 @@ def test_what_is_passed_over_is_reported(other, capsys: pytest.CaptureFixture[st
     small = compress(model, form="int8")
     assert isinstance(small.get_submodule("0"), CodebookLinear)
     assert type(small.get_submodule("1")) is type(layer)
-    told = f"left as they are, for they are no plain nn.Linear: `1` ({type(layer).__name__})"
+    told = f"left unchanged, since they are not plain nn.Linear: `1` ({type(layer).__name__})"
     assert told in capsys.readouterr().err
     small(normal(2, 16))
     with pytest.raises(ArgumentError, match=r"holds no `nn.Linear`; `` \(.* can be exchanged"):

@@ -190,7 +190,7 @@ REFUSED = {
     "`step` is 1.5": {"step": 1.5},
     "cannot be named 3": {"tensors": {3: torch.ones(1)}},
     r"cannot be named '\\ud800'": {"tensors": {"\ud800": torch.ones(1)}},
-    "`extra` holds itself": {"extra": HOLDS_ITSELF},
+    "`extra` contains itself": {"extra": HOLDS_ITSELF},
     "cannot be named '__metadata__'": {"tensors": {"__metadata__": torch.ones(1)}},
     r"`lr` is a float; .* belong into `extra`": {"tensors": {"lr": 0.1}},
     "`tensors` is a list": {"tensors": [torch.ones(1)]},

@@ -195,7 +195,7 @@ class Captured:
         if bound.kwargs:
             raise ArgumentError(
                 f"`{next(iter(bound.kwargs))}` cannot be given by name to the captured "
-                f"`{self._name}`: it has no place without others that were left out"
+                f"`{self._name}`: it is keyword-only, or an argument before it is missing"
             )
         return bound.args
 
@@ -316,8 +316,8 @@ class _Refused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise ArgumentError(
-            f"the gradients of the captured `{ctx.name}` have no gradients of their own; "
-            "call its plain `.function` where those are wanted"
+            f"the gradients of the captured `{ctx.name}` cannot be differentiated; "
+            "call its plain `.function` for second derivatives"
         )
 
 

@@ -36,7 +36,7 @@ def core() -> ModuleType:
     wanted = os.environ.get("HOTGRID_POOL", "")
     if wanted not in ("", *_CHOICES):
         logger("kernels").warning(
-            "`HOTGRID_POOL` is %r; expected %s: it is left aside",
+            "`HOTGRID_POOL` is %r; expected %s: it is ignored",
             wanted,
             " or ".join(map(repr, _CHOICES)),
         )

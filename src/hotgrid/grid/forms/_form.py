@@ -279,8 +279,8 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
         ):
             raise ArgumentError(
                 f"{what} returned the shape {tuple(plane.shape)} for the field `{field.name}`; "
-                "it must have one number for each cell, as what `state` gives has: make new "
-                "tensors by torch.zeros_like and the like"
+                "it must have one number for each cell, like the tensors of `state`: create "
+                "new tensors with torch.zeros_like and the like"
             )
         plane = plane.expand(shape)
     return plane.to(kept_as)

@@ -161,11 +161,11 @@ class LiveRun:
 
     def _undo(self, viewer: int) -> None:
         if not self._strokes.undo():
-            raise ArgumentError("there is no stroke to take back")
+            raise ArgumentError("there is no stroke to undo")
 
     def _redo(self, viewer: int) -> None:
         if not self._strokes.redo():
-            raise ArgumentError("there is no stroke to make again")
+            raise ArgumentError("there is no stroke to redo")
 
     def _save(self, viewer: int, what: str, name: str) -> dict[str, Any]:
         path = self._path(name, ".png" if what == "picture" else ".safetensors")

@@ -99,7 +99,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
         except AttributeError:
             raise ArgumentError(
                 f"`{path}` has a layer `{name}`, which the given {type(module).__name__} "
-                "has not"
+                "does not have"
             ) from None
         found = _layer(f"`{path}`, layer `{name}`", parts, about)
         if _described(found) != _described(there):
@@ -115,7 +115,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
     if unknown := sorted(tensors.keys() - whole.state_dict().keys()):
         raise ArgumentError(
             f"`{path}` has {', '.join(f'`{each}`' for each in unknown)}, which the given "
-            f"{type(module).__name__} has not"
+            f"{type(module).__name__} does not have"
         )
     try:
         whole.load_state_dict(tensors, strict=False)

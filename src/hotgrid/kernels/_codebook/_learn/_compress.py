@@ -152,7 +152,8 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
         raise ArgumentError(f"`module`, a {type(module).__name__}, holds no `nn.Linear`{why}")
     if others:
         logger("kernels").warning(
-            "compress: left as they are, for they are no plain nn.Linear: %s", ", ".join(others)
+            "compress: left unchanged, since they are not plain nn.Linear: %s",
+            ", ".join(others),
         )
     return plain
 

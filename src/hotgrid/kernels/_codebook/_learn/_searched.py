@@ -216,7 +216,7 @@ def _unit(weight: Tensor, shown: str) -> float:
     """
     if weight.is_meta or not weight.is_floating_point() or weight.numel() == 0:
         raise ArgumentError(
-            f"the weight of {shown} must be finite and not empty, real numbers that are there; "
+            f"the weight of {shown} must be real, finite and not empty; "
             f"it is {weight.dtype} {tuple(weight.shape)} on {weight.device}"
         )
     most = float(weight.abs().max())
