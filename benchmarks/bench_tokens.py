@@ -1,4 +1,4 @@
-"""Claim: the fastest exact tokenizer, and where it is not.
+"""Claim: hotgrid.tokens is the fastest exact tokenizer; missed targets are listed.
 
 Every contestant runs in processes of its own, in turns, over the same texts; the best of
 several rounds counts. Libraries whose tokens differ from tiktoken's get no figure. A turn of
@@ -9,10 +9,10 @@ taken back by the host of a virtual machine, and the first process waits for it.
     python benchmarks/bench_tokens.py --text FILE --rounds 1 speed
 
 Parts are speed, threads, pieces and loading. Texts come from make_corpora.py, or from --text;
-then figures are printed only, not kept as results. On a machine with
-other work `--clock cpu` takes the time of processes instead of the clock on the wall.
-Rivals are in requirements-token-peers.txt (`make tokenpeers`) or in another environment whose
-Python --peers names; one that is not installed or does not run has a row that says why.
+then figures are printed only, not kept as results. On a machine with other work `--clock cpu`
+uses processor time instead of wall time. Other libraries are in requirements-token-peers.txt
+(`make tokenpeers`) or in another environment whose Python --peers names; one that is not
+installed or does not run has a row that says why.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Texts for the benchmarks of tokens, out of Debian packages: 20 MB English, 20 MB mixed.
+"""Make texts for the token benchmarks from Debian packages: 20 MB English, 20 MB mixed.
 
     python benchmarks/make_corpora.py [--folder .hotgrid/corpora] [--debs FOLDER]
 
@@ -181,7 +181,7 @@ def corpus(sources: list[Source], debs: Path) -> tuple[list[str], list[str]]:
 def main() -> None:
     options = parser(__doc__, devices=("cpu",))
     options.add_argument("--folder", type=Path, default=FOLDER)
-    options.add_argument("--debs", type=Path, help="packages that are here already")
+    options.add_argument("--debs", type=Path, help="folder with downloaded packages")
     asked = options.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     for name, sources in CORPORA.items():

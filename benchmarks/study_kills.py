@@ -3,7 +3,7 @@
 `hotgrid run --mesh 2x1` is started again and again in a folder that holds one or two earlier
 runs. At a random moment a rank, the launcher, or all of them get SIGKILL: while they start, or
 just after a checkpoint. Ranks are restarted by their launcher. Where the launcher is gone, the
-same command with `--resume` goes on, or begins where the new run had not begun yet.
+same command with `--resume` continues, or starts the run if it had not begun yet.
 
 Every kill must leave the fields and the table of an undisturbed run, the earlier runs as they
 were, no process and no temporary file. What must end has ten seconds.
