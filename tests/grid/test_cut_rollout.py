@@ -78,7 +78,7 @@ def test_a_gradient_through_fifty_steps_is_that_of_one_process(mesh, margin, rem
 def test_margins_that_no_step_fits_into_are_reported():
     def part(ranks: Communicator) -> None:
         halo = HaloExchange(ranks, "2", (8, 8), 0)
-        with pytest.raises(ArgumentError, match="reads 1 cells away, but the margins"):
+        with pytest.raises(ArgumentError, match="read 1 cells away, but the margins"):
             rollout(pde.Heat(), {"u": torch.zeros(4, 8)}, 1, halo=halo)
 
     run_ranks(2, part)

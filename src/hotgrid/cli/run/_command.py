@@ -78,7 +78,7 @@ def run(
     if start_ranks(case, sys.argv[1:], resume=resume):
         return
     outcome = perform(case, resume=resume, watch=watch)
-    if not outcome.spoken:
+    if not outcome.is_primary:
         return
     console = Terminal(highlight=False)
     if json:

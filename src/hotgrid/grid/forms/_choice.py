@@ -300,11 +300,11 @@ def _digest(model: Model) -> str:
     A change inside a function that a step calls is not seen; the winner is then perhaps no
     longer the fastest, and still right.
     """
-    said: list[Any] = [type(model).__module__, type(model).__qualname__, model.choices()]
-    said += [model.radius, *map(_declared, (*model.fields, *model.inputs))]
+    identity: list[Any] = [type(model).__module__, type(model).__qualname__, model.choices()]
+    identity += [model.radius, *map(_declared, (*model.fields, *model.inputs))]
     code = getattr(type(model).step, "__code__", None)
-    said += [] if code is None else [part for each in _codes(code) for part in each]
-    return hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()[:12]
+    identity += [] if code is None else [part for each in _codes(code) for part in each]
+    return hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:12]
 
 
 def _declared(kind: Field | Input) -> str:
