@@ -77,9 +77,7 @@ def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(_text(value))
 
 
-def _declared(
-    expected: str, read: Callable[[Any], object], meaning: str, **default: Any
-) -> Any:
+def _field(expected: str, read: Callable[[Any], object], meaning: str, **default: Any) -> Any:
     """A field of `Case`: what it must be, how it is read, and its line of `--help`."""
     known = default or {"default": None}
     return field(metadata={"expected": expected, "read": read, "meaning": meaning}, **known)
@@ -96,118 +94,118 @@ class Case:
     name, type, default, what is expected, how it is read, and the line of `--help`.
     """
 
-    model: str = _declared(
+    model: str = _field(
         "the name of a model or `file.py:ClassName`",
         _text,
         "A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.",
     )
-    size: tuple[int, ...] | None = _declared(
+    size: tuple[int, ...] | None = _field(
         "whole numbers of at least 1, such as 400x1600",
         _size,
         "The grid, such as 400x1600; by default the model's own.",
     )
-    steps: int | None = _declared(
+    steps: int | None = _field(
         "a whole number of at least 0",
         _whole(0),
         "How many steps, counted from the start also with --resume; by default 1000.",
     )
-    time: float | None = _declared(
+    time: float | None = _field(
         "a number of at least 0",
         _duration,
         "For how long instead, in the units of the model.",
     )
-    device: str | None = _declared(
+    device: str | None = _field(
         "a device, such as cpu or cuda",
         _text,
         "Where to run, such as cpu or cuda; by default the GPU if there is one.",
     )
-    dtype: Dtype = _declared(
+    dtype: Dtype = _field(
         _A_DTYPE,
         _dtype,
         "The type of arithmetic; by default float32.",
         default="float32",
     )
-    storage: Dtype | None = _declared(
+    storage: Dtype | None = _field(
         _A_DTYPE,
         _dtype,
         "The type in which fields are kept; by default that of arithmetic.",
     )
-    set: Mapping[str, object] = _declared(
+    set: Mapping[str, object] = _field(
         "a table of options of the model, such as [set]",
         _table,
         "One option of the model; repeatable.",
         default_factory=dict,
     )
-    seed: int = _declared(
+    seed: int = _field(
         "a whole number of at least 0",
         _whole(0),
         "Seeds the initial state; by default 0.",
         default=0,
     )
-    out: Path | None = _declared(
+    out: Path | None = _field(
         "a folder",
         _path,
         "The folder for checkpoints and for what --export names.",
     )
-    view: str | None = _declared(
+    view: str | None = _field(
         "the name of a view",
         _text,
         "What to draw; by default the model's own choice.",
     )
-    record: Path | None = _declared(
+    record: Path | None = _field(
         "a film, such as film.mp4",
         _path,
         "Film the run into this .mp4 or .gif; a bare name goes into --out.",
     )
-    export: tuple[str, ...] = _declared(
+    export: tuple[str, ...] = _field(
         "formats, such as npz,png",
         _words,
         "Write at the end any of npz, csv, png, vti, separated by commas; vti with --every on "
         "the way, too.",
         default=(),
     )
-    every: int | None = _declared(
+    every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Steps between frames, rows, .vti files and checkpoints; by default 200 rows, and one "
         "checkpoint at the end.",
     )
-    mesh: str | None = _declared(
+    mesh: str | None = _field(
         "ranks along each axis, such as 2x2",
         _text,
         "Split the grid over ranks, such as 2x2; they are started here unless torchrun did.",
     )
-    depth: int | None = _declared(
+    depth: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "With --mesh, steps between two exchanges; by default chosen by the planner.",
     )
-    overlap: bool | None = _declared(
+    overlap: bool | None = _field(
         "true or false",
         _flag,
         "With --mesh, send messages while the interior is computed; by default on GPUs.",
     )
-    trace: Path | None = _declared(
+    trace: Path | None = _field(
         "a file, such as trace.json",
         _path,
         "With --mesh, write a timeline of all ranks, for chrome://tracing.",
     )
-    checkpoint_every: int | None = _declared(
+    checkpoint_every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Steps between checkpoints, if different from --every.",
     )
-    keep: int | None = _declared(
+    keep: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "How many of the newest checkpoints are kept; by default 3.",
     )
-    keep_every: int | None = _declared(
+    keep_every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Also keep checkpoints of steps that are a multiple of this.",
     )
-    restarts: int | None = _declared(
+    restarts: int | None = _field(
         "a whole number of at least 0",
         _whole(0),
         "How often the ranks of --mesh are restarted after one was lost; by default 3 "
