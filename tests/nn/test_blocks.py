@@ -1,6 +1,7 @@
 """Activations, norms, MLPs, heads and dropped parts, each against a twin of a few lines."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -294,7 +295,7 @@ def test_initialising_by_selection_depends_on_seed_and_path_only():
 
 
 def test_a_module_of_the_meta_device_becomes_the_one_made_at_once():
-    def made(device: str) -> nn.Module:
+    def made(device: str) -> Any:
         rotary = Rotary(4, 8, device=device)
         return nn.ModuleDict(
             {"a": Attention(8, 2, rotary=rotary, qk_norm="rms", device=device),
