@@ -9,6 +9,7 @@ made and parsed beforehand. Times are of the CPU, the best of several, as nothin
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree
 
@@ -47,7 +48,7 @@ class GPT(nn.Module):
         self.h = nn.ModuleList(Block() for _ in range(blocks))
 
 
-def milliseconds(call: Callable[[], Any], repeats: int = 11) -> float:
+def milliseconds(call: Callable[[], Any], repeats: int = 31) -> float:
     times = []
     for _ in range(repeats):
         begin = time.process_time()
@@ -59,8 +60,7 @@ def milliseconds(call: Callable[[], Any], repeats: int = 11) -> float:
 def engines(xml: str) -> dict[str, Callable[[str], Any]]:
     found: dict[str, Callable[[str], Any]] = {}
     try:
-        from lxml import etree
-
+        etree = import_module("lxml.etree")
         document = etree.ElementTree(etree.fromstring(xml))
         found["lxml"] = document.xpath
     except ImportError as problem:
@@ -98,7 +98,7 @@ def main() -> None:
             "ms without the tree": milliseconds(lambda e=expression: select(grown, e)),
         }
         for name, evaluate in peers.items():
-            repeats = 2 if name == "elementpath" else 11
+            repeats = 2 if name == "elementpath" else 31
             row[f"{name} ms"] = milliseconds(lambda e=absolute, f=evaluate: f(e), repeats)
         rows.append(row)
     report("select", rows, parameters=len(list(model.parameters())))

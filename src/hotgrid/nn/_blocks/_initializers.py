@@ -126,7 +126,10 @@ def initialize(
         digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
         generator = torch.Generator(parameter.device)
         generator.manual_seed(int.from_bytes(digest[:8], "little"))
-        init.fill(parameter, generator)
+        try:
+            init.fill(parameter, generator)
+        except ArgumentError as problem:
+            raise ArgumentError(f"`{path}` cannot be `{init.name}`: {problem}") from None
     return [path for path in left if path not in chosen]
 
 

@@ -238,14 +238,16 @@ def _grow(
         module = getattr(module, kind.inner)
         kind = kinds.get(type(module)) or kinds.setdefault(type(module), kind_of(type(module)))
     nodes = tree.nodes
-    node = Node(tree, module, kind.type, key, parent, len(nodes))
-    nodes.append(node)
-    node.children = children = []
+    order = len(nodes)
+    node = Node(tree, module, kind.type, key, parent, order)
+    children: list[Node] = []
     for name, parameter in module._parameters.items():
         if parameter is not None:
-            leaf = Node(tree, parameter, PARAMETER, name, node, len(nodes))
-            nodes.append(leaf)
-            children.append(leaf)
+            order += 1
+            children.append(Node(tree, parameter, PARAMETER, name, node, order))
+    nodes.append(node)
+    nodes += children
+    node.children = children
     for name, child in module._modules.items():
         if child is not None:
             children.append(_grow(tree, child, name, node, kinds))
