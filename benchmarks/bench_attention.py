@@ -71,13 +71,37 @@ def one(size: tuple[int, ...], device: str) -> list[dict[str, Any]]:
         ways: dict[str, Callable[..., Tensor]] = {"attention": ours, "SDPA, dense": dense}
         if device == "cuda":
             blocks = mask.blocks(length, length, 0, torch.device(device))
-            compiled = torch.compile(flex_attention, dynamic=False)
+            compiled = torch.compile(flex_attention)
             ways["flex"] = lambda q, k, v, b=blocks, f=compiled: f(q, k, v, block_mask=b)
         for way, forward in ways.items():
             with torch.no_grad():
                 row[f"{way} ms"] = milliseconds(lambda f=forward: f(*inputs))
             row[f"{way} both ms"] = milliseconds(trained(forward, inputs))
         rows.append(row)
+    return rows
+
+
+def compiled_layer(device: str) -> list[dict[str, Any]]:
+    """A whole layer in one graph, with new documents in every step as in training."""
+    batch, heads, length, size = SIZES[device]
+    made: dict[str, Any] = {"device": device, "dtype": torch.bfloat16}
+    rotary = Rotary(size, length, device=device)
+    layer = Attention(heads * size, heads, rotary=rotary, qk_norm="rms", **made)
+    x = torch.randn(batch, length, heads * size, **made)
+    compiled = torch.compile(layer, fullgraph=True)
+    rows = []
+    for name, mask in masks(batch, length, device).items():
+        fresh = [Mask(mask.causal, mask.window, mask.documents) for _ in range(40)]
+        error = (compiled(x, mask) - layer(x, mask)).abs().max().item()
+        said = {"shape": f"layer {batch}x{length}x{heads * size}", "mask": name}
+        rows.append(
+            {
+                **said,
+                "largest error": f"{error:.1e}",
+                "attention ms": milliseconds(lambda m=mask: layer(x, m)),
+                "compiled ms": milliseconds(lambda f=fresh: compiled(x, f.pop())),
+            }
+        )
     return rows
 
 
@@ -121,7 +145,12 @@ def decoding(device: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     device = parser(__doc__).parse_args().device
-    rows = [*one(SIZES[device], device), *one(LONG[device], device), *decoding(device)]
+    rows = [
+        *one(SIZES[device], device),
+        *one(LONG[device], device),
+        *compiled_layer(device),
+        *decoding(device),
+    ]
     report("attention", rows, device=device, torch=torch.__version__)
 
 

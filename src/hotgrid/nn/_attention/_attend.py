@@ -84,7 +84,7 @@ def _expect_sense(q: Tensor, k: Tensor, mask: Mask, offset: int | Tensor) -> Non
 def _compiled_flex() -> Any:
     from torch.nn.attention.flex_attention import flex_attention
 
-    return torch.compile(flex_attention, dynamic=False)
+    return torch.compile(flex_attention)
 
 
 def _flex() -> Any:
