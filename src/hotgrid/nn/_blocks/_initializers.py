@@ -32,7 +32,6 @@ def _uniform(x: Tensor, bound: float, generator: torch.Generator) -> Tensor:
     return x.uniform_(-bound, bound, generator=generator)
 
 
-# Of a tensor, the scale and a generator.
 INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
     {
         "zeros": lambda x, scale, generator: x.zero_(),
@@ -59,6 +58,7 @@ INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
         ),
     }
 )
+"""What fills a tensor, by name: of the tensor, the scale and a generator."""
 
 
 @dataclass(frozen=True)
