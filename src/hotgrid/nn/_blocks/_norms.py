@@ -133,7 +133,7 @@ NORMS: MappingProxyType[str, Callable[..., nn.Module]] = MappingProxyType(
         "none": _no_norm,
     }
 )
-"""What makes a norm, by name: of a number of features, options of its own, `device` and `dtype`."""
+"""What makes a norm, by name: of the features, options of its own, `device` and `dtype`."""
 
 
 @dataclass(frozen=True)
