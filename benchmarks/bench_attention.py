@@ -55,9 +55,9 @@ def one(size: tuple[int, ...], device: str) -> list[dict[str, Any]]:
     rows = []
     for name, mask in masks(batch, length, device).items():
         seen = mask.dense(length, length, 0, torch.device(device))
-        first = [each[:1].float() for each in inputs]
+        q, k, v = (each[:1].float() for each in inputs)
         wanted = F.scaled_dot_product_attention(
-            *first, attn_mask=seen[:1] if seen.ndim == 4 else seen
+            q, k, v, attn_mask=seen[:1] if seen.ndim == 4 else seen
         )
         error = (attention(*inputs, mask)[:1].float() - wanted).abs().max().item()
         row = {"shape": "x".join(map(str, size)), "mask": name, "largest error": f"{error:.1e}"}
