@@ -59,7 +59,12 @@ def one(size: tuple[int, ...], device: str) -> list[dict[str, Any]]:
         wanted = F.scaled_dot_product_attention(
             q, k, v, attn_mask=seen[:1] if seen.ndim == 4 else seen
         )
-        error = (attention(*inputs, mask)[:1].float() - wanted).abs().max().item()
+        error = (
+            (attention(inputs[0], inputs[1], inputs[2], mask)[:1].float() - wanted)
+            .abs()
+            .max()
+            .item()
+        )
         row = {"shape": "x".join(map(str, size)), "mask": name, "largest error": f"{error:.1e}"}
 
         def ours(q: Tensor, k: Tensor, v: Tensor, mask: Mask = mask) -> Tensor:
