@@ -18,6 +18,7 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -136,6 +137,20 @@ Examples:
 {examples_text()}
 """
 
+_TREE = """\
+Show and count the modules and parameters of a model.
+
+A factory is called without memory (on the meta device) where it can be. A file
+is run, as with `python file.py`. Expressions are XPath over types and fields, as
+in hotgrid.nn.select; one that selects nothing is an error that shows what is there.
+
+Examples:
+  hotgrid tree torch.nn:Transformer --depth 2
+  hotgrid tree torch.nn:Linear --set in_features=768 --set out_features=3072
+  hotgrid tree models/net.py:Net --select "//Linear/*[@name='weight'][@rank=2]"
+  hotgrid tree models/net.py:Net --select "//Param[@trainable='true']" --json
+"""
+
 _COMPLETION = """\
 Print or install shell completion.
 
@@ -162,6 +177,7 @@ _COMMANDS = {
     "view": ("view._command:view", _VIEW),
     "plan": ("plan._command:plan", _PLAN),
     "validate": ("_validate:validate", _VALIDATE),
+    "tree": ("tree._command:tree", _TREE),
     "tune": ("tune._command:tune", _TUNE),
     "doctor": ("doctor._command:doctor", _DOCTOR),
     "completion": ("_completion:completion", _COMPLETION),
