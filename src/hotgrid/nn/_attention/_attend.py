@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -103,8 +103,10 @@ def _compiled_flex(*kind: Any) -> Any:
     """
     from torch.nn.attention.flex_attention import flex_attention
 
+    flex: Any = flex_attention
+
     def call(*args: Tensor, **options: Any) -> Tensor:
-        return cast("Tensor", flex_attention(*args, **options))
+        return flex(*args, **options)
 
     own = FunctionType(call.__code__.replace(), call.__globals__, closure=call.__closure__)
     return torch.compile(own, dynamic=False)
