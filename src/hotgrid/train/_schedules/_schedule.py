@@ -137,10 +137,12 @@ class StepSchedule(ABC):
             if key not in allowed:
                 raise ArgumentError(f"{name} has no field `{key}`{near(key, allowed)}")
         try:
-            return _KNOWN[name](**{
-                key: StepSchedule.from_json(value) if isinstance(value, Mapping) else value
-                for key, value in values.items()
-            })
+            return _KNOWN[name](
+                **{
+                    key: StepSchedule.from_json(value) if isinstance(value, Mapping) else value
+                    for key, value in values.items()
+                }
+            )
         except TypeError as problem:  # a field is missing
             raise ArgumentError(f"{name} in {dict(data)!r}: {problem}") from None
 
