@@ -79,7 +79,7 @@ class Muon(OptimizerSpec):
             )
         if self.variance is not None and not 0 <= self.variance < 1:
             raise ArgumentError(
-                f"`variance` of Muon is {self.variance}; expected 0 or more and below 1, or None"
+                f"`variance` of Muon is {self.variance}; expected 0 <= variance < 1, or None"
             )
 
     @property
@@ -89,11 +89,11 @@ class Muon(OptimizerSpec):
 
     def check(self, path: str, parameter: nn.Parameter) -> None:
         """Refuse what is not a matrix."""
-        if parameter.ndim < 2 or not parameter.is_floating_point():
+        super().check(path, parameter)
+        if parameter.ndim < 2:
             raise ArgumentError(
-                f"Muon trains matrices, and `{path}` is {parameter.dtype} of shape "
-                f"{tuple(parameter.shape)}; leave it to AdamW, such as with `[@rank=2]` in "
-                "the selector"
+                f"Muon trains matrices, and `{path}` has the shape {tuple(parameter.shape)}; "
+                "leave it to AdamW, such as with `[@rank=2]` in the selector"
             )
 
     def bind(self, parameters: Mapping[str, nn.Parameter], ranks: Communicator) -> Bound:

@@ -22,7 +22,7 @@ class SGD(ElementwiseSpec):
         momentum: The share of the last update in the next; 0 needs no state.
         nesterov: Whether momentum looks ahead.
         implementation: `fused`, `foreach` or `plain`: which of torch's implementations. None
-            is fused.
+            is fused, or foreach for 16-bit parameters on a CPU.
 
     Example:
         >>> SGD(rate=0.1, momentum=0.9).slots(torch.ones(3))
@@ -53,7 +53,11 @@ class SGD(ElementwiseSpec):
         values: Mapping[str, float],
     ) -> None:
         """Call torch's functional SGD."""
-        fused, foreach = fused_and_foreach(self.implementation)
+        chosen = self.implementation
+        if chosen is None and any(p.device.type == "cpu" and p.itemsize < 4 for p in parameters):
+            # The fused kernel for CPUs is wrong in 16 bits (seen with torch 2.13).
+            chosen = "foreach"
+        fused, foreach = fused_and_foreach(chosen)
         none: Sequence[Tensor | None] = [None] * len(parameters)
         sgd(
             parameters,

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator
+from hotgrid.errors import ArgumentError
 
 Value = float | str | Callable[[int], float]
 """A number, a function of the step such as a schedule, or a name looked up in `rates`."""
@@ -56,6 +57,11 @@ class OptimizerSpec(ABC):
 
     def check(self, path: str, parameter: nn.Parameter) -> None:
         """Raise an `ArgumentError` if the optimizer cannot train such a parameter."""
+        if not parameter.is_floating_point():
+            raise ArgumentError(
+                f"{type(self).__name__} trains real numbers, and `{path}` is "
+                f"{parameter.dtype}; give it the spec 'frozen'"
+            )
 
     @abstractmethod
     def bind(self, parameters: Mapping[str, nn.Parameter], ranks: Communicator) -> Bound:
