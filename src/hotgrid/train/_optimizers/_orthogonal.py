@@ -127,4 +127,4 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _norm(x: Tensor, dim: int | tuple[int, int] = (-2, -1)) -> Tensor:
-    return torch.linalg.vector_norm(x, dim=dim, keepdim=True, dtype=torch.float32)
+    return torch.linalg.vector_norm(_wide(x), dim=dim, keepdim=True)
