@@ -178,7 +178,8 @@ def test_equal_to_a_few_lines_of_numpy(name, shape):
         optimizer.step()
         p = twin(p, g, state, t)
     # The facts give the coefficients of the polynomials with four digits.
-    tolerance = 1e-4 if isinstance(spec, Muon) else 1e-6
+    rounded = getattr(spec, "method", "") == "polar-express"
+    tolerance = 1e-4 if rounded else 1e-9
     np.testing.assert_allclose(layer.weight.detach().numpy(), p, rtol=0, atol=tolerance)
 
 
