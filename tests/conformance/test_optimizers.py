@@ -177,7 +177,9 @@ def test_frozen_parameters_and_those_without_gradient_are_left_alone(make):
         was = weights(model)
         optimizer.apply(step)
         optimizer.step()
-        changed = {name for name, now in weights(model).items() if not torch.equal(now, was[name])}
+        changed = {
+            name for name, now in weights(model).items() if not torch.equal(now, was[name])
+        }
         assert changed == ({"a", "c"} if step == 1 else {"a", "wide", "c"})
         optimizer.zero_grad()
     fresh = weights(whole)

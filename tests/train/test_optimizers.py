@@ -10,13 +10,15 @@ from torch import nn
 from hotgrid.errors import ArgumentError
 from hotgrid.train import SGD, AdamW, Lion, Muon, OptimizerSpec, groups
 
-POLAR = np.array([
-    (8.1566, -22.4833, 15.8788),
-    (4.0429, -2.8089, 0.5000),
-    (3.8917, -2.7725, 0.5061),
-    (3.2858, -2.3681, 0.4645),
-    (2.3465, -1.7098, 0.4232),
-])
+POLAR = np.array(
+    [
+        (8.1566, -22.4833, 15.8788),
+        (4.0429, -2.8089, 0.5000),
+        (3.8917, -2.7725, 0.5061),
+        (3.2858, -2.3681, 0.4645),
+        (2.3465, -1.7098, 0.4232),
+    ]
+)
 SCHULZ = np.array([(3.4445, -4.7750, 2.0315)] * 5)
 
 
@@ -146,9 +148,7 @@ TWINS = {
     "Lion": (Lion(**both), lion_twin),
     "Muon": (Muon(**both, compute="float64"), muon_twin),
     "Muon by Newton and Schulz": (
-        Muon(
-            **both, method="newton-schulz", nesterov=False, scale="rms", compute="float64"
-        ),
+        Muon(**both, method="newton-schulz", nesterov=False, scale="rms", compute="float64"),
         schulz_twin,
     ),
     "NorMuon, cautious": (

@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError, near
 from hotgrid.train._optimizers import OptimizerSpec, Value, local
 
 from ._group import TrainedGroup
-from ._split import Spec, Split, split
+from ._split import Selector, Spec, Split, split
 from ._table import GroupRow, written
 
 _SHOWN = 8
@@ -18,7 +18,7 @@ _SHOWN = 8
 
 def groups(
     model: nn.Module,
-    specs: Mapping[str, Spec],
+    specs: Mapping[Selector, Spec],
     rest: Spec | None = None,
     *,
     rates: Mapping[str, Value] | None = None,
@@ -34,7 +34,8 @@ def groups(
 
     Args:
         model: The model.
-        specs: An optimizer, or `"frozen"`, for every selector of `hotgrid.nn.select`.
+        specs: An optimizer, or `"frozen"`, for every selector: what
+            `hotgrid.nn.select` takes.
         rest: The same for parameters that no selector names. None: there must not be any.
         rates: What names in specs stand for: numbers, or functions of the step.
         ranks: The ranks that share the work of `Muon`; gradients must be equal on all of

@@ -6,26 +6,27 @@ from typing import Literal
 from torch import nn
 
 from hotgrid.errors import ArgumentError
-from hotgrid.nn import select
+from hotgrid.nn import Query, select, tree
 from hotgrid.train._optimizers import OptimizerSpec
 
+Selector = str | Query
 Spec = OptimizerSpec | Literal["frozen"]
 Split = list[tuple[str, Spec, dict[str, nn.Parameter]]]
 
 _SHOWN = 12
 
 
-def split(model: nn.Module, specs: Mapping[str, Spec], rest: Spec | None) -> Split:
+def split(model: nn.Module, specs: Mapping[Selector, Spec], rest: Spec | None) -> Split:
     """Return name, spec and parameters of every group, in order; checked."""
     for selector, spec in (*specs.items(), *([("rest", rest)] if rest is not None else [])):
         _expect_spec(str(selector), spec)
-    every = select(model, "//Param").parameters()
-    # A shared parameter has several paths; what counts is the tensor.
-    paths = {id(parameter): path for path, parameter in every.items()}
+    grown = tree(model)
+    # A shared parameter is always found under its first path.
+    every = select(grown, "//Param").parameters()
     owners: dict[str, list[str]] = {path: [] for path in every}
     for selector in specs:
-        for parameter in select(model, selector).parameters().values():
-            owners[paths[id(parameter)]].append(str(selector))
+        for path in select(grown, selector).parameters():
+            owners[path].append(str(selector))
     twice = {path: found for path, found in owners.items() if len(found) > 1}
     if twice:
         raise ArgumentError(

@@ -54,7 +54,9 @@ class SGD(ElementwiseSpec):
     ) -> None:
         """Call torch's functional SGD."""
         chosen = self.implementation
-        if chosen is None and any(p.device.type == "cpu" and p.itemsize < 4 for p in parameters):
+        if chosen is None and any(
+            p.device.type == "cpu" and p.itemsize < 4 for p in parameters
+        ):
             # The fused kernel for CPUs is wrong in 16 bits (seen with torch 2.13).
             chosen = "foreach"
         fused, foreach = fused_and_foreach(chosen)
