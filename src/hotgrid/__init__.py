@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         store as store,
         tensors as tensors,
         tokens as tokens,
+        train as train,
         web as web,
     )
     from .grid import (
@@ -52,6 +53,7 @@ _PACKAGES = (
     "store",
     "tensors",
     "tokens",
+    "train",
     "web",
 )
 _SHORT = dict.fromkeys(

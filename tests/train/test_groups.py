@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import given, strategies as st
-from torch import nn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.nn import query
@@ -84,7 +83,7 @@ def test_a_query_selects_as_its_text_does():
 def test_a_shared_parameter_is_in_one_group():
     tied = Gpt()
     tied.head.weight = tied.wte.weight
-    with pytest.raises(ArgumentError, match="`wte.weight` is in"):
+    with pytest.raises(ArgumentError, match=r"`wte\.weight` is in"):
         groups(tied, {"//*[@name='wte']": SGD(rate=0.1), "//*[@name='head']": SGD(rate=0.2)},
                rest="frozen")  # fmt: skip
     found = groups(tied, {"//*[@name='head']": SGD(rate=0.1, name="head")}, rest="frozen")
@@ -111,7 +110,7 @@ def test_frozen_parameters_need_no_gradient():
 
 @pytest.mark.parametrize("spec", ["frosen", None, AdamW, 0.1])
 def test_what_is_no_spec_is_refused(spec):
-    with pytest.raises(ArgumentError, match="`//Linear` is .*expected an optimizer"):
+    with pytest.raises(ArgumentError, match=r"`//Linear` is .*expected an optimizer"):
         groups(Gpt(), {"//Linear": spec}, rest="frozen")
 
 
@@ -240,7 +239,9 @@ def test_state_moves_to_a_model_with_another_order():
     train(model, first, 2)
     twin = copy.deepcopy(model)
     second = groups(twin, {"//*[@name='head']": spec, "//*[@name='wte']": spec}, rest=spec)
-    second.load({key: first.state()[key].clone() for key in reversed(sorted(first.state()))})
+    second.load(
+        {key: first.state()[key].clone() for key in sorted(first.state(), reverse=True)}
+    )
     train(model, first, 2)
     train(twin, second, 2)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
