@@ -68,7 +68,7 @@ def of_torch(model: Matrices) -> Step:
 def of_nanochat(path: Path) -> Callable[[Matrices], Step]:
     """Its optimizer, from one file: of the rest of nanochat that file wants only a dtype."""
     around = types.ModuleType("nanochat.common")
-    around.COMPUTE_DTYPE = torch.bfloat16
+    vars(around)["COMPUTE_DTYPE"] = torch.bfloat16
     sys.modules.setdefault("nanochat", types.ModuleType("nanochat"))
     sys.modules["nanochat.common"] = around
     spec = importlib.util.spec_from_file_location("nanochat.optim", path)

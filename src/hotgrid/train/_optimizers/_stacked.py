@@ -168,8 +168,8 @@ class _Stack:
         if name not in self._functions:
             # torch counts recompilations for each code object, and gives up after eight.
             own = types.FunctionType(
-                function.__code__.replace(),  # pyright: ignore[reportFunctionMemberAccess]
-                function.__globals__,  # pyright: ignore[reportFunctionMemberAccess]
+                function.__code__.replace(),
+                function.__globals__,
                 name,
             )
             self._functions[name] = torch.compile(own, dynamic=False, fullgraph=True)
