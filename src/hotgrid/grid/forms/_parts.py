@@ -1,0 +1,93 @@
+"""Views and strokes of the cells that one rank stores, in cells as users see them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from hotgrid.grid.model import SeenState
+
+if TYPE_CHECKING:
+    from ._grid_state import GridState
+
+Cells = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Where the cells of this rank are.
+
+    Attributes:
+        first: The first of them.
+        shape: How many there are along each axis.
+        ratio: How many cells share a stored number, along each axis.
+    """
+
+    first: Cells
+    shape: Cells
+    ratio: Cells
+
+
+def _own(grid: "GridState") -> _Own:
+    stored = next(iter(grid._form.own().values())).shape[-len(grid.size) :]
+    ratio = tuple(n // m for n, m in zip(grid.size, grid._setting.size, strict=True))
+    return _Own(_scaled(grid._form.offset, ratio), _scaled(tuple(stored), ratio), ratio)
+
+
+def _scaled(cells: Cells, ratio: Cells) -> Cells:
+    return tuple(n * r for n, r in zip(cells, ratio, strict=True))
+
+
+def look_here(grid: "GridState", name: str) -> tuple[Tensor, Cells]:
+    """A view of the cells that are stored here, and the first of them."""
+    model, form = grid.model, grid._form
+    reach = model.reach_of(name)
+    if form.ranks is None or reach is None:
+        seen = grid.look(name)
+        return seen if form.is_primary else seen[:0], (0,) * seen.ndim
+    stored, box = form.part(reach, model.joined_axes(len(grid.size)))
+    own = _own(grid)
+    offset = _scaled(box.offset, own.ratio)
+    part = model.within(grid.size, offset, _scaled(box.size, own.ratio)) or model
+    seen = part.views()[name](SeenState(grid._first_run(stored)))
+    inside = tuple(
+        slice(a - b, a - b + n) for a, b, n in zip(own.first, offset, own.shape, strict=True)
+    )
+    return seen[inside], own.first
+
+
+def _rows(mask: Tensor) -> tuple[int, int]:
+    """The first row with a stroke, and the one after the last; of one dim all or nothing."""
+    if not mask.numel():
+        return 0, 0
+    rows = mask.cpu().numpy().any(axis=tuple(range(1, mask.ndim)))
+    if mask.ndim == 1:
+        return (0, len(mask)) if rows.any() else (0, 0)
+    found = rows.nonzero()[0]
+    return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, 0)
+
+
+def paint_here(grid: "GridState", brush: str, mask: Tensor, value: float) -> None:
+    """Paint into the cells that are stored here; only rows with a stroke are touched."""
+    form, own = grid._form, _own(grid)
+    here = mask[tuple(slice(a, a + n) for a, n in zip(own.first, own.shape, strict=True))]
+    low, high = _rows(here)
+    first, shape = (own.first[0] + low, *own.first[1:]), (high - low, *own.shape[1:])
+    model = grid.model.within(grid.size, first, shape)
+    if model is None:
+        grid.state = grid.model.painted(grid.state, brush, mask.to(grid.device), value)
+        return
+    grid._edits += 1
+    if low == high:
+        return
+    dim, rows = -len(shape), (low // own.ratio[0], (high - low) // own.ratio[0])
+    stored = form.own()
+    part = grid._first_run({name: x.narrow(dim, *rows) for name, x in stored.items()})
+    painted = grid._setting.model.stored(
+        model.painted(SeenState(part), brush, here[low:high].to(grid.device), value)
+    )
+    fresh = {name: x.clone() for name, x in stored.items()}
+    for name, x in painted.items():
+        into = fresh[name].narrow(dim, *rows)
+        into.copy_(x.reshape(into.shape))
+    form.restore(fresh)
