@@ -40,7 +40,7 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 
 def shown(sim: Simulation, look: Gaze) -> dict[str, Any]:
-    return parsed(Eye(sim).frame(look).on_host().packed(7, look.number, 255))
+    return parsed(Eye(sim).frame(look).packed(7, look.number, 255))
 
 
 def test_cells_are_bits_and_numbers_are_bytes():

@@ -1,11 +1,12 @@
 """Views and strokes of the cells that one rank stores, in cells as users see them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from hotgrid.grid.model import SeenState
+from hotgrid.grid.model import SeenState, State
 
 if TYPE_CHECKING:
     from ._grid_state import GridState
@@ -56,6 +57,37 @@ def look_here(grid: "GridState", name: str) -> tuple[Tensor, Cells]:
     return seen[inside], own.first
 
 
+def look_box(
+    grid: "GridState", stored: State, name: str, cells: Sequence[tuple[int, int]]
+) -> Tensor:
+    """A view of a box of a whole grid, computed from the cells near it where that is known.
+
+    Arguments:
+        grid: The grid, not cut.
+        stored: Its fields, as its form stores them.
+        name: The view.
+        cells: The first cell and the one after the last, along each axis.
+    """
+    model, reach = grid.model, grid.model.reach_of(name)
+    joined = model.joined_axes(len(grid.size))
+    ratio = _own(grid).ratio
+    ends: list[tuple[int, int]] = []
+    for (a, b), n, r, wraps in zip(cells, grid.size, ratio, joined, strict=True):
+        low, high = a - (reach or 0), b + (reach or 0)
+        if reach is None or (wraps and reach and (low < 0 or high > n)):
+            low, high = 0, n
+        ends.append((max(0, low) // r * r, min(n, -(-high // r) * r)))
+    offset, size = tuple(low for low, _ in ends), tuple(high - low for low, high in ends)
+    part = model if size == grid.size else model.within(grid.size, offset, size)
+    if part is None:
+        part, offset = model, (0,) * len(ends)
+    elif size != grid.size:
+        where = tuple(slice(a // r, b // r) for (a, b), r in zip(ends, ratio, strict=True))
+        stored = {key: x[(..., *where)] for key, x in stored.items()}
+    seen = part.views()[name](SeenState(grid._first_run(stored)))
+    return seen[tuple(slice(a - o, b - o) for (a, b), o in zip(cells, offset, strict=True))]
+
+
 def _rows(mask: Tensor) -> tuple[int, int]:
     """The first row with a stroke, and the one after the last; of one dim all or nothing."""
     if not mask.numel():
@@ -78,16 +110,13 @@ def paint_here(grid: "GridState", brush: str, mask: Tensor, value: float) -> Non
         grid.state = grid.model.painted(grid.state, brush, mask.to(grid.device), value)
         return
     grid._edits += 1
-    if low == high:
-        return
-    dim, rows = -len(shape), (low // own.ratio[0], (high - low) // own.ratio[0])
-    stored = form.own()
-    part = grid._first_run({name: x.narrow(dim, *rows) for name, x in stored.items()})
-    painted = grid._setting.model.stored(
-        model.painted(SeenState(part), brush, here[low:high].to(grid.device), value)
-    )
-    fresh = {name: x.clone() for name, x in stored.items()}
-    for name, x in painted.items():
-        into = fresh[name].narrow(dim, *rows)
-        into.copy_(x.reshape(into.shape))
+    fresh = {name: x.clone() for name, x in form.own().items()}
+    if low < high:
+        dim, rows = -len(shape), (low // own.ratio[0], (high - low) // own.ratio[0])
+        part = SeenState(grid._first_run({k: x.narrow(dim, *rows) for k, x in fresh.items()}))
+        painted = model.painted(part, brush, here[low:high].to(grid.device), value)
+        for name, x in grid._setting.model.stored(painted).items():
+            into = fresh[name].narrow(dim, *rows)
+            into.copy_(x.reshape(into.shape))
+    # Also where nothing changed: all ranks must exchange their margins at the same time.
     form.restore(fresh)
