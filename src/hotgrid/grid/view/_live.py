@@ -74,6 +74,7 @@ class LiveRun:
             while True:
                 name, *given = ranks.gather_json(None)[0]
                 if name == _END:
+                    ranks.barrier()
                     return
                 # It is raised on every rank alike, and the first one reports it.
                 with contextlib.suppress(HotgridError):
@@ -178,6 +179,8 @@ class LiveRun:
         self._end_film()
         if self._ranks is not None and self._ranks.rank == 0:
             self._ranks.gather_json([_END])
+            # The others must have heard it before this process ends.
+            self._ranks.barrier()
 
     def _end_film(self) -> None:
         if self._film is not None:
