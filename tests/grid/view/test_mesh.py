@@ -43,13 +43,13 @@ class Wide(Model):
 
 
 MODELS = {
-    "heat": (lambda: pde.Heat(), (21, 34), "u"),
+    "heat": (pde.Heat, (21, 34), "u"),
     "line": (lambda: pde.Heat(rate=0.1), (45,), "u"),
-    "packed": (lambda: life.Life(), (24, 128), "alive"),
-    "cells": (lambda: life.Life3D(), (9, 10, 11), "alive"),
-    "karman": (lambda: lbm.Karman(), (48, 144), "vorticity"),
-    "shear": (lambda: lbm.DoubleShear(), (32, 32), "vorticity"),
-    "wide": (lambda: Wide(), (12, 16), "above"),
+    "packed": (life.Life, (24, 128), "alive"),
+    "cells": (life.Life3D, (9, 10, 11), "alive"),
+    "karman": (lbm.Karman, (48, 144), "vorticity"),
+    "shear": (lbm.DoubleShear, (32, 32), "vorticity"),
+    "wide": (Wide, (12, 16), "above"),
 }
 LOOKS = [
     {},
@@ -87,7 +87,10 @@ def test_a_frame_of_a_mesh_is_that_of_one_rank(name: str):
         apart = np.abs(mine["values"].astype(int) - theirs["values"].astype(int))
         # A pixel whose cells are on two ranks is added up in another order.
         assert apart.max() <= 1, (name, apart.max())
-        assert np.abs(mine["arrows"].astype(int) - theirs["arrows"].astype(int)).max(initial=0) <= 1
+        assert (
+            np.abs(mine["arrows"].astype(int) - theirs["arrows"].astype(int)).max(initial=0)
+            <= 1
+        )
     assert alone[-1] == pytest.approx(first[-1], abs=1e-9)
 
 
@@ -166,8 +169,27 @@ def test_orders_have_the_same_effect_on_every_rank(name: str, tmp_path: Path):
 
 
 def test_the_command_starts_the_ranks_and_ends_them(tmp_path: Path):
-    command = [sys.executable, "-m", "hotgrid", "view", "heat", "--size", "16x16", "--mesh", "2"]
-    command += ["--no-open", "--port", "0", "--device", "cpu", "--paused", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "hotgrid",
+        "view",
+        "heat",
+        "--size",
+        "16x16",
+        "--mesh",
+        "2",
+    ]
+    command += [
+        "--no-open",
+        "--port",
+        "0",
+        "--device",
+        "cpu",
+        "--paused",
+        "--out",
+        str(tmp_path),
+    ]
     quiet = {**os.environ, "HOTGRID_COMPILE_ENABLED": "off"}
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=quiet)
     try:

@@ -145,7 +145,9 @@ class ViewApp:
         own = self._case
         if own is None or name != self._name():
             if own is not None and own.mesh is not None:
-                raise ArgumentError(f"this server runs `{self._name()}` on a mesh, and no other")
+                raise ArgumentError(
+                    f"this server runs `{self._name()}` on a mesh, and no other"
+                )
             find_model(name)
             return case_of(name, {"device": own.device if own else self._device, **told})
         if told and own.mesh is not None:

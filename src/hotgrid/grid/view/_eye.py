@@ -18,7 +18,6 @@ from ._reduce import SOLID, bits, colours_in, few_threads, means, quantized, sam
 from ._source import CutGrid, Source, WholeGrid
 
 
-
 class Making:
     """A frame on its way.
 
@@ -43,7 +42,6 @@ class Making:
             except StopIteration as end:
                 self.done, self.frame = True, end.value
         return self.done
-
 
 
 @dataclass(frozen=True)

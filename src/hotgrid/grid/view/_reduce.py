@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,11 +16,12 @@ from hotgrid.grid.output import Colours, colours_of
 SOLID = 255
 """The byte of a solid cell, and of a number that is none."""
 # Points from which the range of colours is taken: all of them would cost more than the frame.
-_SAMPLED = 1 << 14
+_SAMPLED = 1 << 13
 # Rows of a frame that fit into a cache, in numbers.
 _AT_ONCE = 1 << 16
 # A grid with fewer cells is looked at by one thread: waking others takes longer.
 _FEW_CELLS = 1 << 21
+_LOCAL = threading.local()
 
 
 @contextlib.contextmanager
@@ -114,20 +116,30 @@ def _quantized_rows(values: Tensor, low: float, scale: float) -> "np.ndarray[Any
     numbers = numbers.reshape(-1, numbers.shape[-1])
     found = np.empty(numbers.shape, np.uint8)
     rows = max(1, _AT_ONCE // numbers.shape[1])
-    scratch = np.empty((rows, numbers.shape[1]), np.float32)
-    low32, scale32 = np.float32(low), np.float32(scale)
+    scratch = _scratch((rows, numbers.shape[1]))
+    first, scale32 = np.float32(0.5 - low * scale), np.float32(scale)
     with np.errstate(all="ignore"):
         for at in range(0, len(numbers), rows):
             here = numbers[at : at + rows]
             some = scratch[: len(here)]
-            np.subtract(here, low32, out=some, casting="unsafe")
-            np.multiply(some, scale32, out=some)
-            np.clip(some, 0, 254, out=some)
-            np.add(some, np.float32(0.5), out=some)
+            np.multiply(here, scale32, out=some, casting="unsafe")
+            np.add(some, first, out=some)
+            np.clip(some, 0.5, 254.5, out=some)
             if not math.isfinite(float(some.sum())):
                 np.nan_to_num(some, copy=False, nan=float(SOLID))
             found[at : at + rows] = some
     return found.reshape(values.shape)
+
+
+def _scratch(shape: tuple[int, int]) -> "np.ndarray[Any, Any]":
+    """Memory to compute in, the same for every frame of a thread.
+
+    New memory costs more than the arithmetic: the system clears it page by page.
+    """
+    known = getattr(_LOCAL, "scratch", None)
+    if known is None or known.shape != shape:
+        known = _LOCAL.scratch = np.empty(shape, np.float32)
+    return known
 
 
 def bits(cells: Tensor) -> Tensor:

@@ -103,7 +103,9 @@ class CutGrid:
             for (a, b), at, n in zip(box.cells, first, here.shape, strict=True)
         ]
         if all(low < high for low, high in ends):
-            own = here[tuple(slice(a - at, b - at) for (a, b), at in zip(ends, first, strict=True))]
+            own = here[
+                tuple(slice(a - at, b - at) for (a, b), at in zip(ends, first, strict=True))
+            ]
             start = [low - a for (low, _), (a, _) in zip(ends, box.cells, strict=True)]
             sums = block_sums(own, start, box.factors)
             place = tuple(
