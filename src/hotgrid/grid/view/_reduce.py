@@ -88,8 +88,9 @@ def bin_means(n: int, bins: int, first: int, count: int, device: torch.device) -
 
 def sampled(values: Tensor, states: bool) -> Tensor:
     """Some of the numbers of a frame, float32; of states the smallest and largest first."""
-    flat = values.reshape(-1)
-    some = flat[:: max(1, flat.numel() // _SAMPLED)].float()
+    # Not of the flattened values: those of a padded grid would be copied.
+    every = max(1, int((values.numel() / _SAMPLED) ** (1 / values.ndim)))
+    some = values[(slice(None, None, every),) * values.ndim].float().reshape(-1)
     ends = values.aminmax() if states else ()
     return torch.cat([*(end.float().view(1) for end in ends), some])
 
