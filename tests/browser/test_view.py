@@ -90,7 +90,7 @@ def test_a_checkpoint_is_saved_and_loaded_from_the_page(show):
         page.click("#step")
         reaches(page, f"window.hotgrid.step === {wanted}")
     page.evaluate("document.querySelector('#saved').closest('details').open = true")
-    page.get_by_role("button", name="Load this checkpoint").click()
+    page.locator("#saved + button").click()
     reaches(page, "window.hotgrid.step === 1")
     assert torch.equal(here.session.live.simulation.state["u"], kept)
 

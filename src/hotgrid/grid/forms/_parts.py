@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from torch import Tensor
 
 from hotgrid.grid.model import SeenState, State
@@ -92,7 +93,7 @@ def _rows(mask: Tensor) -> tuple[int, int]:
     """The first row with a stroke, and the one after the last; of one dim all or nothing."""
     if not mask.numel():
         return 0, 0
-    rows = mask.cpu().numpy().any(axis=tuple(range(1, mask.ndim)))
+    rows = np.asarray(mask.cpu().numpy().any(axis=tuple(range(1, mask.ndim))))
     if mask.ndim == 1:
         return (0, len(mask)) if rows.any() else (0, 0)
     found = rows.nonzero()[0]

@@ -47,7 +47,11 @@ class Gaze:
     @classmethod
     def of_plain(cls, told: dict[str, Any]) -> "Gaze":
         """From its fields after a trip through JSON, which makes lists of tuples."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in told.items()})
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in told.items()
+        }
+        return cls(**fields)
 
     def group(self) -> "Gaze":
         """The same for all viewers that can be shown the same frame."""
