@@ -2,17 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from hotgrid.grid.model import SeenState, State
+from hotgrid.grid.model import Model, SeenState, State
 
-if TYPE_CHECKING:
-    from ._grid_state import GridState
+from ._form import Form, Setting
 
 Cells = tuple[int, ...]
+
+
+class Grid(Protocol):
+    """What is needed of a `GridState`."""
+
+    model: Model
+    size: Cells
+    device: torch.device
+    state: Any
+    _form: Form
+    _setting: Setting
+    _edits: int
+
+    def look(self, name: str) -> Tensor: ...
+    def _first_run(self, stored: State) -> State: ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class _Own:
     ratio: Cells
 
 
-def _own(grid: "GridState") -> _Own:
+def _own(grid: Grid) -> _Own:
     stored = next(iter(grid._form.own().values())).shape[-len(grid.size) :]
     ratio = tuple(n // m for n, m in zip(grid.size, grid._setting.size, strict=True))
     return _Own(_scaled(grid._form.offset, ratio), _scaled(tuple(stored), ratio), ratio)
@@ -40,7 +55,7 @@ def _scaled(cells: Cells, ratio: Cells) -> Cells:
     return tuple(n * r for n, r in zip(cells, ratio, strict=True))
 
 
-def look_here(grid: "GridState", name: str) -> tuple[Tensor, Cells]:
+def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
     """A view of the cells that are stored here, and the first of them."""
     model, form = grid.model, grid._form
     reach = model.reach_of(name)
@@ -58,9 +73,7 @@ def look_here(grid: "GridState", name: str) -> tuple[Tensor, Cells]:
     return seen[inside], own.first
 
 
-def look_box(
-    grid: "GridState", stored: State, name: str, cells: Sequence[tuple[int, int]]
-) -> Tensor:
+def look_box(grid: Grid, stored: State, name: str, cells: Sequence[tuple[int, int]]) -> Tensor:
     """A view of a box of a whole grid, computed from the cells near it where that is known.
 
     Arguments:
@@ -100,7 +113,7 @@ def _rows(mask: Tensor) -> tuple[int, int]:
     return (int(found[0]), int(found[-1]) + 1) if len(found) else (0, 0)
 
 
-def paint_here(grid: "GridState", brush: str, mask: Tensor, value: float) -> None:
+def paint_here(grid: Grid, brush: str, mask: Tensor, value: float) -> None:
     """Paint into the cells that are stored here; only rows with a stroke are touched."""
     form, own = grid._form, _own(grid)
     here = mask[tuple(slice(a, a + n) for a, n in zip(own.first, own.shape, strict=True))]
