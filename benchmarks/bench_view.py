@@ -308,7 +308,8 @@ def parts_of_a_frame(simulation: Any, pixels: int = 1024) -> list[dict[str, Any]
     look = Gaze(view, (0.0, 0.0, float(size[0]), float(size[1])), (pixels, pixels))
     box, eye = box_of(look, size), Eye(simulation)
     plain, fast = WholeGrid(simulation, fused=False), WholeGrid(simulation, fused=True)
-    for _ in range(13):
+    values = fast.pixels(view, box)
+    for _ in range(12):
         values = fast.pixels(view, box)
     fast.fused.wait()
     colours = Colours("plain", 0.0, 1.0)
@@ -371,7 +372,8 @@ def on_gpu(size: int, device: str = "cuda") -> list[dict[str, Any]]:
         client.kill()
         client.wait()
         speed(1)
-    fused = stand.session.live._eye._source.fused.compiled
+    source: Any = stand.session.live._eye._source
+    fused = source.fused.compiled
     stand.close()
     plain, none, one, frames = (statistics.median(each) for each in rates.values())
     return [

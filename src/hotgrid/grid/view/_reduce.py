@@ -42,6 +42,8 @@ def means(x: Tensor, factor: int) -> Tensor:
     """Means over blocks of cells, `[h, w]` or `[d, h, w]`; the last ones may be smaller."""
     if factor == 1:
         return x
+    if x.device.type == "cpu" and x.numel() <= 4 * _FEW_CELLS:
+        return torch.from_numpy(_means_by_rows(x, factor))
     if x.device.type == "cpu":
         pool: Any = functional.avg_pool3d if x.ndim == 3 else functional.avg_pool2d
         return pool(x[None, None].float(), factor, ceil_mode=True, count_include_pad=False)[
@@ -50,6 +52,21 @@ def means(x: Tensor, factor: int) -> Tensor:
     # A compiler joins this with what made the cells; a large pool it would call as it is.
     factors = (factor,) * x.ndim
     return block_sums(x, (0,) * x.ndim, factors) / block_counts(x.shape, factors, x.device)
+
+
+def _means_by_rows(x: Tensor, factor: int) -> "np.ndarray[Any, Any]":
+    """The same in NumPy, which adds rows four times as fast as one thread of torch pools."""
+    sums: Any = (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+    for axis, n in enumerate(x.shape):
+        blocks = np.zeros(
+            (*sums.shape[:axis], -(-n // factor), *sums.shape[axis + 1 :]), np.float32
+        )
+        for first in range(min(factor, n)):
+            part = sums[(slice(None),) * axis + (slice(first, None, factor),)]
+            into = blocks[(slice(None),) * axis + (slice(part.shape[axis]),)]
+            np.add(into, part, out=into, casting="unsafe")
+        sums = blocks
+    return sums / block_counts(x.shape, (factor,) * x.ndim, "cpu").numpy()
 
 
 def block_sums(x: Tensor, start: Sequence[int], factors: Sequence[int]) -> Tensor:
