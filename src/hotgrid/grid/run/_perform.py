@@ -219,12 +219,14 @@ def _model(case: Case, resume: bool) -> Model:
 
 
 def prepared(case: Case) -> Simulation:
-    """The simulation of a case, ready to run in this process.
+    """The simulation of a case, ready to run in this process, or on the ranks of its mesh.
 
     Raises:
         HotgridError: Something is wrong with the case.
     """
-    return _prepared(case, cluster.SingleRank(), resume=False)
+    ranks = _ranks(case)
+    case = _with_depth(case, ranks, resume=False)
+    return _said_once(ranks, lambda: _prepared(case, ranks, resume=False))
 
 
 def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulation:

@@ -30,6 +30,7 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
         "y_up": model.y_up,
         "views": views,
         "view": model.picture or views[0],
+        "units": {view: unit for view in views if (unit := model.unit_of(view))},
         "flow": {"velocity_x", "velocity_y"} <= {*views},
         "parameters": [
             {
