@@ -339,11 +339,11 @@ def test_a_view_that_fails_is_told_once_and_others_go_on(tmp_path: Path):
         for name in ("waves", "broken"):
             told = len(here.page.of("error"))
             look = {"type": "look", "view": name, "region": [0, 0, 8, 8], "pixels": [8, 8]}
-            asyncio.run(session.hear(here.page, json.dumps(look)))  # pyright: ignore
+            asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
             here.until(lambda told=told: len(here.page.of("error")) > told)
         told = len(here.page.of("error"))
         look = {"type": "look", "view": "u", "region": [0, 0, 8, 8], "pixels": [8, 8]}
-        asyncio.run(session.hear(here.page, json.dumps(look)))  # pyright: ignore
+        asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
         shown = len(here.page.frames)
         here.until(lambda: len(here.page.frames) > shown)
         assert len(here.page.of("error")) == told <= 4
@@ -365,7 +365,7 @@ def test_the_largest_brush_and_strokes_beside_the_grid(desk):
     for fields in ({"radius": -1}, {"radius": 1e6}, {"points": []}, {"value": None}):
         with pytest.raises(MessageError):
             told = {"type": "stroke", "radius": 1, "points": [[1, 1]], **stroke, **fields}
-            asyncio.run(here.session.hear(here.page, json.dumps(told)))
+            asyncio.run(here.session.receive(here.page, json.dumps(told)))
 
 
 def test_a_viewer_that_comes_late_hears_what_has_been(desk):
@@ -380,6 +380,9 @@ def test_a_viewer_that_comes_late_hears_what_has_been(desk):
     assert hello["parameters"][0]["value"] == 0.2 and hello["units"] == {}
     assert set(late.of("history")[0]["values"]) <= {"heat"}
     here.until(lambda: late.frames)
-    mine = here.until(lambda: here.page.frames and parsed(here.page.frames[-1]))
     theirs = parsed(late.frames[-1])
-    assert theirs["step"] == 9 and theirs["high"] == pytest.approx(mine["high"])
+    assert theirs["step"] == 9
+    # The other page may still be about to get its frame of the stroke.
+    here.until(
+        lambda: here.page.frames and parsed(here.page.frames[-1])["high"] == theirs["high"]
+    )

@@ -25,12 +25,13 @@ class FusedViews:
         enabled: Whether anything is compiled.
 
     Attributes:
+        enabled: Whether anything is compiled.
         steady: Calls of the same kind before it is compiled.
     """
 
     def __init__(self, *, enabled: bool) -> None:
         self.steady = _STEADY
-        self._enabled = enabled
+        self.enabled = enabled
         self._ready: dict[Hashable, Reduced] = {}
         self._calls: dict[Hashable, int] = {}
 
@@ -45,7 +46,7 @@ class FusedViews:
         known = self._ready.get(key)
         if known is not None:
             return known(*tensors)
-        if self._enabled:
+        if self.enabled:
             self._calls[key] = self._calls.get(key, 0) + 1
             if self._calls[key] >= self.steady:
                 self._compile(key, function, tensors)

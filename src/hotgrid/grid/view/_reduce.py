@@ -38,13 +38,16 @@ def few_threads(device: torch.device, cells: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def means(x: Tensor, factor: int) -> Tensor:
-    """Means over blocks of cells, `[h, w]` or `[d, h, w]`; the last ones may be smaller."""
+def means(x: Tensor, factor: int, *, traced: bool = False) -> Tensor:
+    """Means over blocks of cells, `[h, w]` or `[d, h, w]`; the last ones may be smaller.
+
+    `traced` means that a compiler records the operations, which must all be torch's.
+    """
     if factor == 1:
         return x
-    if x.device.type == "cpu" and x.numel() <= 4 * _FEW_CELLS:
+    if x.device.type == "cpu" and not traced and x.numel() <= 4 * _FEW_CELLS:
         return torch.from_numpy(_means_by_rows(x, factor))
-    if x.device.type == "cpu":
+    if x.device.type == "cpu" and not traced:
         pool: Any = functional.avg_pool3d if x.ndim == 3 else functional.avg_pool2d
         return pool(x[None, None].float(), factor, ceil_mode=True, count_include_pad=False)[
             0, 0

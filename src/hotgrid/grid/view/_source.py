@@ -58,7 +58,8 @@ class WholeGrid:
             cut = look_box(simulation, stored, view, box.cells)
             self._whole[view] = not (cut.is_floating_point() or cut.is_complex())
             shape = [b - a for i, (a, b) in enumerate(box.cells) if i != box.axis]
-            return means(cut.reshape((1, *shape) if len(shape) == 1 else shape), box.factor)
+            plane = cut.reshape((1, *shape) if len(shape) == 1 else shape)
+            return means(plane, box.factor, traced=self.fused.enabled)
 
         return self.fused((simulation.model, view, box), reduced, *state.values())
 
