@@ -243,5 +243,8 @@ class LatticeBoltzmann(LatticeModel):
 
 def _length(parts: Sequence[Tensor]) -> Tensor:
     """The length of a vector with one `[*space]` along each axis."""
-    # Along the first dim a norm takes fifteen times as long on a CPU.
-    return torch.linalg.vector_norm(torch.stack(list(parts), -1), dim=-1)
+    # A norm of stacked parts takes ten times as long on a CPU.
+    squared = parts[0] * parts[0]
+    for part in parts[1:]:
+        squared = torch.addcmul(squared, part, part)
+    return squared.sqrt()
