@@ -48,6 +48,10 @@ current_cuda_device: Callable[[], int] = getattr(
 )
 TORCH_LIBRARY: str = _C.__file__  # the shared library that knows torch's OpenMP
 
+# One call for a list of tensors, in place.
+foreach_mul_: Callable[..., None] = torch._foreach_mul_
+foreach_lerp_: Callable[..., None] = torch._foreach_lerp_
+
 OpOverload: Any = torch._ops.OpOverload  # the type of `torch.ops.aten.add.Tensor`
 
 
