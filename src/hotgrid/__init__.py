@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         files as files,
         grid as grid,
         kernels as kernels,
+        nn as nn,
         progress as progress,
         store as store,
         tensors as tensors,
         tokens as tokens,
+        train as train,
         web as web,
     )
     from .grid import (
@@ -46,10 +48,12 @@ _PACKAGES = (
     "files",
     "grid",
     "kernels",
+    "nn",
     "progress",
     "store",
     "tensors",
     "tokens",
+    "train",
     "web",
 )
 _SHORT = dict.fromkeys(

@@ -1,11 +1,22 @@
-"""train: optimizers in groups, and a loop that resumes to the bit. Builds on `nn` and `store`.
+"""train: optimizers in groups, schedules, weights from files, a loop that resumes to the bit.
 
-A `Trainer` runs a step function `loss(module, batch)`: accumulation, precision, ranks,
-averages, metrics, evaluation and checkpoints are around it, never in it. A `Metric` is a
-sum until it is shown. A run lives in a folder with `checkpoints/`, `events.jsonl`,
-`report.html` and `run.toml`; `hotgrid train show` and `compare` read it.
+Layer: above `nn` and `store`. `groups` divides the parameters of a model among optimizers by
+selectors. A `Trainer` runs a step function `loss(module, batch)`: accumulation, precision,
+ranks, averages, metrics, evaluation and checkpoints are around it, never in it. A `Metric` is
+a sum until it is shown. A run is a folder with `checkpoints/`, `events.jsonl`, `report.html`
+and `run.toml`; `hotgrid train show` and `compare` read it.
 """
 
+from ._adapters import (
+    LoRA as LoRA,
+    Trainable as Trainable,
+    freeze as freeze,
+    lora as lora,
+    merge_lora as merge_lora,
+    rehead as rehead,
+    trainable as trainable,
+)
+from ._groups import GroupRow as GroupRow, Groups as Groups, groups as groups
 from ._loop import (
     Batches as Batches,
     BatchStream as BatchStream,
@@ -34,6 +45,20 @@ from ._metrics import (
     metric_from_json as metric_from_json,
     peak_flops as peak_flops,
 )
+from ._optimizers import (
+    SGD as SGD,
+    AdamW as AdamW,
+    ElementwiseSpec as ElementwiseSpec,
+    Lion as Lion,
+    Muon as Muon,
+    OptimizerSpec as OptimizerSpec,
+    Value as Value,
+)
+from ._records import (
+    LoadReport as LoadReport,
+    load_partial as load_partial,
+    save_weights as save_weights,
+)
 from ._report import (
     RunSummary as RunSummary,
     compare_runs as compare_runs,
@@ -41,4 +66,16 @@ from ._report import (
     read_run as read_run,
     text_plot as text_plot,
     write_report as write_report,
+)
+from ._schedules import (
+    WSD as WSD,
+    Constant as Constant,
+    CosineDecay as CosineDecay,
+    ExponentialDecay as ExponentialDecay,
+    LinearDecay as LinearDecay,
+    Noam as Noam,
+    Product as Product,
+    StepSchedule as StepSchedule,
+    Then as Then,
+    Warmup as Warmup,
 )

@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_lerp_
-
-from ._optimizer import local
+from hotgrid.train._optimizers import local
 
 
 class Average:

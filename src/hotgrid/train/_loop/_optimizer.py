@@ -11,6 +11,8 @@ from torch.nn.utils import get_total_norm
 
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tensors._torch_private import foreach_mul_
+from hotgrid.train._groups import GroupRow
+from hotgrid.train._optimizers import local
 
 
 @runtime_checkable
@@ -46,8 +48,8 @@ class GroupedOptimizer(Protocol):
         """Return the present learning rate of every group."""
         ...
 
-    def table(self) -> Any:
-        """Return a table of the groups that can be printed."""
+    def rows(self) -> Sequence[GroupRow]:
+        """Return the table of the groups as data."""
         ...
 
     def state(self) -> Mapping[str, Tensor]:
@@ -146,18 +148,24 @@ class OptimizerAdapter:
         """Return the present learning rate of every group."""
         return {name: float(group["lr"]) for name, group in self._groups.items()}
 
-    def table(self) -> list[dict[str, Any]]:
-        """Return a row for each group."""
+    def rows(self) -> list[GroupRow]:
+        """Return the table of the groups as data."""
         return [
-            {
-                "group": name,
-                "optimizer": type(self._optimizer).__name__,
-                "tensors": len(group["params"]),
-                "parameters": sum(p.numel() for p in group["params"]),
-                "rate": float(group["lr"]) if self._rate is None else "scheduled",
-                "decay": float(group.get("weight_decay", 0.0)),
-                "clip": self._clip,
-            }
+            GroupRow(
+                name,
+                type(self._optimizer).__name__,
+                len(group["params"]),
+                sum(p.numel() for p in group["params"]),
+                float(group["lr"]),
+                float(group.get("weight_decay", 0.0)),
+                self._clip,
+                sum(
+                    local(x).nbytes
+                    for p in group["params"]
+                    for x in self._optimizer.state.get(p, {}).values()
+                    if isinstance(x, Tensor)
+                ),
+            )
             for name, group in self._groups.items()
         ]
 
@@ -205,11 +213,6 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
     if isinstance(given, torch.optim.Optimizer):
         return OptimizerAdapter(given, module)
     return cast("GroupedOptimizer", given)
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of a tensor that is on this rank."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor  # pyright: ignore
 
 
 def whole(tensor: Tensor) -> Tensor:

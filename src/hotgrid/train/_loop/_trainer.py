@@ -16,6 +16,7 @@ from hotgrid.cluster import Communicator, StopRequest, world
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Seen, Window
+from hotgrid.train._optimizers import local
 from hotgrid.train._report import Dashboard
 
 from ._average import Average
@@ -23,7 +24,7 @@ from ._batches import Batches, BatchStream, Feed, to_device
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import Guard, StepLosses, Watch
-from ._optimizer import local, optimizer_for
+from ._optimizer import GroupedOptimizer, optimizer_for
 from ._placement import Placement, Sharding
 from ._random import seed_all
 from ._rollback import Rollback
@@ -166,7 +167,7 @@ class Trainer:
         self._folder = TrainingFolder(folder, self.ranks, saving or Saving(), state)
         self._asked = {
             "module": _shape_of(module),
-            "optimizer": str(self.optimizer.table()),
+            "optimizer": _identity_of(self.optimizer),
             "accumulate": str(accumulate),
             "precision": precision,
             "average": str(average),
@@ -455,7 +456,7 @@ class Trainer:
             "ranks": self.ranks.size,
             "device": self._device_name(),
             "precision": self._precision,
-            "groups": _rows_of(self.optimizer.table()),
+            "groups": [row._asdict() for row in self.optimizer.rows()],
         }
 
     @contextlib.contextmanager
@@ -506,11 +507,12 @@ def _shape_of(module: nn.Module) -> str:
     return f"{type(module).__name__}, {len(lines)} tensors, {found}"
 
 
-def _rows_of(table: Any) -> Any:
-    """The table of groups as JSON: rows, or text."""
-    if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
-        return [dict(row) for row in table]
-    rows = getattr(table, "rows", None)
-    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
-        return [dict(row) for row in rows]
-    return str(table)
+def _identity_of(optimizer: GroupedOptimizer) -> str:
+    """What a resumed run must have too: the groups and their values in the first step."""
+    optimizer.apply(0)
+    # Without the size of their state, which depends on the number of ranks.
+    return "; ".join(
+        f"{row.name}: {row.optimizer}, {row.elements} parameters, rate {row.rate}, decay "
+        f"{row.decay}, clip {row.clip}"
+        for row in optimizer.rows()
+    )
