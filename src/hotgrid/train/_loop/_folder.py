@@ -91,7 +91,7 @@ class TrainingFolder:
         if not steps:
             self._tell("there is no checkpoint; the run starts again")
             return None
-        step, extra = self._state.load(self._checkpoints, None)
+        step, extra = self._state.load(self._checkpoints)
         if extra.get("run") != self._run.id:
             raise StoreError(
                 f"`{self._run.checkpoints}` contains checkpoints of another run: move them "
@@ -185,7 +185,7 @@ class TrainingFolder:
             raise UnstableError(f"{fault}. {way[0].upper()}{way[1:]}", step=fault.step,
                                 cause=way) from None  # fmt: skip
         count = self._rollbacks + 1
-        step, extra = self._state.load(self._checkpoints, None)
+        step, extra = self._state.load(self._checkpoints)
         self._recall(step, extra)
         # Not that of the checkpoint: a second fault may come before the next one.
         self._rollbacks = count

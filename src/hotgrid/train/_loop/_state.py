@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.store import Checkpoints, Shard
 
@@ -56,13 +57,27 @@ class TrainingState:
             found |= each
         return found
 
-    def load(self, checkpoints: Checkpoints, step: int | None) -> tuple[int, dict[str, Any]]:
-        """Go back to a checkpoint; return its step and what was saved beside the tensors.
+    def load(self, checkpoints: Checkpoints) -> tuple[int, dict[str, Any]]:
+        """Go back to the newest checkpoint that is good.
+
+        Returns:
+            Its step, and what was saved beside the tensors.
 
         Raises:
-            StoreError: There is no such checkpoint, or none that is good.
+            StoreError: There is none.
             ArgumentError: It is of another module or optimizer.
         """
+        checkpoints.wait()
+        *older, oldest = reversed(self._ranks.gather_json(checkpoints.steps())[0])
+        for step in older:
+            try:
+                return self._load(checkpoints, step)
+            except DamagedError as problem:
+                if self._ranks.rank == 0:
+                    logger("train").warning("step %d is skipped: %s", step, problem)
+        return self._load(checkpoints, oldest)
+
+    def _load(self, checkpoints: Checkpoints, step: int) -> tuple[int, dict[str, Any]]:
         found = checkpoints.load(step, ())
         extra = found.extra
         if not isinstance(extra.get("optimizer"), dict) or "position" not in extra:
