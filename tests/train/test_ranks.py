@@ -21,7 +21,7 @@ WORKER = Path(__file__).with_name("ranks_worker.py")
 TOLERANCE = 1e-12
 
 
-def on_ranks(size, **options):
+def on_ranks(count, **options):
     """The weights and values of every rank of a run in threads."""
 
     def rank(ranks):
@@ -29,7 +29,7 @@ def on_ranks(size, **options):
         outcome = run.run()
         return weights(run.module), outcome.values
 
-    return run_ranks(size, rank, timeout=120)
+    return run_ranks(count, rank, timeout=120)
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])

@@ -1,9 +1,15 @@
 """Small runs that the tests of the loop share."""
 
+import threading
+
 import torch
 from torch import nn
 
 from hotgrid.train import TensorBatches, Trainer
+
+
+# Ranks in threads share the generator.
+_SEEDED = threading.Lock()
 
 
 def data(rows: int = 48, dtype: torch.dtype = torch.float64):
@@ -13,8 +19,9 @@ def data(rows: int = 48, dtype: torch.dtype = torch.float64):
 
 
 def net(dtype: torch.dtype = torch.float64, dropout: float = 0.0) -> nn.Module:
-    torch.manual_seed(0)
-    layers = [nn.Linear(6, 9), nn.Tanh(), nn.Dropout(dropout), nn.Linear(9, 2)]
+    with _SEEDED:
+        torch.manual_seed(0)
+        layers = [nn.Linear(6, 9), nn.Tanh(), nn.Dropout(dropout), nn.Linear(9, 2)]
     return nn.Sequential(*layers).to(dtype)
 
 

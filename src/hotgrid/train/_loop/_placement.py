@@ -66,6 +66,12 @@ class Placement:
         else:
             yield
 
+    def cut_again(self) -> None:
+        """Drop parameters that a forward pass without a backward pass has left gathered."""
+        for each in self.module.modules():
+            if isinstance(each, FSDPModule):
+                each.reshard()
+
     @property
     def alone(self) -> bool:
         """Whether there is nothing to send."""

@@ -146,6 +146,8 @@ class Trainer:
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         module.to(self.device)
+        # FSDP2 changes the class of the module.
+        self._name, shape = type(module).__name__, _shape_of(module)
         self.placement = Placement(module, self.ranks, sharding, layers, compiled)
         self.module = module
         self.optimizer = optimizer_for(optimizer, module)
@@ -166,7 +168,7 @@ class Trainer:
         )
         self._folder = TrainingFolder(folder, self.ranks, saving or Saving(), state)
         self._asked = {
-            "module": _shape_of(module),
+            "module": f"{self._name}, {shape}",
             "optimizer": _identity_of(self.optimizer),
             "accumulate": str(accumulate),
             "precision": precision,
@@ -372,6 +374,7 @@ class Trainer:
                 outputs = _outputs(self._loss(self.placement.evaluated, batch))
                 if mine < count:
                     ledger.see(Seen(outputs, batch))
+            self.placement.cut_again()
         self.module.train()
         sums = self._gathered(ledger.sums())
         seconds = time.perf_counter() - began
@@ -450,7 +453,7 @@ class Trainer:
 
     def _facts(self) -> dict[str, Any]:
         return {
-            "module": type(self.module).__name__,
+            "module": self._name,
             "parameters": sum(p.numel() for p in self.module.parameters()),
             "steps": self.steps,
             "ranks": self.ranks.size,
@@ -499,12 +502,12 @@ def _distinct(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def _shape_of(module: nn.Module) -> str:
-    """A module as text: its class, and a hash of all names, shapes and dtypes."""
+    """A module as text: a hash of all names, shapes and dtypes."""
     import hashlib
 
     lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
     found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
-    return f"{type(module).__name__}, {len(lines)} tensors, {found}"
+    return f"{len(lines)} tensors, {found}"
 
 
 def _identity_of(optimizer: GroupedOptimizer) -> str:
