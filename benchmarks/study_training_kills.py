@@ -51,7 +51,9 @@ def trainer(folder: Path, device: str) -> Trainer:
     hard = x.clone()
     hard[17] = float("nan")
     torch.manual_seed(2)
-    net = nn.Sequential(nn.Linear(12, 24), nn.Tanh(), nn.Dropout(0.1), nn.Linear(24, 2)).to(device)
+    net = nn.Sequential(nn.Linear(12, 24), nn.Tanh(), nn.Dropout(0.1), nn.Linear(24, 2)).to(
+        device
+    )
 
     def loss(module, batch):
         scores = module(batch[0])
@@ -215,7 +217,10 @@ def main() -> int:
                 told, folder, more = killed_once(work, ranks, asked.device, seconds, chance)
                 wrong = differences(right, record(folder))
                 bad, kills = bad + bool(wrong), kills + more
-                print(f"{number + 1:3} {ranks} ranks, {told}{', '.join(wrong) or 'equal'}", flush=True)
+                print(
+                    f"{number + 1:3} {ranks} ranks, {told}{', '.join(wrong) or 'equal'}",
+                    flush=True,
+                )
                 shutil.rmtree(folder)
             print(
                 f"{ranks} ranks: {asked.count - bad} of {asked.count} runs with {kills} SIGKILLs "

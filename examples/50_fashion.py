@@ -92,7 +92,9 @@ def loss(net: nn.Module, batch: tuple[Tensor, Tensor]) -> dict[str, Tensor]:
     return {"loss": found, "scores": scores, "targets": targets}
 
 
-def trainer(options: argparse.Namespace, name: str, data: list[Tensor], out: Path) -> train.Trainer:
+def trainer(
+    options: argparse.Namespace, name: str, data: list[Tensor], out: Path
+) -> train.Trainer:
     torch.manual_seed(0)
     net = Net(data[0].shape[-1], options.size)
     steps = max(20, options.epochs * len(data[0]) // options.batch)
@@ -101,7 +103,11 @@ def trainer(options: argparse.Namespace, name: str, data: list[Tensor], out: Pat
     def optimizer(net: nn.Module) -> train.Groups:
         return train.groups(
             net,
-            {"Net/*[@name='hidden']/*[@name='weight']": train.Muon(rate=0.02 * rate, name="hidden")},
+            {
+                "Net/*[@name='hidden']/*[@name='weight']": train.Muon(
+                    rate=0.02 * rate, name="hidden"
+                )
+            },
             rest=train.AdamW(rate=2e-3 * rate, decay=0.01, clip=1.0),
         )
 
@@ -153,7 +159,7 @@ def draw(net: nn.Module, name: str, data: list[Tensor], run: Path, file: Path) -
     with torch.no_grad():
         found = loss(net, (data[2][:16], data[3][:16]))["scores"].argmax(-1)
     for at, panel in enumerate(right.subplots(2, 8).flat):
-        panel.imshow(data[2][at], cmap="gray_r")
+        panel.imshow(data[2][at].numpy(), cmap="gray_r")
         shown = CLOTHES[int(found[at])] if name == "Fashion-MNIST" else str(int(found[at]))
         panel.set_title(shown, fontsize=9, color="0.2" if found[at] == data[3][at] else "C3")
         panel.set_axis_off()
@@ -165,7 +171,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the runs")
     parser.add_argument("--data", type=Path, help="folder with the IDX files of Fashion-MNIST")
     parser.add_argument("--size", type=int, default=128, help="width of the net, 8 or more")
-    parser.add_argument("--epochs", type=int, default=2, help="passes over the data")
+    parser.add_argument("--epochs", type=int, default=1, help="passes over the data")
     parser.add_argument("--batch", type=int, default=128, help="pictures in a step")
     parser.add_argument("--ranks", type=int, default=1, help="compare with so many ranks")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")

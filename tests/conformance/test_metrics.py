@@ -4,6 +4,7 @@ A metric enters by being exported. One that needs arguments is listed in `MADE_B
 """
 
 import inspect
+import itertools
 import json
 import math
 
@@ -80,7 +81,7 @@ def value(metric: Metric, ranks: list[list[dict[str, torch.Tensor]]]) -> float |
 def test_parts_over_batches_and_ranks_are_the_whole(metric: Metric, cuts, ranks):
     data = items(40)
     places = [0, *sorted(cuts), 40]
-    parts = [part(data, a, b) for a, b in zip(places, places[1:], strict=False)]
+    parts = [part(data, a, b) for a, b in itertools.pairwise(places)]
     if metric.per == "step":
         # A norm belongs to a step: the mean over steps is what parts have in common.
         found = value(metric, [parts[rank::ranks] for rank in range(ranks)])

@@ -31,7 +31,7 @@ from .training_cases import data, loss, net, sgd, trainer, weights
 STUDY = Path(__file__).parents[2] / "benchmarks" / "study_training_kills.py"
 
 
-class Interrupted(Exception):
+class BrokenOffError(Exception):
     pass
 
 
@@ -75,11 +75,11 @@ def test_a_run_that_broke_continues_to_the_bit(tmp_path, optimizer, stop):
 
     def breaking(module, batch):
         if broken.step == stop:
-            raise Interrupted
+            raise BrokenOffError
         return noisy(module, batch)
 
     broken = trainer(net(dropout=0.2), step=breaking, folder=tmp_path / "cut", **options)
-    with pytest.raises(Interrupted):
+    with pytest.raises(BrokenOffError):
         broken.run()
     random.seed(99), np.random.seed(99), torch.manual_seed(99)  # noqa: NPY002
     again = trainer(net(dropout=0.2), step=noisy, folder=tmp_path / "cut", **options)
@@ -159,7 +159,9 @@ def test_rules_keep_checkpoints_together(tmp_path):
         saving=Saving(every=4, last=2, best="valid/loss", keep_every=16),
     )
     run.run()
-    evaluated = {e["step"]: e["values"] for e in read_events(tmp_path) if e["event"] == "evaluate"}
+    evaluated = {
+        e["step"]: e["values"] for e in read_events(tmp_path) if e["event"] == "evaluate"
+    }
     best = min(evaluated, key=lambda step: evaluated[step]["valid/loss"])
     assert best not in (28, 30)
     kept = Checkpoints(tmp_path / "checkpoints").steps()

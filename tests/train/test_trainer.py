@@ -183,7 +183,9 @@ class Poisoned:
 
 def test_a_loss_that_is_not_finite_is_named():
     run = trainer(source=Poisoned({7}), accumulate=2, log_every=5)
-    with pytest.raises(UnstableError, match="loss is nan in step 4, batch 7;.* group `all`") as e:
+    with pytest.raises(
+        UnstableError, match=r"loss is nan in step 4, batch 7;.* group `all`"
+    ) as e:
         run.run()
     assert e.value.step == 4
 
@@ -211,7 +213,9 @@ def test_the_group_with_the_first_bad_gradient_is_named():
         {"params": module[0].parameters(), "name": "body"},
     ]
     run = trainer(module, step=step, optimizer=torch.optim.SGD(groups, lr=0.1), log_every=10)
-    with pytest.raises(UnstableError, match=r"gradient is (inf|nan) in step 4, batch 3.*`body`"):
+    with pytest.raises(
+        UnstableError, match=r"gradient is (inf|nan) in step 4, batch 3.*`body`"
+    ):
         run.run()
 
 
@@ -265,7 +269,7 @@ def test_bfloat16_computes_in_it():
 
 
 @pytest.mark.compiles
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_compiled_module_learns_the_same():
     plain, compiled = trainer(steps=4), trainer(steps=4, compiled=True)
     for run in (plain, compiled):

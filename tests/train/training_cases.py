@@ -7,7 +7,6 @@ from torch import nn
 
 from hotgrid.train import TensorBatches, Trainer
 
-
 # Ranks in threads share the generator.
 _SEEDED = threading.Lock()
 

@@ -33,9 +33,7 @@ class Average:
         """Move towards the present parameters."""
         now = [
             local(p.detach()).to(average.dtype)
-            for p, average in zip(
-                self._parameters.values(), self.tensors.values(), strict=True
-            )
+            for p, average in zip(self._parameters.values(), self.tensors.values(), strict=True)
         ]
         foreach_lerp_(list(self.tensors.values()), now, self._weight)
 

@@ -36,7 +36,9 @@ class Guard:
 
     def __post_init__(self) -> None:
         if self.spike is not None and not self.spike > 1:
-            raise ArgumentError(f"`spike` is {self.spike!r}; expected a factor above 1, or None")
+            raise ArgumentError(
+                f"`spike` is {self.spike!r}; expected a factor above 1, or None"
+            )
         for name, least in (("window", 2), ("most", 1)):
             value = getattr(self, name)
             if type(value) is not int or value < least:

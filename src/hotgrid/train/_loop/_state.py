@@ -106,7 +106,9 @@ class TrainingState:
             }
         )
         if known:
-            set_random_state({n: loaded.tensors[mine + n] for n in extra["random"]}, self._device)
+            set_random_state(
+                {n: loaded.tensors[mine + n] for n in extra["random"]}, self._device
+            )
         else:
             # A rank that was not there: no state of it can be restored.
             seed_all(self._seed + found.step, self._ranks.rank)
@@ -134,4 +136,6 @@ class TrainingState:
         if like is None or not hasattr(like, "to_local") or list(like.shape) != shape:
             return None, None
         local: Any = like.to_local()  # pyright: ignore[reportAttributeAccessIssue]
-        return like, piece(local.detach().new_empty(local.shape, dtype=getattr(torch, kind)), like)
+        return like, piece(
+            local.detach().new_empty(local.shape, dtype=getattr(torch, kind)), like
+        )

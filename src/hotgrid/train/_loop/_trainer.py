@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,7 +133,11 @@ class Trainer:
         asked: Mapping[str, str] | None = None,
         show: bool | None = None,
     ) -> None:
-        for name, value in (("steps", steps), ("accumulate", accumulate), ("log_every", log_every)):
+        for name, value in (
+            ("steps", steps),
+            ("accumulate", accumulate),
+            ("log_every", log_every),
+        ):
             if type(value) is not int or value < 1:
                 raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
         if precision not in ("float32", "bfloat16"):
@@ -414,7 +420,10 @@ class Trainer:
             mine = mine + pending[self.ranks.size :]
         self._ledger.clear()
         self._ledger.load(
-            [sum((each[at] for each in mine), []) for at in range(len(self._ledger.metrics))]
+            [
+                functools.reduce(operator.iadd, (each[at] for each in mine), [])
+                for at in range(len(self._ledger.metrics))
+            ]
         )
         self._stopping, self._ended_early = extra["stopping"], extra["ended early"]
         self._watch.load(extra["watch"])
@@ -422,9 +431,7 @@ class Trainer:
         self._recent.clear()
         self._mark, self._seconds = time.perf_counter(), 0.0
 
-    def _ended(
-        self, why: Literal["finished", "early stopping", "stopped"]
-    ) -> TrainingOutcome:
+    def _ended(self, why: Literal["finished", "early stopping", "stopped"]) -> TrainingOutcome:
         self._folder.write("end", self.step, why=why)
         self._folder.report()
         return TrainingOutcome(self.step, why, dict(self.values))
@@ -444,8 +451,10 @@ class Trainer:
         return self.device.type
 
     def _shown(self) -> bool:
-        return self.ranks.rank == 0 and self._show is not False and (
-            self._show is True or self._folder.used or Dashboard.on_terminal()
+        return (
+            self.ranks.rank == 0
+            and self._show is not False
+            and (self._show is True or self._folder.used or Dashboard.on_terminal())
         )
 
     def _options(self) -> dict[str, Any]:

@@ -36,7 +36,9 @@ def chart(title: str, series: Mapping[str, Points], marks: Sequence[int] = ()) -
         kind = "raw" if smooth else "line"
         body.append(frame.line(few, f"{kind} s{number % 6}"))
         if smooth:
-            body.append(frame.line(thinned(smoothed(points), _MOST_POINTS), f"line s{number % 6}"))
+            body.append(
+                frame.line(thinned(smoothed(points), _MOST_POINTS), f"line s{number % 6}")
+            )
         step, value = points[-1]
         x, y = frame.place(step, value)
         body.append(f'<circle class="end s{number % 6}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>')

@@ -32,7 +32,9 @@ def compare_runs(runs: Sequence[RunSummary]) -> dict[str, Any]:
         "settings": settings,
         "values": {
             name: {
-                "last": [run.curves[name][-1][1] if name in run.curves else None for run in runs],
+                "last": [
+                    run.curves[name][-1][1] if name in run.curves else None for run in runs
+                ],
                 "best": [run.best(name)[1] if name in run.curves else None for run in runs],
             }
             for name in names

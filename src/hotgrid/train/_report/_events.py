@@ -62,7 +62,7 @@ class EventLog:
 
 
 def read_events(folder: str | Path) -> list[dict[str, Any]]:
-    """Return the events of a run, in order; a last line that is not complete is left out.
+    r"""Return the events of a run, in order; a last line that is not complete is left out.
 
     Args:
         folder: The folder of the run.

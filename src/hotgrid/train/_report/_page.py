@@ -123,7 +123,11 @@ def _groups(groups: Any) -> str:
 
 def _happened(events: Sequence[Mapping[str, Any]]) -> str:
     rows = [
-        [each["step"], each["event"], each.get("text") or each.get("why") or each.get("time", "")]
+        [
+            each["step"],
+            each["event"],
+            each.get("text") or each.get("why") or each.get("time", ""),
+        ]
         for each in events
         if each["event"] in _TOLD
     ]
@@ -140,9 +144,13 @@ def _settings(asked: Mapping[str, str]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    head = "".join(f"<th{_kind(rows, at)}>{html.escape(x)}</th>" for at, x in enumerate(columns))
+    head = "".join(
+        f"<th{_kind(rows, at)}>{html.escape(x)}</th>" for at, x in enumerate(columns)
+    )
     body = "".join(
-        "<tr>" + "".join(f"<td{_kind(rows, at)}>{_cell(x)}</td>" for at, x in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(f"<td{_kind(rows, at)}>{_cell(x)}</td>" for at, x in enumerate(row))
+        + "</tr>"
         for row in rows
     )
     return f"<table><tr>{head}</tr>{body}</table>"

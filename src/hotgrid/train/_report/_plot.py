@@ -25,7 +25,7 @@ def text_plot(
 
     Example:
         >>> print(text_plot({"loss": [(0, 2.0), (10, 1.0)]}, width=22, height=2))
-                2 ┤⠉⠒⠒⠤⠤⣀⡀    
+                2 ┤⠉⠒⠒⠤⠤⣀⡀
                 1 ┤      ⠈⠉⠒⠒⠤
                   0         10
     """
