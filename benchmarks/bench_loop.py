@@ -61,6 +61,7 @@ class Bare:
         self.device = device
 
     def seconds(self, steps: int) -> float:
+        """The time of a step."""
         begin = now(self.device)
         for _ in range(steps):
             found = loss(self.module, self.batches.batch(self.at, 0, 1))
@@ -81,6 +82,7 @@ class Turns:
         self.begun = None
 
     def batch(self, index, rank, ranks):
+        """A batch, and a round of the plain loop before every round."""
         if index % STEPS == 0:
             if self.begun is not None:
                 self.times["Trainer"].append((now(self.device) - self.begun) / STEPS)

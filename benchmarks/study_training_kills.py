@@ -109,7 +109,7 @@ class Started:
                     torch.use_deterministic_algorithms(True)
                 outcome = trainer(folder, device).run(resume="auto")
             code = 0 if outcome.why == "finished" else 3
-        except BaseException:
+        except BaseException:  # noqa: BLE001  whatever it is, the child must end here
             traceback.print_exc()
         finally:
             sys.stderr.flush()
@@ -168,7 +168,7 @@ def differences(one: dict, other: dict) -> list[str]:
 def killed_once(
     work: Path, ranks: int, device: str, seconds: float, chance: random.Random
 ) -> tuple[str, Path, int]:
-    """Start, kill, perhaps kill again, and see it through; what was done, and how many kills."""
+    """Start, kill, perhaps kill again, and see it through; what was done, and the kills."""
     folder = work / f"run-{ranks}-{chance.getrandbits(40)}"
     told, kills = "", 0
     while True:
@@ -194,7 +194,7 @@ def killed_once(
 def main() -> int:
     """Kill as often as asked on 1 and on 2 ranks; return 1 if one has failed."""
     options = parser(__doc__)
-    options.add_argument("--count", type=int, default=30, help="runs that are killed, for each number of ranks (default 30)")  # fmt: skip
+    options.add_argument("--count", type=int, default=30, help="runs to kill (default 30)")
     options.add_argument("--ranks", type=int, nargs="+", default=[1, 2], help="default 1 2")
     options.add_argument("--seed", type=int, default=0, help="of the schedule (default 0)")
     asked = options.parse_args()
@@ -223,7 +223,7 @@ def main() -> int:
                 )
                 shutil.rmtree(folder)
             print(
-                f"{ranks} ranks: {asked.count - bad} of {asked.count} runs with {kills} SIGKILLs "
+                f"{ranks} ranks: {asked.count - bad} of {asked.count} runs, {kills} SIGKILLs, "
                 f"ended with the bits of an undisturbed one ({seconds:.1f} s each)"
             )
             failed += bad

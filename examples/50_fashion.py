@@ -63,7 +63,7 @@ def dataset(folder: Path | None) -> tuple[str, list[Tensor]]:
     if not folder and (found := digits()):
         return "digits", found
     raise SystemExit(
-        f"there is no Fashion-MNIST in {' or '.join(map(str, [folder] if folder else PLACES))}. "
+        f"Fashion-MNIST is not in {' or '.join(map(str, [folder] if folder else PLACES))}. "
         "Get it with `apt install dataset-fashion-mnist`, or name a folder with its four IDX "
         "files with --data, or `pip install scikit-learn` for small digits"
     )
@@ -71,6 +71,8 @@ def dataset(folder: Path | None) -> tuple[str, list[Tensor]]:
 
 # %% The net and its step function, which knows nothing of ranks, precision or metrics
 class Net(nn.Module):
+    """Two convolutions, a hidden layer and a head."""
+
     def __init__(self, side: int, width: int, classes: int = 10) -> None:
         super().__init__()
         self.body = nn.Sequential(
@@ -81,6 +83,7 @@ class Net(nn.Module):
         self.head = nn.Linear(width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Scores `[n, classes]` of pictures `[n, 1, rows, columns]`."""
         return self.head(self.hidden(self.body(x)).relu())
 
 
@@ -183,8 +186,9 @@ def main() -> None:
     run = options.out / "fashion-1"
     running = trainer(options, name, data, run)
     outcome = running.run(resume=options.resume)
-    print(f"{name}: {outcome.values['valid/accuracy']:.1%} of the test right after {outcome.step} "
-          f"steps; the report is in {run / 'report.html'}")  # fmt: skip
+    right = outcome.values["valid/accuracy"]
+    print(f"{name}: {right:.1%} of the test right after {outcome.step} steps")
+    print(f"the report is in {run / 'report.html'}")
     with running.averaged() as net:
         draw(net, name, data, run, options.out / "fashion.png")
     if options.ranks > 1:

@@ -81,11 +81,10 @@ def test_micro_batches_of_different_sizes_count_by_their_items():
         for together in (True, False)
     ]
     ends = [run.run().values["train/loss"] for run in runs]
-    # The factor of the gradients is rounded to float32.
     torch.testing.assert_close(
-        weights(runs[0].module), weights(runs[1].module), rtol=0, atol=1e-6
+        weights(runs[0].module), weights(runs[1].module), rtol=0, atol=1e-13
     )
-    assert ends[0] == pytest.approx(ends[1], rel=1e-5)
+    assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
 def test_nothing_waits_for_the_device_between_logs(monkeypatch):

@@ -104,7 +104,7 @@ class TensorBatches:
         self._order = order
 
     def __len__(self) -> int:
-        return -(-self.rows // self.size)
+        return (self.rows + self.size - 1) // self.size
 
     def batch(self, index: int, rank: int = 0, ranks: int = 1) -> Any:
         """Return the part of a rank of a batch.

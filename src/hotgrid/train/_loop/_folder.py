@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Mapping
@@ -212,7 +213,7 @@ class TrainingFolder:
     def _improves(self, now: Mapping[str, float | None]) -> bool:
         name = self._saving.best
         value = None if name is None else now.get(name)
-        if value is None or value != value:
+        if value is None or math.isnan(value):
             return False
         if self._best is None:
             return True

@@ -26,6 +26,7 @@ class Placement:
 
     Attributes:
         module: The module itself, whose parameters are trained.
+        ranks: The ranks.
         called: What the step function is given: the module behind DDP or the compiler.
     """
 
@@ -39,7 +40,7 @@ class Placement:
     ) -> None:
         if sharding not in ("copies", "cut"):
             raise ArgumentError(f"`sharding` is {sharding!r}; expected copies or cut")
-        self.module, self._ranks = module, ranks
+        self.module, self.ranks = module, ranks
         if ranks.size > 1 and sharding == "cut":
             self._copy_from_first()
             fully_sharded(module, ranks, layers=layers)
@@ -75,7 +76,7 @@ class Placement:
     @property
     def alone(self) -> bool:
         """Whether there is nothing to send."""
-        return self._ranks.size == 1
+        return self.ranks.size == 1
 
     @torch.no_grad()
     def same_buffers(self) -> None:
@@ -84,7 +85,7 @@ class Placement:
             return
         for buffer in self.module.buffers():
             kept = buffer.contiguous()
-            self._ranks.broadcast(kept, 0)
+            self.ranks.broadcast(kept, 0)
             if kept is not buffer:
                 buffer.copy_(kept)
 
@@ -92,7 +93,7 @@ class Placement:
     def _copy_from_first(self) -> None:
         for tensor in (*self.module.parameters(), *self.module.buffers()):
             kept = tensor.detach().contiguous()
-            self._ranks.broadcast(kept, 0)
+            self.ranks.broadcast(kept, 0)
             tensor.copy_(kept)
 
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import operator
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
 from hotgrid.errors import ArgumentError
-from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Seen, Window
-from hotgrid.train._optimizers import local
+from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window, to_host
 from hotgrid.train._report import Dashboard
 
 from ._average import Average
-from ._batches import Batches, BatchStream, Feed, to_device
+from ._batches import Batches, BatchStream, Feed
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import Guard, StepLosses, Watch
@@ -32,9 +28,7 @@ from ._random import seed_all
 from ._rollback import Rollback
 from ._settings import Evaluation, Saving
 from ._state import TrainingState
-
-StepFunction: TypeAlias = "Callable[[Any, Any], Tensor | Mapping[str, Any]]"
-Precision = Literal["float32", "bfloat16"]
+from ._step import MadeStep, Precision, StepFunction, StepMaking
 
 
 @dataclass(frozen=True)
@@ -146,7 +140,7 @@ class Trainer:
         if guard.rollback and folder is None:
             raise ArgumentError("`Guard(rollback=True)` needs a `folder`, for checkpoints")
         self.steps, self.accumulate, self.step = steps, accumulate, 0
-        self._loss, self._log_every, self._precision = loss, log_every, precision
+        self._log_every, self._precision = log_every, precision
         self.ranks = world(device or _device_of(module)) if ranks is None else ranks
         self.device = torch.device(device or _device_of(module))
         if self.device.type == "cuda" and self.device.index is None:
@@ -158,6 +152,15 @@ class Trainer:
         self.module = module
         self.optimizer = optimizer_for(optimizer, module)
         self.average = None if average is None else Average(module, average)
+        self._making = StepMaking(
+            loss,
+            self.placement,
+            self.optimizer,
+            self.average,
+            accumulate,
+            precision,
+            self.device,
+        )
         norms = [GradientNorm(name) for name in self.optimizer.names]
         self._ledger = Ledger(_distinct([Loss(), *metrics, *norms]))
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
@@ -165,7 +168,7 @@ class Trainer:
         self._stopping: dict[str, Any] | None = None
         self._ended_early = False
         self._guard, self._watch = guard, Watch(guard)
-        self._recent: list[tuple[int, tuple[int, ...], list[Tensor], Mapping[str, Tensor]]] = []
+        self._recent: list[MadeStep] = []
         self._seed, self._show = seed, show
         self.values: dict[str, float | None] = {}
         self._evaluated: dict[str, float | None] = {}
@@ -227,7 +230,8 @@ class Trainer:
             try:
                 if self.ranks.size == 1 and stop():
                     return self._stopped()
-                self._train_step()
+                self._recent.append(self._making.step(self.step, self._feed, self._ledger))
+                self.step += 1
                 if self._due() and (why := self._pause(stop)):
                     return why
             except Rollback as back:
@@ -243,60 +247,6 @@ class Trainer:
             or (evaluation is not None and step % evaluation.every == 0)
             or self._folder.due(step)
         )
-
-    def _train_step(self) -> None:
-        """One step: nothing here waits for the device."""
-        self.optimizer.apply(self.step)
-        losses: list[Tensor] = []
-        positions: list[int] = []
-        counts: list[Any] = []
-        outputs: Mapping[str, Any] = {}
-        batch: Any = None
-        for place in range(self.accumulate):
-            position, batch = next(self._feed)
-            batch = to_device(batch, self.device)
-            with self._gradients(place == self.accumulate - 1):
-                with self._autocast():
-                    outputs = _outputs(self._loss(self.placement.called, batch))
-                loss, count = outputs["loss"], outputs.get("count")
-                if count is not None:
-                    (loss * count).backward()
-                    counts.append(count)
-                elif self.accumulate > 1:
-                    (loss / self.accumulate).backward()
-                else:
-                    loss.backward()
-            losses.append(loss.detach())
-            positions.append(position)
-            self._ledger.see(Seen(outputs, batch))
-        if counts:
-            self._divide(counts)
-        norms = self.optimizer.clip()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        if self.average is not None:
-            self.average.update()
-        self.step += 1
-        self._ledger.see(Seen(outputs, batch, norms), "step")
-        self._recent.append((self.step, tuple(positions), losses, norms))
-
-    def _divide(self, counts: list[Any]) -> None:
-        """Turn summed gradients into those of the mean over all items."""
-        total = torch.as_tensor(sum(counts), dtype=torch.float64, device=self.device).clone()
-        self.ranks.all_reduce(total)
-        factor = (self.ranks.size / total).float()
-        gradients = [p.grad for p in self.module.parameters() if p.grad is not None]
-        foreach_mul_([local(each) for each in gradients], factor)
-
-    def _gradients(self, last: bool) -> contextlib.AbstractContextManager[None]:
-        if self.placement.alone:
-            return contextlib.nullcontext()
-        return self.placement.accumulating(last)
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if self._precision == "float32":
-            return contextlib.nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
 
     # What is done between steps.
 
@@ -339,12 +289,12 @@ class Trainer:
         # The norms of the first rank for all, so that all ranks find the same.
         steps = [
             StepLosses(
-                step,
-                positions,
+                made.step,
+                made.positions,
                 [rows[at][:k] for _, rows in heard],
-                dict(zip(norms, heard[0][1][at][k:], strict=True)),
+                dict(zip(made.norms, heard[0][1][at][k:], strict=True)),
             )
-            for at, (step, positions, _, norms) in enumerate(recent)
+            for at, made in enumerate(recent)
         ]
         fault = self._watch.first_fault(steps)
         if fault is not None:
@@ -363,28 +313,11 @@ class Trainer:
         return found
 
     def _evaluate(self, evaluation: Evaluation) -> dict[str, float | None]:
-        ledger = Ledger(evaluation.metrics)
         began = time.perf_counter()
-        self.placement.same_buffers()
-        self.module.eval()
-        held = self.average.in_use() if self.average else contextlib.nullcontext()
-        count = len(evaluation.batches)
-        rank, ranks = self.ranks.rank, self.ranks.size
-        with held, torch.no_grad(), self._autocast():
-            for at in range(0, count, ranks):
-                mine = at + rank
-                if mine >= count and not self.placement.together:
-                    break
-                batch = evaluation.batches.batch(min(mine, count - 1), 0, 1)
-                batch = to_device(batch, self.device)
-                outputs = _outputs(self._loss(self.placement.evaluated, batch))
-                if mine < count:
-                    ledger.see(Seen(outputs, batch))
-            self.placement.cut_again()
-        self.module.train()
+        ledger = self._making.evaluate(evaluation)
         sums = self._gathered(ledger.sums())
         seconds = time.perf_counter() - began
-        values = ledger.values(sums, Window(seconds, ranks, self._device_name()))
+        values = ledger.values(sums, Window(seconds, self.ranks.size, self._device_name()))
         found = {f"{evaluation.name}/{name}": x for name, x in values.items()}
         self._folder.write("evaluate", self.step, values=found, seconds=seconds)
         self._dashboard.show(self.step, found)
@@ -421,7 +354,7 @@ class Trainer:
         self._ledger.clear()
         self._ledger.load(
             [
-                functools.reduce(operator.iadd, (each[at] for each in mine), [])
+                [row for each in mine for row in each[at]]
                 for at in range(len(self._ledger.metrics))
             ]
         )
@@ -484,21 +417,8 @@ class Trainer:
             yield self.module
 
 
-def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(found, Tensor):
-        return {"loss": found}
-    if not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
-        raise ArgumentError(
-            f"the step function returned {type(found).__name__}; expected the loss, a tensor "
-            'with one number, or a dict with "loss"'
-        )
-    return found
-
-
-def _fetched(recent: Sequence[tuple[int, Any, list[Tensor], Mapping[str, Tensor]]]) -> Any:
-    from hotgrid.train._metrics._ledger import to_host
-
-    return to_host([(*losses, *norms.values()) for _, _, losses, norms in recent])
+def _fetched(recent: Sequence[MadeStep]) -> list[tuple[float, ...]]:
+    return to_host([(*made.losses, *made.norms.values()) for made in recent])
 
 
 def _device_of(module: nn.Module) -> torch.device:

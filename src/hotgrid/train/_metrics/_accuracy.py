@@ -51,8 +51,8 @@ class TopAccuracy(Metric):
 
     Example:
         >>> scores = torch.tensor([[0.1, 0.5, 0.4], [0.8, 0.1, 0.1]])
-        >>> targets = torch.tensor([2, 0])
-        >>> [float(x) for x in TopAccuracy(2).sums(Seen({"scores": scores, "targets": targets}))]
+        >>> seen = Seen({"scores": scores, "targets": torch.tensor([2, 0])})
+        >>> [float(each) for each in TopAccuracy(2).sums(seen)]
         [2.0, 2.0]
     """
 

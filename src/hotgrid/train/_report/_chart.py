@@ -75,16 +75,16 @@ class _Frame:
     def grid(self) -> Iterator[str]:
         for value in ticks(self.axis):
             _, y = self.place(self._first, value)
-            yield f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            yield f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{short(value)}</text>'
+            yield _rule("grid", _LEFT, y, _WIDTH - _RIGHT, y)
+            yield _label(_LEFT - 8, y + 4, "end", short(value))
         for step in whole_ticks(self._first, self._last):
             x, _ = self.place(step, self.axis.low)
-            yield f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{step:,}</text>'
+            yield _label(x, _HEIGHT - 8, "middle", f"{step:,}")
 
     def marks(self, steps: Sequence[int]) -> Iterator[str]:
         for step in steps:
             x, _ = self.place(step, self.axis.low)
-            yield f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
+            yield _rule("mark", x, _TOP, x, _HEIGHT - _BOTTOM)
 
     def facts(self) -> dict[str, object]:
         box = [_LEFT, _TOP, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM]
@@ -93,6 +93,14 @@ class _Frame:
     def _up(self, value: float) -> float:
         # A margin, so that curves do not touch the frame.
         return 0.04 + 0.92 * self.axis.at(value)
+
+
+def _rule(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _label(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text class="tick" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
 
 
 def ticks(axis: Axis, count: int = 5) -> list[float]:

@@ -53,7 +53,8 @@ def _page(run: RunSummary) -> Iterator[str]:
     yield f"<title>{title} - training report</title><style>{STYLE}</style><main>"
     kind = "good" if run.status in _GOOD else "bad" if _failed(run) else ""
     shown = "ended with a fault" if kind == "bad" else run.status
-    yield f'<header><h1>{title}</h1><span class="status {kind}">{html.escape(shown)}</span></header>'
+    badge = f'<span class="status {kind}">{html.escape(shown)}</span>'
+    yield f"<header><h1>{title}</h1>{badge}</header>"
     yield f'<p class="sub">{html.escape(_subtitle(run.facts))}</p>'
     yield f'<div class="tiles">{"".join(_tiles(run))}</div>'
     marks = sorted({each["step"] for each in run.events if each["event"] in _MARKED})
@@ -153,7 +154,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><tr>{head}</tr>{body}</table>"
+    kind = ' class="few"' if len(columns) < 4 else ""
+    return f"<table{kind}><tr>{head}</tr>{body}</table>"
 
 
 def _kind(rows: Sequence[Sequence[Any]], column: int) -> str:

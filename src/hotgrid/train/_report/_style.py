@@ -50,7 +50,8 @@ section { margin-top: 16px; padding: 14px 16px; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; margin-top: 8px; font-size: 14px;
   font-variant-numeric: tabular-nums; }
 th { text-align: left; color: var(--soft); font-weight: 500; font-size: 13px; }
-th, td { padding: 5px 16px 5px 0; border-top: 1px solid var(--line); vertical-align: top; }
+table.few { width: auto; }
+th, td { padding: 5px 28px 5px 0; border-top: 1px solid var(--line); vertical-align: top; }
 tr:first-child th { border-top: 0; } .number { text-align: right; }
 pre { margin: 8px 0 0; font-size: 13px; overflow-x: auto; }
 td.text { overflow-wrap: anywhere; }
@@ -74,7 +75,8 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const step = first + (x - left) / (right - left) * (last - first);
     cursor.setAttribute("x1", x); cursor.setAttribute("x2", x); svg.append(cursor);
     const rows = Object.entries(data.series).map(([name, points]) => {
-      const near = points.reduce((a, b) => Math.abs(b[0] - step) < Math.abs(a[0] - step) ? b : a);
+      const gap = point => Math.abs(point[0] - step);
+      const near = points.reduce((a, b) => gap(b) < gap(a) ? b : a);
       return `${name}: ${Number(near[1].toPrecision(5))} at step ${near[0]}`;
     });
     tip.textContent = ""; rows.forEach(row => {
