@@ -19,7 +19,11 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+<<<<<<< HEAD
   hotgrid train show out/run              the curves of a training run
+=======
+  hotgrid tree torch.nn:Transformer       modules and parameters of a model
+>>>>>>> groups
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -124,6 +128,18 @@ Examples:
 {examples_text()}
 """
 
+_TREE_EPILOGUE = """\
+A factory is called without memory (on the meta device) where it can be. A file
+is run, as with `python file.py`. Expressions are XPath over types and fields, as
+in hotgrid.nn.select; one that selects nothing is an error that shows what is there.
+
+Examples:
+  hotgrid tree torch.nn:Transformer --depth 2
+  hotgrid tree torch.nn:Linear --set in_features=768 --set out_features=3072
+  hotgrid tree models/net.py:Net --select "//Linear/*[@name='weight'][@rank=2]"
+  hotgrid tree models/net.py:Net --select "//Param[@trainable='true']" --json
+"""
+
 _COMPLETION_EPILOGUE = """\
 Examples:
   hotgrid completion bash --install
@@ -188,6 +204,12 @@ def build() -> App:
     )
     app.command(tokens_group())
     app.command(train_group())
+    app.command(
+        "hotgrid.cli.tree._command:tree",
+        name="tree",
+        help="Show and count the modules and parameters of a model.",
+        help_epilogue=_TREE_EPILOGUE,
+    )
     app.command(
         "hotgrid.cli.tune._command:tune",
         name="tune",

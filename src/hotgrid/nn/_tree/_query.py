@@ -53,8 +53,8 @@ class Query:
         for name, value in attributes.items():
             if name not in ATTRIBUTES:
                 raise ArgumentError(
-                    f"there is no attribute `{name}`{near(name, ATTRIBUTES)}; "
-                    f"there are {', '.join(ATTRIBUTES)}"
+                    f"there is no attribute `{name}`{near(name, ATTRIBUTES)} "
+                    f"(there are {', '.join(ATTRIBUTES)})"
                 )
             said += f"[@{name}={_literal(value)}]"
         return Query(f"{self._joined}{said}")

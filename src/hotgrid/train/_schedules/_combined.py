@@ -72,7 +72,8 @@ class Product(StepSchedule):
         """The longer of both, where a constant has none."""
         both = (self.first, self.second)
         lengths = [part.length for part in both if not isinstance(part, Constant)]
-        return None if not lengths or None in lengths else max(lengths)
+        known = [length for length in lengths if length is not None]
+        return max(known) if known and len(known) == len(lengths) else None
 
     def at(self, step: int) -> float:
         """Return the product."""

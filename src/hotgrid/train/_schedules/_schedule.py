@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from hotgrid.errors import ArgumentError, near
 
@@ -31,9 +31,6 @@ class StepSchedule(ABC):
         [0.002, 0.02, 0.02, 0.01, 0.0]
     """
 
-    length: ClassVar[Any] = None
-    """Steps after which the value no longer changes; None if it always does."""
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         _KNOWN[cls.__name__] = cls
@@ -48,6 +45,11 @@ class StepSchedule(ABC):
                 self._refuse(field.name, "a finite number")
             if kind in ("int", "float"):
                 object.__setattr__(self, field.name, (int if kind == "int" else float)(value))
+
+    @property
+    def length(self) -> int | None:
+        """Steps after which the value no longer changes; None if there is no such step."""
+        return None
 
     @abstractmethod
     def at(self, step: int) -> float:
