@@ -19,11 +19,8 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
-<<<<<<< HEAD
   hotgrid train show out/run              the curves of a training run
-=======
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
->>>>>>> groups
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command

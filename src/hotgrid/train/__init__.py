@@ -1,15 +1,11 @@
 """train: optimizers in groups, schedules, weights from files, a loop that resumes to the bit.
 
 Layer: above `nn` and `store`. `groups` divides the parameters of a model among optimizers by
-<<<<<<< HEAD
-selectors. A `Trainer` runs a step function `loss(module, batch)`: accumulation, precision,
-ranks, averages, metrics, evaluation and checkpoints are around it, never in it. A `Metric` is
-a sum until it is shown. A run is a folder with `checkpoints/`, `events.jsonl`, `report.html`
-and `run.toml`; `hotgrid train show` and `compare` read it.
-=======
-selectors. Optimizers and schedules are data. `load_partial` and `save_weights` are strict
-about weights in files; `lora`, `freeze` and `rehead` change a model by selector.
->>>>>>> groups
+selectors; optimizers and schedules are data. `load_partial` and `save_weights` are strict
+about weights in files; `lora`, `freeze` and `rehead` change a model by selector. A `Trainer`
+runs a step function `loss(module, batch)`: accumulation, precision, ranks, averages, metrics
+and checkpoints are around it, never in it. A `Metric` is a sum until it is shown. A run is a
+folder with `checkpoints/`, `events.jsonl`, `report.html` and `run.toml`.
 """
 
 from ._adapters import (

@@ -10,6 +10,7 @@ from typing import Any
 from hotgrid.errors import DamagedError, StoreError
 
 EVENTS = "events.jsonl"
+"""The name of the log in the folder of a run."""
 
 
 class EventLog:
@@ -72,8 +73,8 @@ def read_events(folder: str | Path) -> list[dict[str, Any]]:
         DamagedError: A line is not an event.
 
     Example:
-        >>> import pathlib
-        >>> _ = pathlib.Path("events.jsonl").write_text('{"event": "start", "step": 0}\\n{"ev')
+        >>> log = '{"event": "start", "step": 0}' + chr(10) + '{"ev'
+        >>> _ = Path("events.jsonl").write_text(log)
         >>> read_events(".")
         [{'event': 'start', 'step': 0}]
     """

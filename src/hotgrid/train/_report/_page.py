@@ -17,6 +17,7 @@ from ._run import RunSummary, read_run
 from ._style import SCRIPT, STYLE
 
 REPORT = "report.html"
+"""The name of the report in the folder of a run."""
 _GOOD = ("finished", "early stopping")
 _MARKED = ("resume", "rollback")
 _TOLD = ("resume", "rollback", "fault", "end")

@@ -7,6 +7,7 @@ from rich.text import Text
 
 Points = Sequence[tuple[int, float]]
 COLOURS = ("bright_blue", "yellow", "green", "magenta", "cyan", "red")
+"""The colours of curves, in their order."""
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _LABEL = 9
 
@@ -24,10 +25,11 @@ def text_plot(
             largest is 50 times the smallest.
 
     Example:
-        >>> print(text_plot({"loss": [(0, 2.0), (10, 1.0)]}, width=22, height=2))
-                2 ┤⠉⠒⠒⠤⠤⣀⡀
-                1 ┤      ⠈⠉⠒⠒⠤
-                  0         10
+        >>> plot = text_plot({"loss": [(0, 2.0), (10, 1.0)]}, width=22, height=2)
+        >>> print("\\n".join(line.rstrip() for line in plot.plain.splitlines()))
+                2 ┤⠉⠒⠢⠤⣀⡀
+                1 ┤     ⠈⠉⠒⠢⠤⣀
+                   0        10
     """
     kept = {name: [p for p in each if math.isfinite(p[1])] for name, each in series.items()}
     points = [point for each in kept.values() for point in each]
