@@ -185,6 +185,13 @@ def mapped(batch: Any, change: Any) -> Any:
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """A batch with its tensors on a device; the same object if they are."""
+    # The usual batch first: this is done in every step.
+    if type(batch) is tuple:
+        for each in batch:
+            if not isinstance(each, Tensor) or each.device != device:
+                break
+        else:
+            return batch
     if all(_is_on(each, device) for each in _leaves(batch)):
         return batch
     return mapped(batch, lambda x: x.to(device, non_blocking=True))

@@ -110,6 +110,8 @@ class OptimizerAdapter:
                     )
                 self._paths[known[id(parameter)]] = parameter
 
+        self._cut = any(hasattr(p, "to_local") for p in self._paths.values())
+
     @property
     def names(self) -> Sequence[str]:
         """The names of the groups."""
@@ -128,11 +130,15 @@ class OptimizerAdapter:
             gradients = [p.grad for p in group["params"] if p.grad is not None]
             if not gradients:
                 continue
-            norm = whole(get_total_norm(gradients))
+            norm = get_total_norm(gradients)
+            if self._cut:
+                norm = whole(norm)
             if self._clip is not None:
                 # NaN stays NaN: the loop finds it and names the group.
                 factor = (self._clip / (norm + 1e-6)).clamp(max=1.0)
-                foreach_mul_([local(each) for each in gradients], factor)
+                if self._cut:
+                    gradients = [local(each) for each in gradients]
+                foreach_mul_(gradients, factor)
             norms[name] = norm
         return norms
 

@@ -56,6 +56,8 @@ class StepMaking:
         self._loss, self._placement, self._optimizer = loss, placement, optimizer
         self._average, self._accumulate = average, accumulate
         self._precision, self._device = precision, device
+        # Contexts that do nothing take time too.
+        self._plain = placement.alone and precision == "float32"
 
     def step(self, done: int, feed: Feed, ledger: Ledger) -> MadeStep:
         """Make the step after `done` steps; nothing here waits for the device."""
@@ -69,16 +71,15 @@ class StepMaking:
         for place in range(k):
             position, batch = next(feed)
             batch = to_device(batch, self._device)
-            with self._gradients(place == k - 1):
-                with self._autocast():
-                    outputs = _outputs(self._loss(self._placement.called, batch))
-                loss, count = outputs["loss"], outputs.get("count")
-                if count is not None:
-                    (loss * count).backward()
-                    counts.append(count)
-                else:
-                    (loss / k if k > 1 else loss).backward()
-            losses.append(loss.detach())
+            if self._plain:
+                outputs = _outputs(self._loss(self._placement.called, batch))
+                _backward(outputs, k, counts)
+            else:
+                with self._gradients(place == k - 1):
+                    with self._autocast():
+                        outputs = _outputs(self._loss(self._placement.called, batch))
+                    _backward(outputs, k, counts)
+            losses.append(outputs["loss"].detach())
             positions.append(position)
             ledger.see(Seen(outputs, batch))
         if counts:
@@ -131,6 +132,16 @@ class StepMaking:
         if self._precision == "float32":
             return contextlib.nullcontext()
         return torch.autocast(self._device.type, torch.bfloat16)
+
+
+def _backward(outputs: Mapping[str, Any], parts: int, counts: list[Any]) -> None:
+    """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
+    loss, count = outputs["loss"], outputs.get("count")
+    if count is not None:
+        counts.append(count)
+        (loss * count).backward()
+    else:
+        (loss / parts if parts > 1 else loss).backward()
 
 
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:

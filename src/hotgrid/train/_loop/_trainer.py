@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
 from hotgrid.errors import ArgumentError
-from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window, to_host
+from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
 from hotgrid.train._report import Dashboard
 
 from ._average import Average
@@ -285,7 +286,8 @@ class Trainer:
         self._take_time()
         recent, self._recent = self._recent, []
         k = self.accumulate
-        heard = self._gathered([stop, _fetched(recent)])
+        rows = self._ledger.fetch([(*made.losses, *made.norms.values()) for made in recent])
+        heard = self._gathered([stop, rows])
         # The norms of the first rank for all, so that all ranks find the same.
         steps = [
             StepLosses(
@@ -302,7 +304,7 @@ class Trainer:
         return any(each for each, _ in heard)
 
     def _log(self) -> dict[str, float | None]:
-        window = Window(self._seconds, self.ranks.size, self._device_name(), self._precision)
+        window = Window(self._seconds, self.ranks.size, self._device_name, self._precision)
         self._seconds = 0.0
         values = self._ledger.values(self._gathered(self._ledger.sums()), window)
         self._ledger.clear()
@@ -317,7 +319,7 @@ class Trainer:
         ledger = self._making.evaluate(evaluation)
         sums = self._gathered(ledger.sums())
         seconds = time.perf_counter() - began
-        values = ledger.values(sums, Window(seconds, self.ranks.size, self._device_name()))
+        values = ledger.values(sums, Window(seconds, self.ranks.size, self._device_name))
         found = {f"{evaluation.name}/{name}": x for name, x in values.items()}
         self._folder.write("evaluate", self.step, values=found, seconds=seconds)
         self._dashboard.show(self.step, found)
@@ -378,6 +380,7 @@ class Trainer:
         now = time.perf_counter()
         self._seconds, self._mark = self._seconds + now - self._mark, now
 
+    @functools.cached_property
     def _device_name(self) -> str:
         if self.device.type == "cuda":
             return torch.cuda.get_device_name(self.device)
@@ -399,7 +402,7 @@ class Trainer:
             "parameters": sum(p.numel() for p in self.module.parameters()),
             "steps": self.steps,
             "ranks": self.ranks.size,
-            "device": self._device_name(),
+            "device": self._device_name,
             "precision": self._precision,
             "groups": [row._asdict() for row in self.optimizer.rows()],
         }
@@ -415,10 +418,6 @@ class Trainer:
             raise ArgumentError("there is no average; use `Trainer(average=0.999)`")
         with self.average.in_use():
             yield self.module
-
-
-def _fetched(recent: Sequence[MadeStep]) -> list[tuple[float, ...]]:
-    return to_host([(*made.losses, *made.norms.values()) for made in recent])
 
 
 def _device_of(module: nn.Module) -> torch.device:

@@ -26,19 +26,25 @@ class Ledger:
             per: [(at, each) for at, each in enumerate(self.metrics) if each.per == per]
             for per in ("batch", "step")
         }
-        self._waiting: list[tuple[int, Sums]] = []
+        self._waiting: list[list[Sums]] = [[] for _ in self.metrics]
         self.rows: list[list[Row]] = [[] for _ in self.metrics]
 
     def see(self, seen: Seen, per: str = "batch") -> None:
         """Add a row for every metric of a kind."""
         for at, metric in self._by[per]:
-            self._waiting.append((at, metric.sums(seen)))
+            self._waiting[at].append(metric.sums(seen))
 
-    def fetch(self) -> None:
-        """Bring what is on the device to the host."""
-        waiting, self._waiting = self._waiting, []
-        for (at, _), row in zip(waiting, to_host([row for _, row in waiting]), strict=True):
-            self.rows[at].append(row)
+    def fetch(self, beside: Sequence[Sums] = ()) -> list[Row]:
+        """Bring what is on the device to the host, and other rows with the same copy.
+
+        Returns:
+            The other rows.
+        """
+        waiting, self._waiting = self._waiting, [[] for _ in self.metrics]
+        *found, others = to_host([*waiting, beside])
+        for rows, new in zip(self.rows, found, strict=True):
+            rows.extend(new)
+        return others
 
     def sums(self) -> list[Row]:
         """The sums of every metric on this rank; empty for one without rows."""
@@ -47,7 +53,7 @@ class Ledger:
 
     def clear(self) -> None:
         """Begin a new window."""
-        self._waiting.clear()
+        self._waiting = [[] for _ in self.metrics]
         self.rows = [[] for _ in self.metrics]
 
     def state(self) -> list[list[Row]]:
@@ -70,29 +76,48 @@ class Ledger:
         return found
 
 
-def to_host(rows: Sequence[Sums]) -> list[Row]:
-    """Rows of 0-d tensors and numbers as numbers, with one copy for each dtype."""
-    tensors: dict[Any, list[Tensor]] = {}
-    for row in rows:
-        for each in row:
-            if isinstance(each, Tensor):
-                tensors.setdefault((each.dtype, each.device), []).append(each)
-    stacked = [torch.stack(each).double() for each in tensors.values()]
+def to_host(tables: Sequence[Sequence[Sums]]) -> list[list[Row]]:
+    """Tables of 0-d tensors and numbers as numbers, with one copy from the device.
+
+    Args:
+        tables: Rows of equal length in each. A column usually has one dtype.
+    """
+    columns = [list(zip(*rows, strict=True)) for rows in tables]
+    stacks: dict[Any, list[Tensor]] = {}
+    places: list[list[tuple[Any, int] | None]] = []
+    for table in columns:
+        places.append([])
+        for column in table:
+            first = next((each for each in column if isinstance(each, Tensor)), None)
+            if first is None:
+                places[-1].append(None)
+                continue
+            stack = stacks.setdefault((first.dtype, first.device), [])
+            places[-1].append(((first.dtype, first.device), len(stack)))
+            if {*map(type, column)} == {Tensor}:
+                stack += column  # pyright: ignore[reportArgumentType]
+            else:
+                stack += [torch.as_tensor(each, device=first.device) for each in column]
+    numbers = _copied(stacks)
+    found: list[list[Row]] = []
+    for table, spots in zip(columns, places, strict=True):
+        plain = [
+            column if spot is None else numbers[spot[0]][spot[1] : spot[1] + len(column)]
+            for column, spot in zip(table, spots, strict=True)
+        ]
+        found.append(list(zip(*plain, strict=True)))  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def _copied(stacks: dict[Any, list[Tensor]]) -> dict[Any, list[float]]:
+    joined = {key: torch.stack(each).double() for key, each in stacks.items()}
+    if len({device for _, device in joined}) > 1:
+        return {key: each.tolist() for key, each in joined.items()}
     # One copy where all are on one device, as they nearly always are.
-    devices = {each.device for each in stacked}
-    if len(devices) == 1:
-        flat = torch.cat(stacked).tolist()
-    else:
-        flat = [number for each in stacked for number in each.tolist()]
-    iterators = {}
+    flat = torch.cat([*joined.values()]).tolist() if joined else []
+    found: dict[Any, list[float]] = {}
     at = 0
-    for key, each in tensors.items():
-        iterators[key] = iter(flat[at : at + len(each)])
+    for key, each in joined.items():
+        found[key] = flat[at : at + len(each)]
         at += len(each)
-    return [
-        tuple(
-            next(iterators[each.dtype, each.device]) if isinstance(each, Tensor) else each
-            for each in row
-        )
-        for row in rows
-    ]
+    return found

@@ -22,8 +22,8 @@ class Loss(Metric):
 
     def sums(self, seen: Seen) -> Sums:
         """Return the summed loss and the count."""
-        count = seen.outputs.get("count")
-        loss = seen.outputs["loss"].detach()
+        outputs = seen.outputs
+        loss, count = outputs["loss"].detach(), outputs.get("count")
         return (loss, 1.0) if count is None else (loss * count, count)
 
     def value(self, sums: Sequence[float], window: Window) -> float | None:

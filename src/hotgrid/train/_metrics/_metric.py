@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from torch import Tensor
@@ -14,7 +15,7 @@ from hotgrid.errors import ArgumentError, near
 Sums: TypeAlias = "tuple[Tensor | float, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+# One is made for every micro-batch, and a frozen dataclass takes three times as long to make.
 class Seen:
     """What a metric is given: one micro-batch, or one step.
 
@@ -24,9 +25,15 @@ class Seen:
         norms: The norm of the gradient of every group; empty except in a step.
     """
 
-    outputs: Mapping[str, Any]
-    batch: Any = None
-    norms: Mapping[str, Tensor] = field(default_factory=dict)
+    __slots__ = ("batch", "norms", "outputs")
+
+    def __init__(
+        self,
+        outputs: Mapping[str, Any],
+        batch: Any = None,
+        norms: Mapping[str, Tensor] = MappingProxyType({}),
+    ) -> None:
+        self.outputs, self.batch, self.norms = outputs, batch, norms
 
     def need(self, name: str, metric: str) -> Any:
         """Return an output that a metric cannot do without.
@@ -148,8 +155,10 @@ def _kinds(kind: type[Metric]) -> Iterator[type[Metric]]:
 
 def _rows(batch: Any) -> int:
     """The rows of the first tensor in a batch."""
+    if isinstance(batch, tuple | list) and batch and isinstance(batch[0], Tensor):
+        batch = batch[0]
     if isinstance(batch, Tensor):
-        return len(batch) if batch.ndim else 1
+        return batch.shape[0] if batch.ndim else 1
     inner = batch.values() if isinstance(batch, Mapping) else batch
     if isinstance(inner, Sequence) or isinstance(batch, Mapping):
         for each in inner:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from hotgrid.errors import DamagedError, StoreError
 
 EVENTS = "events.jsonl"
 """The name of the log in the folder of a run."""
+_TOGETHER = 0.5
 
 
 class EventLog:
     """A log that can be cut back to where a checkpoint was saved.
 
-    Every line is handed to the system at once, so a killed process loses none.
+    Lines are written together, after half a second at the latest when the next one comes.
+    A killed process loses only lines that come after its last checkpoint.
 
     Args:
         path: The file; created if needed.
@@ -24,6 +27,8 @@ class EventLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lines: list[str] = []
+        self._written = time.monotonic()
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._file = os.open(path, flags, 0o666)
@@ -33,13 +38,22 @@ class EventLog:
     def write(self, event: str, step: int, **facts: Any) -> None:
         """Add a line. Numbers that are not finite become null."""
         line = json.dumps(_plain({"event": event, "step": step, **facts}), allow_nan=False)
+        self._lines.append(line + "\n")
+        if event != "train" or time.monotonic() - self._written > _TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand all lines to the system."""
+        lines, self._lines = self._lines, []
+        self._written = time.monotonic()
         try:
-            os.write(self._file, (line + "\n").encode())
+            os.write(self._file, "".join(lines).encode())
         except OSError as problem:
             raise StoreError(f"cannot write `{self._path}`: {problem.strerror}") from problem
 
     def mark(self) -> int:
         """How many bytes there are, all of them on the disk."""
+        self.flush()
         os.fsync(self._file)
         return os.fstat(self._file).st_size
 
@@ -49,6 +63,7 @@ class EventLog:
         Raises:
             DamagedError: There is less than that.
         """
+        self.flush()
         size = os.fstat(self._file).st_size
         if size < mark:
             raise DamagedError(
@@ -58,7 +73,8 @@ class EventLog:
         os.ftruncate(self._file, mark)
 
     def close(self) -> None:
-        """Close the file."""
+        """Write what is left, and close the file."""
+        self.flush()
         os.close(self._file)
 
 

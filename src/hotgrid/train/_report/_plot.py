@@ -26,7 +26,8 @@ def text_plot(
 
     Example:
         >>> plot = text_plot({"loss": [(0, 2.0), (10, 1.0)]}, width=22, height=2)
-        >>> print("\\n".join(line.rstrip() for line in plot.plain.splitlines()))
+        >>> for line in plot.plain.splitlines():
+        ...     print(line.rstrip())
                 2 ┤⠉⠒⠢⠤⣀⡀
                 1 ┤     ⠈⠉⠒⠢⠤⣀
                    0        10
