@@ -123,7 +123,7 @@ class Trainer:
         early_stopping: EarlyStopping | None = None,
         saving: Saving | None = None,
         guard: Guard | None = None,
-        log_every: int = 20,
+        log_every: int = 50,
         seed: int = 0,
         asked: Mapping[str, str] | None = None,
         show: bool | None = None,
