@@ -218,6 +218,22 @@ def test_the_group_with_the_first_bad_gradient_is_named():
         run.run()
 
 
+def test_a_group_may_be_without_a_gradient_in_some_steps(tmp_path):
+    module = nn.ModuleDict({"one": nn.Linear(6, 2), "two": nn.Linear(6, 2)}).double()
+    groups = [{"params": each.parameters(), "name": name} for name, each in module.items()]
+
+    def step(module, batch):
+        part = module["two" if run.step % 3 == 2 else "one"]
+        return (part(batch[0]) - batch[1]).square().mean()
+
+    run = trainer(module, step=step, optimizer=torch.optim.SGD(groups, lr=0.1), folder=tmp_path,
+                  log_every=4, steps=8)  # fmt: skip
+    run.run()
+    first = next(e["values"] for e in read_events(tmp_path) if e["event"] == "train")
+    assert first["train/gradient norm, one"] > 0
+    assert first["train/gradient norm, two"] > 0
+
+
 def test_a_bad_batch_is_left_out_after_a_rollback(tmp_path):
     run = trainer(
         source=Poisoned({5}), folder=tmp_path, guard=Guard(rollback=True), log_every=4, steps=12

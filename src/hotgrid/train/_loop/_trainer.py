@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -285,23 +286,34 @@ class Trainer:
         """Look for faults in the steps since the last time; whether a rank is to stop."""
         self._take_time()
         recent, self._recent = self._recent, []
-        k = self.accumulate
-        rows = self._ledger.fetch([(*made.losses, *made.norms.values()) for made in recent])
-        heard = self._gathered([stop, rows])
-        # The norms of the first rank for all, so that all ranks find the same.
-        steps = [
+        # A group without a gradient has no norm.
+        names = self.optimizer.names
+        rows = self._ledger.fetch(
+            [(*made.losses, *(made.norms.get(name, 0.0) for name in names)) for made in recent]
+        )
+        # A sum of finite numbers is finite: nearly always nothing else is to be done.
+        heard = self._gathered([stop, math.isfinite(sum(map(sum, rows)))])
+        if self._guard.spike is not None or not all(fine for _, fine in heard):
+            fault = self._watch.first_fault(self._losses(recent, rows))
+            if fault is not None:
+                raise Rollback(fault)
+        return any(each for each, _ in heard)
+
+    def _losses(
+        self, recent: Sequence[MadeStep], rows: Sequence[tuple[float, ...]]
+    ) -> list[StepLosses]:
+        """The losses of all ranks, and the norms of the first: all ranks find the same."""
+        k, names = self.accumulate, self.optimizer.names
+        heard = self._gathered(rows)
+        return [
             StepLosses(
                 made.step,
                 made.positions,
-                [rows[at][:k] for _, rows in heard],
-                dict(zip(made.norms, heard[0][1][at][k:], strict=True)),
+                [rows[at][:k] for rows in heard],
+                dict(zip(names, heard[0][at][k:], strict=True)),
             )
             for at, made in enumerate(recent)
         ]
-        fault = self._watch.first_fault(steps)
-        if fault is not None:
-            raise Rollback(fault)
-        return any(each for each, _ in heard)
 
     def _log(self) -> dict[str, float | None]:
         window = Window(self._seconds, self.ranks.size, self._device_name, self._precision)
