@@ -32,7 +32,7 @@ from hotgrid.store import Checkpoints
 from hotgrid.train import (
     Accuracy,
     Evaluation,
-    Guard,
+    LossGuard,
     Loss,
     Saving,
     TensorBatches,
@@ -77,7 +77,7 @@ def trainer(folder: Path, device: str) -> Trainer:
         metrics=(Accuracy(),),
         evaluation=Evaluation(checked, every=11, metrics=(Loss(), Accuracy())),
         saving=Saving(every=7, last=2, best="valid/loss", keep_every=35),
-        guard=Guard(rollback=True, most=9),
+        guard=LossGuard(rollback=True, most=9),
         log_every=3,
         show=False,
     )

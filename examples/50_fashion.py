@@ -152,7 +152,7 @@ def draw(net: nn.Module, name: str, data: list[Tensor], run: Path, file: Path) -
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(2, 3))
+    left, right = figure.subfigures(1, 2, width_ratios=(2, 3))  # pyright: ignore
     curves = train.read_run(run).curves
     axes = left.subplots()
     for each, colour in (("train/loss", "C0"), ("valid/loss", "C1")):

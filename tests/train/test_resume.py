@@ -81,7 +81,9 @@ def test_a_run_that_broke_continues_to_the_bit(tmp_path, optimizer, stop):
     broken = trainer(net(dropout=0.2), step=breaking, folder=tmp_path / "cut", **options)
     with pytest.raises(BrokenOffError):
         broken.run()
-    random.seed(99), np.random.seed(99), torch.manual_seed(99)  # noqa: NPY002
+    random.seed(99)
+    np.random.seed(99)  # noqa: NPY002
+    torch.manual_seed(99)
     again = trainer(net(dropout=0.2), step=noisy, folder=tmp_path / "cut", **options)
     assert again.run(resume=True).step == 30
     assert torch.equal(weights(again.module), weights(whole.module))

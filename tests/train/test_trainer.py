@@ -12,7 +12,7 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
-    Guard,
+    LossGuard,
     OptimizerAdapter,
     TensorBatches,
     Throughput,
@@ -198,7 +198,7 @@ def test_the_group_with_the_first_bad_gradient_is_named():
             return x.clone()
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx, grad):  # pyright: ignore[reportIncompatibleMethodOverride]
             return grad * math.inf
 
     def step(module, batch):
@@ -208,8 +208,8 @@ def test_the_group_with_the_first_bad_gradient_is_named():
         return (module[3](hidden) - batch[1]).square().mean()
 
     groups = [
-        {"params": module[3].parameters(), "name": "head"},
-        {"params": module[0].parameters(), "name": "body"},
+        {"params": module.get_submodule("3").parameters(), "name": "head"},
+        {"params": module.get_submodule("0").parameters(), "name": "body"},
     ]
     run = trainer(module, step=step, optimizer=torch.optim.SGD(groups, lr=0.1), log_every=10)
     with pytest.raises(
@@ -236,7 +236,7 @@ def test_a_group_may_be_without_a_gradient_in_some_steps(tmp_path):
 
 def test_a_bad_batch_is_left_out_after_a_rollback(tmp_path):
     run = trainer(
-        source=Poisoned({5}), folder=tmp_path, guard=Guard(rollback=True), log_every=4, steps=12
+        source=Poisoned({5}), folder=tmp_path, guard=LossGuard(rollback=True), log_every=4, steps=12
     )
     run.run()
 
@@ -252,7 +252,7 @@ def test_a_bad_batch_is_left_out_after_a_rollback(tmp_path):
 
 
 def test_a_spike_is_found_by_the_median():
-    guard = Guard(spike=5.0, window=8)
+    guard = LossGuard(spike=5.0, window=8)
     run = trainer(source=Poisoned({9}, factor=30.0), guard=guard, steps=20)
     with pytest.raises(UnstableError, match=r"step 10, batch 9"):
         run.run()
@@ -263,7 +263,7 @@ def test_a_spike_is_found_by_the_median():
 
 def test_too_many_bad_batches_end_a_run(tmp_path):
     run = trainer(
-        source=Poisoned({2, 3, 4}), folder=tmp_path, guard=Guard(rollback=True, most=2)
+        source=Poisoned({2, 3, 4}), folder=tmp_path, guard=LossGuard(rollback=True, most=2)
     )
     with pytest.raises(UnstableError, match="2 batches were left out already"):
         run.run()
@@ -280,7 +280,7 @@ def test_bfloat16_computes_in_it():
     run = trainer(net(torch.float32), step=step, precision="bfloat16", steps=2)
     run.run()
     assert set(kinds) == {torch.bfloat16}
-    assert run.module[0].weight.dtype == torch.float32
+    assert next(run.module.parameters()).dtype == torch.float32
 
 
 @pytest.mark.compiles
@@ -329,7 +329,7 @@ def test_clipping_is_that_of_torch():
         ({"precision": "half"}, "`precision` is 'half'"),
         ({"sharding": "both"}, "`sharding` is 'both'"),
         ({"average": 1.5}, "`average` is 1.5"),
-        ({"guard": Guard(rollback=True)}, "needs a `folder`"),
+        ({"guard": LossGuard(rollback=True)}, "needs a `folder`"),
         ({"optimizer": 3}, "`optimizer` is 3"),
         ({"optimizer": torch.optim.SGD}, "expected what `groups` returns"),
         ({"source": [1, 2]}, "`batches` is a list"),

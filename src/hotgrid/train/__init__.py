@@ -24,7 +24,7 @@ from ._loop import (
     EarlyStopping as EarlyStopping,
     Evaluation as Evaluation,
     GroupedOptimizer as GroupedOptimizer,
-    Guard as Guard,
+    LossGuard as LossGuard,
     OptimizerAdapter as OptimizerAdapter,
     Saving as Saving,
     TensorBatches as TensorBatches,

@@ -6,7 +6,7 @@ from ._batches import (
     TensorBatches as TensorBatches,
 )
 from ._early_stopping import EarlyStopping as EarlyStopping
-from ._guard import Guard as Guard
+from ._guard import LossGuard as LossGuard
 from ._optimizer import (
     GroupedOptimizer as GroupedOptimizer,
     OptimizerAdapter as OptimizerAdapter,

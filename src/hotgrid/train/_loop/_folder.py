@@ -18,7 +18,7 @@ from hotgrid.errors import CommunicationError, StoreError, UnstableError
 from hotgrid.store import Checkpoints, RunFolder
 from hotgrid.train._report import EVENTS, REPORT, EventLog, read_events, write_report
 
-from ._guard import Guard
+from ._guard import LossGuard
 from ._rollback import Rollback
 from ._settings import Saving
 from ._state import TrainingState
@@ -167,7 +167,7 @@ class TrainingFolder:
             self.report()
 
     def go_back(
-        self, back: Rollback, guard: Guard, skipped: set[int]
+        self, back: Rollback, guard: LossGuard, skipped: set[int]
     ) -> tuple[int, dict[str, Any]]:
         """Load the last checkpoint, to leave out the batches of a fault.
 
@@ -180,9 +180,9 @@ class TrainingFolder:
         if not guard.rollback or enough or self._checkpoints is None or self._run is None:
             way = "lower the learning rate, clip gradients, or look at this batch"
             if enough and guard.rollback:
-                way += f"; {guard.most} batches were left out already (`Guard(most=...)`)"
+                way += f"; {guard.most} batches were left out already (`LossGuard(most=...)`)"
             elif not guard.rollback:
-                way += "; `Guard(rollback=True)` goes back to the last checkpoint without it"
+                way += "; `LossGuard(rollback=True)` goes back to the last checkpoint without it"
             raise UnstableError(f"{fault}. {way[0].upper()}{way[1:]}", step=fault.step,
                                 cause=way) from None  # fmt: skip
         count = self._rollbacks + 1

@@ -1,4 +1,4 @@
-"""`Guard`: find the step, the batch and the group with which a run went wrong."""
+"""`LossGuard`: find the step, the batch and the group with which a run went wrong."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ from hotgrid.errors import ArgumentError
 
 
 @dataclass(frozen=True)
-class Guard:
+class LossGuard:
     """What is done about losses that are not finite, or that jump.
 
     Losses and gradient norms of all steps are examined whenever metrics are shown, and
@@ -25,8 +25,8 @@ class Guard:
         most: How many batches may be left out in a run.
 
     Example:
-        >>> Guard(spike=4.0, rollback=True)
-        Guard(spike=4.0, window=100, rollback=True, most=3)
+        >>> LossGuard(spike=4.0, rollback=True)
+        LossGuard(spike=4.0, window=100, rollback=True, most=3)
     """
 
     spike: float | None = None
@@ -97,7 +97,7 @@ class StepLosses:
 class Watch:
     """A guard at work: remembers the last losses."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: LossGuard) -> None:
         self._guard = guard
         self._last: deque[float] = deque(maxlen=guard.window)
 

@@ -23,7 +23,7 @@ from ._average import Average
 from ._batches import Batches, BatchStream, Feed
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
-from ._guard import Guard, StepLosses, Watch
+from ._guard import LossGuard, StepLosses, Watch
 from ._optimizer import GroupedOptimizer, optimizer_for
 from ._placement import Placement, Sharding
 from ._random import seed_all
@@ -123,7 +123,7 @@ class Trainer:
         evaluation: Evaluation | None = None,
         early_stopping: EarlyStopping | None = None,
         saving: Saving | None = None,
-        guard: Guard | None = None,
+        guard: LossGuard | None = None,
         log_every: int = 50,
         seed: int = 0,
         asked: Mapping[str, str] | None = None,
@@ -138,9 +138,9 @@ class Trainer:
                 raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
         if precision not in ("float32", "bfloat16"):
             raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
-        guard = guard or Guard()
+        guard = guard or LossGuard()
         if guard.rollback and folder is None:
-            raise ArgumentError("`Guard(rollback=True)` needs a `folder`, for checkpoints")
+            raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
         self.steps, self.accumulate, self.step = steps, accumulate, 0
         self._log_every, self._precision = log_every, precision
         self.ranks = world(device or _device_of(module)) if ranks is None else ranks

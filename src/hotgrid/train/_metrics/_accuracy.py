@@ -30,7 +30,7 @@ class Accuracy(Metric):
         [1.0, 2.0]
     """
 
-    name: ClassVar[str] = "accuracy"
+    name: ClassVar[str] = "accuracy"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     better: ClassVar[Literal["lowest", "highest"] | None] = "highest"
 
     def sums(self, seen: Seen) -> Sums:
@@ -64,7 +64,7 @@ class TopAccuracy(Metric):
             raise ArgumentError(f"`k` is {self.k!r}; expected a number from 1")
 
     @property
-    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def name(self) -> str:
         """Such as `top-5 accuracy`."""
         return f"top-{self.k} accuracy"
 

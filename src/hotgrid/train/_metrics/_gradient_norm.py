@@ -23,7 +23,7 @@ class GradientNorm(Metric):
     per: ClassVar[Literal["batch", "step"]] = "step"
 
     @property
-    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def name(self) -> str:
         """Such as `gradient norm, all`."""
         return f"gradient norm, {self.group}"
 

@@ -95,7 +95,7 @@ def to_host(tables: Sequence[Sequence[Sums]]) -> list[list[Row]]:
             stack = stacks.setdefault((first.dtype, first.device), [])
             places[-1].append(((first.dtype, first.device), len(stack)))
             if {*map(type, column)} == {Tensor}:
-                stack += column  # pyright: ignore[reportArgumentType]
+                stack += column
             else:
                 stack += [torch.as_tensor(each, device=first.device) for each in column]
     numbers = _copied(stacks)
@@ -105,7 +105,7 @@ def to_host(tables: Sequence[Sequence[Sums]]) -> list[list[Row]]:
             column if spot is None else numbers[spot[0]][spot[1] : spot[1] + len(column)]
             for column, spot in zip(table, spots, strict=True)
         ]
-        found.append(list(zip(*plain, strict=True)))  # pyright: ignore[reportArgumentType]
+        found.append(list(zip(*plain, strict=True)))
     return found
 
 

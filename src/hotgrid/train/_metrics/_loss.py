@@ -17,7 +17,7 @@ class Loss(Metric):
         [2.0, 4.0]
     """
 
-    name: ClassVar[str] = "loss"
+    name: ClassVar[str] = "loss"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     better: ClassVar[Literal["lowest", "highest"] | None] = "lowest"
 
     def sums(self, seen: Seen) -> Sums:

@@ -105,10 +105,14 @@ class Metric(ABC):
         3.0
     """
 
-    name: str
     better: ClassVar[Literal["lowest", "highest"] | None] = None
     per: ClassVar[Literal["batch", "step"]] = "batch"
     unit: ClassVar[str] = ""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the value; a class variable will do."""
 
     @abstractmethod
     def sums(self, seen: Seen) -> Sums:
