@@ -32,8 +32,8 @@ from hotgrid.store import Checkpoints
 from hotgrid.train import (
     Accuracy,
     Evaluation,
-    LossGuard,
     Loss,
+    LossGuard,
     Saving,
     TensorBatches,
     Trainer,

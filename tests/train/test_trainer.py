@@ -236,7 +236,11 @@ def test_a_group_may_be_without_a_gradient_in_some_steps(tmp_path):
 
 def test_a_bad_batch_is_left_out_after_a_rollback(tmp_path):
     run = trainer(
-        source=Poisoned({5}), folder=tmp_path, guard=LossGuard(rollback=True), log_every=4, steps=12
+        source=Poisoned({5}),
+        folder=tmp_path,
+        guard=LossGuard(rollback=True),
+        log_every=4,
+        steps=12,
     )
     run.run()
 

@@ -182,7 +182,9 @@ class TrainingFolder:
             if enough and guard.rollback:
                 way += f"; {guard.most} batches were left out already (`LossGuard(most=...)`)"
             elif not guard.rollback:
-                way += "; `LossGuard(rollback=True)` goes back to the last checkpoint without it"
+                way += (
+                    "; `LossGuard(rollback=True)` goes back to the last checkpoint without it"
+                )
             raise UnstableError(f"{fault}. {way[0].upper()}{way[1:]}", step=fault.step,
                                 cause=way) from None  # fmt: skip
         count = self._rollbacks + 1

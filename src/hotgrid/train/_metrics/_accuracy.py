@@ -30,7 +30,7 @@ class Accuracy(Metric):
         [1.0, 2.0]
     """
 
-    name: ClassVar[str] = "accuracy"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    name: ClassVar[str] = "accuracy"  # pyright: ignore[reportIncompatibleMethodOverride]
     better: ClassVar[Literal["lowest", "highest"] | None] = "highest"
 
     def sums(self, seen: Seen) -> Sums:

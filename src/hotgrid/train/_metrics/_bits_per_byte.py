@@ -22,7 +22,7 @@ class BitsPerByte(Metric):
         0.7213
     """
 
-    name: ClassVar[str] = "bits per byte"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    name: ClassVar[str] = "bits per byte"  # pyright: ignore[reportIncompatibleMethodOverride]
     better: ClassVar[Literal["lowest", "highest"] | None] = "lowest"
 
     def sums(self, seen: Seen) -> Sums:

@@ -17,7 +17,7 @@ class Loss(Metric):
         [2.0, 4.0]
     """
 
-    name: ClassVar[str] = "loss"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    name: ClassVar[str] = "loss"  # pyright: ignore[reportIncompatibleMethodOverride]
     better: ClassVar[Literal["lowest", "highest"] | None] = "lowest"
 
     def sums(self, seen: Seen) -> Sums:

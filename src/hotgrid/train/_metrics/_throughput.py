@@ -73,7 +73,7 @@ class Throughput(Metric):
         300.0
     """
 
-    name: ClassVar[str] = "items a second"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    name: ClassVar[str] = "items a second"  # pyright: ignore[reportIncompatibleMethodOverride]
     better: ClassVar[Literal["lowest", "highest"] | None] = "highest"
 
     def sums(self, seen: Seen) -> Sums:
@@ -105,7 +105,7 @@ class ModelFlops(Metric):
     """
 
     flops: float
-    name: ClassVar[str] = "MFU"  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
+    name: ClassVar[str] = "MFU"  # pyright: ignore[reportIncompatibleMethodOverride]
     better: ClassVar[Literal["lowest", "highest"] | None] = "highest"
 
     def __post_init__(self) -> None:
