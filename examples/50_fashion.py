@@ -127,6 +127,7 @@ def trainer(
         average=0.99,
         evaluation=train.Evaluation(test, every=max(1, steps // 8), metrics=shown),
         saving=train.Saving(every=max(1, steps // 4), best="valid/loss"),
+        log_every=10,
         asked={"data": name},
     )
 
