@@ -22,7 +22,7 @@ import traceback
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Otherwise torch uses CUDA to see whether it is there, and a forked rank cannot use it any more.
+# Otherwise torch initialises CUDA to look for it, and forked ranks cannot use it any more.
 os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 # cuBLAS is deterministic with a fixed workspace only.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
