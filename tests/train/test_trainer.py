@@ -360,3 +360,77 @@ def test_a_trainer_needs_no_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Trainer(net(), loss, TensorBatches(data(), 8), sgd, steps=3).run()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loader_of_documents_is_a_stream_of_batches(tmp_path):
+    from hotgrid.data import PackedBatches, Shards
+
+    (tmp_path / "a.jsonl").write_text('{"text": "some bytes to learn from"}\n' * 50)
+
+    def run(steps, resume):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Embedding(256, 8), nn.Linear(8, 256))
+        rows = PackedBatches(
+            Shards([tmp_path / "a.jsonl"]),
+            lambda texts: [list(text.encode()) for text in texts],
+            batch=2, length=16, start=[0],
+        )  # fmt: skip
+
+        def loss(module, batch):
+            return nn.functional.cross_entropy(
+                module(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten()
+            )
+
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        made = Trainer(
+            net,
+            loss,
+            rows,
+            optimizer,
+            steps=steps,
+            folder=tmp_path / f"run{resume}",
+            show=False,
+        )
+        made.run(resume="auto" if resume else False)
+        rows.close()
+        return net[1].weight.detach().clone()
+
+    run(5, True)
+    assert torch.equal(run(9, True), run(9, False))
+
+
+def test_a_loss_of_one_element_and_of_more():
+    def trained(shape):
+        net = nn.Linear(2, 1)
+        source = TensorBatches((torch.ones(8, 2),), size=4)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+        def loss(module, batch):
+            return module(batch[0]).square().mean().expand(shape)
+
+        return Trainer(net, loss, source, optimizer, steps=3, log_every=1, show=False).run()
+
+    assert trained((1,)).step == 3
+    with pytest.raises(ArgumentError, match=r"shape \[2\]"):
+        trained((2,))
+
+
+def test_a_misspelled_resume_is_refused(tmp_path):
+    net = nn.Linear(2, 1)
+    source = TensorBatches((torch.ones(8, 2),), size=4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def loss(module, batch):
+        return module(batch[0]).mean()
+
+    made = Trainer(net, loss, source, optimizer, steps=1, folder=tmp_path, show=False)
+    with pytest.raises(ArgumentError, match="'Auto'"):
+        made.run(resume="Auto")  # pyright: ignore[reportArgumentType]
+
+
+def test_early_stopping_passes_over_a_first_value_that_is_no_number():
+    rule, state = EarlyStopping("v", patience=2), None
+    for value in (float("nan"), 1.0, 0.5, 0.25):
+        state, stop = rule.after(state, {"v": value})
+        assert not stop
+    assert state is not None and state["best"] == 0.25

@@ -143,7 +143,8 @@ def test_a_parameter_changes_between_two_steps_and_is_recorded(desk):
     assert "not a parameter" in here.ask("set", name="speed", value=1)["text"]
     here.until(lambda: here.page.of("status")[-1]["parameters"] == {"rate": 0.2})
     assert (
-        here.page.of("status")[-1]["command"] == "hotgrid view heat --size 8x8 --set rate=0.2"
+        here.page.of("status")[-1]["command"]
+        == "hotgrid view heat --size 8x8 --device cpu --set rate=0.2"
     )
     assert here.page.of("status")[-1]["link"] == "/m/heat?size=8x8&set=rate:0.2"
     here.ask("reset")
@@ -386,3 +387,31 @@ def test_a_viewer_that_comes_late_hears_what_has_been(desk):
     here.until(
         lambda: here.page.frames and parsed(here.page.frames[-1])["high"] == theirs["high"]
     )
+
+
+def test_a_reset_keeps_what_was_planned(desk):
+    here = desk("heat", size="16x16", set={"rate": "0.05 -> 0.2 @ 30"})
+    here.ask("goto", step=40)
+    here.stopped_at(40)
+    assert here.session.live.simulation.model.rate == 0.2
+    here.ask("goto", step=10)
+    here.stopped_at(10)
+    assert here.session.live.simulation.model.rate == 0.05
+    assert "0.05 -> 0.2 @ 30" in here.session.live.command()
+
+
+def test_a_checkpoint_of_before_a_slider_and_a_reset_is_loaded(desk):
+    here = desk("heat", size="16x16")
+    before = here.session.live.simulation.model.rate
+    here.ask("save", what="checkpoint", name="early")
+    here.ask("set", name="rate", value=0.05)
+    here.ask("reset", seed=None)
+    assert here.session.live.simulation.model.rate == 0.05
+    here.ask("load", name="early")
+    assert here.session.live.simulation.model.rate == before
+
+
+def test_a_command_can_be_pasted(desk):
+    here = desk("heat", size="16x16", set={"rate": "0.123456789012345"}, dtype="float64")
+    command = here.session.live.command()
+    assert "rate=0.123456789012345" in command and "--dtype float64" in command

@@ -232,7 +232,14 @@ class GridState:
         """
         plan = self._schedule
         for name, given in changes.items():
+            known = len(plan.changes.get(name, ()))
             plan = plan.with_changes(name, given)
+            past = [each for each in plan.changes[name][known:] if each.since < self.step_count]
+            if past:
+                raise ArgumentError(
+                    f'`{name}` cannot change at "{past[0]}": the run is at step '
+                    f"{self.step_count} already; plan later steps, or use `set` for now"
+                )
             for change in plan.changes[name]:
                 # Refused now, not after hours when its step has come.
                 checked_size(self._start.changed(**{name: change.value}), self.size)

@@ -20,7 +20,7 @@ from starlette.responses import (
     Response,
 )
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hotgrid.config import Case, case_of
 from hotgrid.errors import ArgumentError, HotgridError
@@ -239,8 +239,10 @@ class ViewApp:
             name = socket.path_params["name"]
             session = await asyncio.to_thread(self._joined, name, options, viewer)
         except HotgridError as problem:
-            await socket.send_json({"type": "error", "text": str(problem)})
-            await socket.close(4400)
+            # The page may be gone already.
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+                await socket.send_json({"type": "error", "text": str(problem)})
+                await socket.close(4400)
             return
         try:
             await viewer.serve(lambda text: session.receive(viewer, text))
@@ -257,7 +259,7 @@ def _options_of(address: str) -> dict[str, Any]:
     if "size" in query:
         options["size"] = query["size"][-1]
     if "seed" in query:
-        if not query["seed"][-1].isdecimal():
+        if not query["seed"][-1].isdecimal() or len(query["seed"][-1]) > 18:
             raise ArgumentError(f"`seed` must be a whole number, got {query['seed'][-1]!r}")
         options["seed"] = int(query["seed"][-1])
     pairs = [each.partition(":") for each in query.get("set", ())]

@@ -63,7 +63,7 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
         "dtype": str(simulation._setting.dtype).removeprefix("torch."),
         "form": simulation.form_name,
         "maps": _maps(),
-        "saved": sorted(live.files),
+        "saved": live.saved(),
         "time_step": model.time_step,
         "command": live.command(),
         "link": live.link(),

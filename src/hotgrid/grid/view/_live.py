@@ -4,16 +4,19 @@ import contextlib
 import itertools
 import math
 import re
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import torch
 
 from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.grid.forms import ParameterSchedule
 from hotgrid.grid.output import Recorder, draw
 from hotgrid.grid.run import Simulation, finite
 
@@ -57,6 +60,9 @@ class LiveRun:
         self._filmed = self._checked = self._told = 0.0
         self._stamps = itertools.count(1)
         self._ranks = simulation._form.ranks
+        self._begun = (simulation._start, simulation._schedule)
+        self._starts = [simulation._start]
+        self._by_hand: dict[str, float] = {}
         self.files: dict[str, Path] = {}
         self.seed = simulation.seed
 
@@ -166,13 +172,29 @@ class LiveRun:
         found = self._eye.value(Gaze.of_plain(look), (at[0], at[1]))
         return found if found is not None and math.isfinite(found) else None
 
+    def saved(self) -> list[str]:
+        """The checkpoints that can be loaded, and what was saved here, by name."""
+        return sorted(
+            {*self.files, *(path.name for path in self._folder.glob("*.safetensors"))}
+        )
+
     def command(self) -> str:
         """A command line that makes the present set-up again."""
-        return " ".join(["hotgrid view", self.name, *self._options(" ", "=", "--")])
+        case, options = self.case, dict(self._options())
+        values = options.pop("set")
+        if case.dtype != "float32":
+            options["dtype"] = case.dtype
+        options |= {name: v for name in ("device", "mesh") if (v := getattr(case, name))}
+        words = ["hotgrid", "view", case.model]
+        words += [word for name, value in options.items() for word in (f"--{name}", value)]
+        words += [word for k, v in values.items() for word in ("--set", f"{k}={v}")]
+        return shlex.join(map(str, words))
 
     def link(self) -> str:
         """The address of the present set-up on this server."""
-        return f"/m/{self.name}?" + "&".join(self._options("=", ":", ""))
+        options = dict(self._options())
+        pairs = [("set", f"{k}:{v}") for k, v in options.pop("set").items()]
+        return f"/m/{quote(self.name)}?" + urlencode([*options.items(), *pairs], safe=":")
 
     def close(self) -> None:
         """End a film that is being made, and let other ranks end."""
@@ -187,28 +209,29 @@ class LiveRun:
             self._film[1].close()
             self._film = None
 
-    def _options(self, space: str, equals: str, dashes: str) -> list[str]:
+    def _options(self) -> dict[str, Any]:
+        """The size, the seed if it is not 0, and in `set` the values of parameters."""
         simulation, start = self.simulation, type(self.simulation.model)
-        found = [f"{dashes}size{space}{'x'.join(map(str, simulation.size))}"]
+        found: dict[str, Any] = {"size": "x".join(map(str, simulation.size))}
         if self.seed:
-            found.append(f"{dashes}seed{space}{self.seed}")
+            found["seed"] = self.seed
         values = {name: str(value) for name, value in self.case.set.items()}
         now = simulation.model.parameters
+        planned = self._begun[1].changes.keys() - self._by_hand.keys()
         for name, parameter in start._parameters.items():
-            if now[name] != parameter.default or name in values:
-                values[name] = f"{now[name]:.12g}"
-        quoted = lambda text: (
-            f"'{text}'" if dashes and re.search(r"[\s;&|<>*?$]", text) else text
-        )
-        return [
-            *found,
-            *(f"{dashes}set{space}{quoted(f'{k}{equals}{v}')}" for k, v in values.items()),
-        ]
+            if name not in planned and (now[name] != parameter.default or name in values):
+                values[name] = repr(now[name])
+        return {**found, "set": values}
 
     def _reset(self, viewer: int, seed: int | None) -> None:
-        simulation = self.simulation
-        # Values that were set by hand stay: they are what the page shows.
-        simulation._start, simulation._schedule = simulation.model, type(simulation._schedule)()
+        simulation, (start, plan) = self.simulation, self._begun
+        # Values that were set by hand stay: they are what the page shows. So does what was
+        # planned for others.
+        simulation._start = start.changed(**self._by_hand) if self._by_hand else start
+        simulation._schedule = ParameterSchedule(
+            {name: each for name, each in plan.changes.items() if name not in self._by_hand}
+        )
+        self._starts.append(simulation._start)
         if seed is not None:
             self.seed = simulation.seed = seed
         simulation.reset()
@@ -216,6 +239,7 @@ class LiveRun:
 
     def _set(self, viewer: int, name: str, value: float) -> None:
         self.simulation.set(**{name: value})
+        self._by_hand[name] = self.simulation.model.parameters[name]
 
     def _stroke(
         self,
@@ -254,8 +278,20 @@ class LiveRun:
         return self._saved(what, path)
 
     def _load(self, viewer: int, name: str) -> None:
-        self.simulation.load(self._path(name, ".safetensors"))
-        self._strokes.forget()
+        simulation, path = self.simulation, self._path(name, ".safetensors")
+        now = simulation._start
+        # It may have been saved before a reset, which takes over values that were set by hand.
+        for start in (now, *reversed(self._starts)):
+            simulation._start = start
+            try:
+                simulation.load(path)
+            except ArgumentError as problem:
+                refused = problem
+            else:
+                self._strokes.forget()
+                return
+        simulation._start = now
+        raise refused
 
     def _record(self, viewer: int, on: bool) -> dict[str, Any] | None:
         if on:
@@ -280,7 +316,12 @@ class LiveRun:
             raise ArgumentError(
                 f"a name has letters, digits, `-` and `_`, at most 64, got {name!r}"
             )
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ArgumentError(
+                f"`{self._folder}` cannot be made: {problem.strerror}; choose another --out"
+            ) from None
         return self._folder / f"{name}{suffix}"
 
     def _saved(self, what: str, path: Path) -> dict[str, Any]:

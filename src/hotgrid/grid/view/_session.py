@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from hotgrid import kernels
-from hotgrid.errors import HotgridError
+from hotgrid.errors import CommunicationError, HotgridError
 from hotgrid.web import MessageError, PageMessage, Viewer, parse_message
 
 from ._eye import Making
@@ -93,6 +93,7 @@ class Session:
         self._counted = (time.monotonic(), 0)
         self._status_due = 0.0
         self._edits = 0
+        self._reported: set[str] = set()
         self._batches: list[_Batch] = []
         self._stale_until = math.inf
         self._thread = threading.Thread(target=self._run, name="hotgrid-view", daemon=True)
@@ -184,6 +185,12 @@ class Session:
                     self._tell_status(changed)
                     moved = self._advance()
                     self.live.film()
+                    if not (moved or changed or shown):
+                        self.live.rest()
+                except CommunicationError as problem:
+                    # Another rank is gone: nothing can be computed any more.
+                    self._failed(str(problem))
+                    return
                 except HotgridError as problem:
                     self._failed(str(problem))
                     continue
@@ -192,7 +199,6 @@ class Session:
                     self._failed(f"the simulation failed: {problem}")
                     continue
                 if not (moved or changed or shown):
-                    self.live.rest()
                     self._wake.wait(self._idle())
                     self._wake.clear()
                 elif not moved and self._batches:
@@ -204,6 +210,12 @@ class Session:
         self._transport.playing, self._transport.goal = False, None
         self._drop_frames()
         self._tell_all({"type": "error", "text": text})
+
+    def _report_once(self, text: str) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
+            _LOG.warning("%s", text)
+            self._tell_all({"type": "error", "text": text})
 
     def _idle(self) -> float:
         """How long nothing needs to be done."""
@@ -244,6 +256,8 @@ class Session:
             case "goto":
                 if fields["step"] < now:
                     self.live.apply(viewer.number, "reset", {"seed": None})
+                    self._history.clear()
+                    self._first = {}
                 transport.playing, transport.goal = False, fields["step"]
             case "speed":
                 transport.rate, transport.owed = fields["rate"], 0.0
@@ -398,7 +412,14 @@ class Session:
         """The observables, unless they are not due."""
         if now < self._status_due:
             return None
-        values, cost = self.live.observe()
+        try:
+            values, cost = self.live.observe()
+        except CommunicationError:
+            raise
+        except Exception as problem:  # noqa: BLE001  the run and its pictures go on without
+            self._status_due = now + _STATUS
+            self._report_once(f"the observables cannot be computed: {problem}")
+            return None
         on_gpu = self.live.simulation.device.type == "cuda"
         share = _OBSERVING_ON_GPU if on_gpu else _OBSERVING
         self._status_due = now + max(_STATUS, cost / share)

@@ -69,7 +69,8 @@ class EarlyStopping:
             )
             return now, False
         now["seen"] += 1
-        if now["best"] is None or self._improves(value, now["best"]):
+        first = now["best"] is None and not math.isnan(value)
+        if first or (now["best"] is not None and self._improves(value, now["best"])):
             now["best"], now["best_at"] = value, now["seen"]
         late = now["seen"] - now["best_at"] >= self.patience
         return now, late and now["seen"] > self.warmup

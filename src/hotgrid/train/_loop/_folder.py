@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 from hotgrid import cluster
 from hotgrid.cluster import Communicator
 from hotgrid.config import logger
-from hotgrid.errors import CommunicationError, StoreError, UnstableError
+from hotgrid.errors import ArgumentError, CommunicationError, StoreError, UnstableError
 from hotgrid.store import Checkpoints, RunFolder
 from hotgrid.train._report import EVENTS, REPORT, EventLog, read_events, write_report
 
@@ -62,6 +62,8 @@ class TrainingFolder:
         self, asked: Mapping[str, str], options: Mapping[str, Any], resume: bool | str
     ) -> tuple[int, dict[str, Any]] | None:
         """Make the folder that of this run; return the newest checkpoint if it goes on."""
+        if resume not in (True, False, "auto"):
+            raise ArgumentError(f"`resume` is {resume!r}; expected True, False or 'auto'")
         if self._run is None:
             if resume is True:
                 raise StoreError("`resume` needs a `folder`, that of the run to continue")

@@ -146,10 +146,16 @@ def _backward(outputs: Mapping[str, Any], parts: int, counts: list[Any]) -> None
 
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(found, Tensor):
-        return {"loss": found}
+        found = {"loss": found}
     if not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
         raise ArgumentError(
             f"the step function returned {type(found).__name__}; expected the loss, a tensor "
             'with one number, or a dict with "loss"'
         )
-    return found
+    loss = found["loss"]
+    if loss.numel() != 1:
+        raise ArgumentError(
+            f"the loss of the step function has the shape {list(loss.shape)}; expected one "
+            "number, such as its mean"
+        )
+    return found if loss.ndim == 0 else {**found, "loss": loss.reshape(())}
