@@ -279,7 +279,7 @@ class LiveRun:
 
     def _load(self, viewer: int, name: str) -> None:
         simulation, path = self.simulation, self._path(name, ".safetensors")
-        now = simulation._start
+        now, refused = simulation._start, None
         # It may have been saved before a reset, which takes over values that were set by hand.
         for start in (now, *reversed(self._starts)):
             simulation._start = start
@@ -291,7 +291,8 @@ class LiveRun:
                 self._strokes.forget()
                 return
         simulation._start = now
-        raise refused
+        if refused is not None:
+            raise refused
 
     def _record(self, viewer: int, on: bool) -> dict[str, Any] | None:
         if on:
