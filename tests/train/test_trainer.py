@@ -434,3 +434,20 @@ def test_early_stopping_passes_over_a_first_value_that_is_no_number():
         state, stop = rule.after(state, {"v": value})
         assert not stop
     assert state is not None and state["best"] == 0.25
+
+
+def test_frozen_norms_stay_in_evaluation():
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    net[1].eval()
+    before = net[1].running_mean.clone()
+    source = TensorBatches((torch.randn(32, 4) + 5,), size=8)
+    checked = TensorBatches((torch.randn(8, 4),), size=8, shuffle=False, endless=False)
+
+    def loss(module, batch):
+        return module(batch[0]).square().mean()
+
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    evaluation = Evaluation(checked, every=2)
+    Trainer(net, loss, source, optimizer, steps=4, evaluation=evaluation, show=False).run()
+    assert torch.equal(net[1].running_mean, before)
+    assert net[0].training and not net[1].training

@@ -96,6 +96,8 @@ class StepMaking:
         """The sums of one pass over the share of this rank."""
         ledger, placement = Ledger(evaluation.metrics), self._placement
         placement.same_buffers()
+        # Layers that were set to evaluate, such as frozen norms, stay so afterwards.
+        modes = [(each, each.training) for each in placement.module.modules()]
         placement.module.eval()
         held = self._average.in_use() if self._average else contextlib.nullcontext()
         count, ranks = len(evaluation.batches), placement.ranks.size
@@ -110,7 +112,8 @@ class StepMaking:
                 if at < count:
                     ledger.see(Seen(outputs, batch))
             placement.cut_again()
-        placement.module.train()
+        for each, training in modes:
+            each.training = training
         return ledger
 
     def _divide(self, counts: list[Any]) -> None:

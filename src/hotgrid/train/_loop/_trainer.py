@@ -221,7 +221,8 @@ class Trainer:
             return self._ended(self._go(stop))
 
     def _go(self, stop: StopRequest) -> Literal["finished", "early stopping", "stopped"]:
-        self.module.train()
+        if not self.module.training:
+            self.module.train()
         self._mark = time.perf_counter()
         self._seconds = 0.0
         if self._folder.used and self.step == 0:
