@@ -28,10 +28,10 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         if self._heeded:
-            self._before = signal.signal(signal.SIGTERM, self._hear)
+            self._before = signal.signal(signal.SIGTERM, self._received)
         return self
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _received(self, number: int, frame: FrameType | None) -> None:
         self._came = True
 
     def __exit__(

@@ -38,8 +38,8 @@ _END = "end"
 class LiveRun:
     """A simulation and what can be done with it by hand.
 
-    With a mesh every rank has one. The first rank leads: what is done there is told to the
-    others, which `follow` and make the same calls in the same order.
+    With a mesh every rank has one. Rank 0 broadcasts what it does; the other ranks `follow`
+    and make the same calls in the same order.
 
     Arguments:
         name: The model as the command line names it.
