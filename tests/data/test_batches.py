@@ -133,3 +133,24 @@ def test_a_damaged_state_is_refused(folder):
 def test_wrong_numbers_are_named(folder, name):
     with pytest.raises(ArgumentError, match=f"`{name}` 0"):
         loader(folder, **{name: 0})
+
+
+@pytest.mark.parametrize("start", [[0], []])
+def test_documents_without_tokens_are_an_error(tmp_path, start):
+    (tmp_path / "a.jsonl").write_text('{"text": ""}\n' * 40)
+    with pytest.raises(ArgumentError, match=r"no document of 1 files.*has any tokens"):
+        next(loader(tmp_path, epochs=None, start=start))
+
+
+def test_files_without_documents_are_an_error(tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n\n")
+    with pytest.raises(ArgumentError):
+        next(loader(tmp_path, epochs=None))
+
+
+def test_an_encoder_that_loses_documents_is_named(folder):
+    with pytest.raises(ArgumentError, match="returned 15 sequences for 16 documents"):
+        next(PackedBatches(
+            Shards([folder]), lambda texts: encode(texts)[1:], batch=1, length=8, start=[0],
+            at_once=16,
+        ))  # fmt: skip

@@ -223,3 +223,9 @@ def test_wrong_arguments_are_named():
         cache.append(drawn(1, 2, 2, 4), drawn(1, 2, 2, 4))
     with pytest.raises(ContractError):
         cache.append(drawn(1, 3, 1, 4), drawn(1, 3, 1, 4))
+
+
+@pytest.mark.parametrize("given", [{"window": "x"}, {"window": 2.5}, {"documents": [[0, 1]]}])
+def test_masks_of_other_types_are_refused(given):
+    with pytest.raises(ArgumentError, match=f"`{next(iter(given))}` must be"):
+        Mask(**given)

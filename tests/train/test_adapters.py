@@ -1,6 +1,7 @@
 """LoRA, freezing and re-heading by selector."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -211,3 +212,19 @@ def test_merging_into_a_shared_weight_is_refused():
     lora(model, "//Linear", rank=2)
     with pytest.raises(ArgumentError, match="is shared with another layer"):
         merge_lora(model)
+
+
+def test_adapters_survive_pickling():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    lora(model, "//Linear[1]", rank=2)
+    nn.init.ones_(model[0].lora_b)
+    again = pickle.loads(pickle.dumps(model))
+    x = torch.randn(3, 4)
+    assert torch.equal(again(x), model(x))
+    assert merge_lora(again) == ["0"]
+
+
+def test_an_adapter_without_an_effect_is_refused():
+    model = nn.MultiheadAttention(8, 2)
+    with pytest.raises(ArgumentError, match="`out_proj` belongs to a MultiheadAttention"):
+        lora(model, "//*[@name='out_proj']", rank=2)

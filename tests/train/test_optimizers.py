@@ -291,3 +291,10 @@ def test_a_wrong_implementation_is_refused():
     for kind in (AdamW, SGD):
         with pytest.raises(ArgumentError, match="did you mean `fused`"):
             kind(rate=0.1, implementation="fuse")
+
+
+@pytest.mark.parametrize("kind", [AdamW, Lion])
+@pytest.mark.parametrize("betas", [(0.9, 1.0), (-0.1, 0.9), (0.9,), 0.9])
+def test_betas_out_of_range_are_refused(kind, betas):
+    with pytest.raises(ArgumentError, match=f"`betas` of {kind.__name__}"):
+        kind(rate=0.1, betas=betas)

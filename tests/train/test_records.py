@@ -287,3 +287,15 @@ def test_damaged_files_are_refused_by_name(suffix, data, tmp_path_factory):
         load_partial(nn.Linear(3, 3), path)
     except HotgridError as error:
         assert path.name in str(error)
+
+
+@pytest.mark.parametrize("kind", ["meta", "sparse"])
+def test_a_source_without_numbers_changes_nothing(kind):
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    source = {name: x + 1 for name, x in before.items()}
+    last = source["1.weight"]
+    source["1.weight"] = last.to("meta") if kind == "meta" else last.to_sparse()
+    with pytest.raises(ArgumentError, match=rf"1\.weight \(.*{kind}.*give a dense tensor"):
+        load_partial(model, source)
+    assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())

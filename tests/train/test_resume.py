@@ -233,3 +233,30 @@ def test_three_runs_that_are_killed_end_with_the_same_bits():
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_many_runs_that_are_killed_end_with_the_same_bits(ranks):
     assert f"{ranks} ranks: 30 of 30 runs" in study(30, ranks)
+
+
+@pytest.mark.parametrize("lost", ["all", "half a line"])
+def test_a_lost_log_does_not_stop_a_run(tmp_path, lost):
+    options = {"folder": tmp_path, "saving": Saving(every=4)}
+    trainer(steps=8, **options).run()
+    log = tmp_path / "events.jsonl"
+    if lost == "all":
+        log.unlink()
+    else:
+        log.write_bytes(log.read_bytes()[:200])
+    assert trainer(steps=12, **options).run(resume=True).step == 12
+    steps = [e["step"] for e in read_events(tmp_path) if e["event"] == "train"]
+    assert steps[-4:] == [9, 10, 11, 12]
+
+
+def test_a_run_continues_only_with_its_settings(tmp_path):
+    def betas(*values):
+        return lambda module: groups(module, {"//*": AdamW(rate=0.1, betas=values)})
+
+    trainer(steps=3, folder=tmp_path, optimizer=betas(0.9, 0.99)).run()
+    with pytest.raises(ArgumentError, match=r"beta2 0\.99"):
+        trainer(steps=4, folder=tmp_path, optimizer=betas(0.9, 0.95)).run(resume=True)
+    with pytest.raises(ArgumentError, match="48 rows, 8 in a batch"):
+        trainer(steps=4, size=4, folder=tmp_path, optimizer=betas(0.9, 0.99)).run(resume=True)
+    again = trainer(steps=4, folder=tmp_path, optimizer=betas(0.9, 0.99))
+    assert again.run(resume=True).step == 4

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from hotgrid.data import PackedBatches, Shards
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.train import (
     Accuracy,
@@ -14,6 +15,7 @@ from hotgrid.train import (
     Evaluation,
     LossGuard,
     OptimizerAdapter,
+    Saving,
     TensorBatches,
     Throughput,
     Trainer,
@@ -363,8 +365,6 @@ def test_a_trainer_needs_no_folder(tmp_path, monkeypatch):
 
 
 def test_a_loader_of_documents_is_a_stream_of_batches(tmp_path):
-    from hotgrid.data import PackedBatches, Shards
-
     (tmp_path / "a.jsonl").write_text('{"text": "some bytes to learn from"}\n' * 50)
 
     def run(steps, resume):
@@ -451,3 +451,42 @@ def test_frozen_norms_stay_in_evaluation():
     Trainer(net, loss, source, optimizer, steps=4, evaluation=evaluation, show=False).run()
     assert torch.equal(net[1].running_mean, before)
     assert net[0].training and not net[1].training
+
+
+@pytest.mark.parametrize("best", ["valid/los", "loss", "train/accuracy"])
+def test_a_best_value_that_there_never_is_is_refused(tmp_path, best):
+    source = TensorBatches(data(), 8, endless=False)
+    options = {"folder": tmp_path, "evaluation": Evaluation(source, every=2)}
+    with pytest.raises(ArgumentError, match=r"names no value of this run.*valid/loss"):
+        trainer(saving=Saving(best=best), **options)
+    with pytest.raises(ArgumentError, match=r"watches `valid/acc`, which is not evaluated"):
+        trainer(early_stopping=EarlyStopping("valid/acc"), **options)
+
+
+def test_endless_batches_are_not_evaluated():
+    with pytest.raises(ArgumentError, match="would count twice"):
+        Evaluation(TensorBatches(data(), 7), every=2)
+
+
+def test_a_trainer_runs_once(tmp_path):
+    made = trainer(steps=2, folder=tmp_path)
+    made.run()
+    with pytest.raises(ArgumentError, match="has run already, to step 2"):
+        made.run()
+    assert not (tmp_path / "earlier-1").exists()
+
+
+def test_a_stream_that_ends_is_named(tmp_path):
+    (tmp_path / "a.txt").write_text("abcdefgh" * 4)
+    source = PackedBatches(
+        Shards([tmp_path]),
+        lambda texts: [list(text.encode()) for text in texts],
+        batch=1, length=8, start=[0], epochs=1,
+    )  # fmt: skip
+    with pytest.raises(ArgumentError, match=r"batches ended after \d+, .*`epochs=None`"):
+        trainer(
+            nn.Embedding(256, 1),
+            step=lambda module, batch: module(batch).mean(),
+            source=source,
+            steps=20,
+        ).run()

@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import queue
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
@@ -114,6 +115,16 @@ class PackedBatches:
         self._thread: _Ahead | None = None
 
     @property
+    def identity(self) -> str:
+        """What determines the batches, as text; a resumed run must have the same."""
+        names = "\n".join(file.name for file in self.shards.files)
+        return (
+            f"{len(self.shards.files)} files ({zlib.crc32(names.encode()):08x}), seed "
+            f"{self.shards.seed}, {self.rows} rows of {self._packer.length}, shuffle "
+            f"{self._buffer.size} by {self._buffer.seed}"
+        )
+
+    @property
     def counters(self) -> Counters:
         """What was read and packed up to the batch that was yielded last."""
         return self._last.counters
@@ -173,6 +184,7 @@ class PackedBatches:
             yield torch.from_numpy(np.stack(found)).to(torch.int64), self._snapshot()
 
     def _sequences(self) -> Iterator[NDArray[np.integer]]:
+        self._filled = self._position.epoch
         documents = self.shards.read(
             self._position, rank=self.rank, ranks=self.ranks, epochs=self.epochs
         )
@@ -187,6 +199,11 @@ class PackedBatches:
         if not chunk:
             return False
         encoded = self.encode([document.text for document in chunk])
+        if len(encoded) != len(chunk):
+            raise ArgumentError(
+                f"`encode` returned {len(encoded)} sequences for {len(chunk)} documents; "
+                "expected one for each, an empty one where there is nothing"
+            )
         count = self._counters
         for document in chunk:
             count.files += document.begins
@@ -194,8 +211,18 @@ class PackedBatches:
         count.documents += len(chunk)
         # Taken from the end, so that taking one costs nothing.
         self._ready = [np.asarray(each, np.int32) for each in reversed(encoded)]
-        count.tokens += sum(map(len, self._ready))
+        found = sum(map(len, self._ready))
+        count.tokens += found
         self._position = chunk[-1].after
+        # Without this, documents that are all empty would be read for ever.
+        if found:
+            self._filled = self._position.epoch
+        elif self._position.epoch > self._filled + 1:
+            raise ArgumentError(
+                f"no document of {len(self.shards.files)} files, such as "
+                f"`{self.shards.files[0]}`, has any tokens: all are empty, or `encode` returns "
+                "nothing"
+            )
         return True
 
     def _snapshot(self) -> _Snapshot:

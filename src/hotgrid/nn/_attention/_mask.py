@@ -39,12 +39,13 @@ class Mask:
     _kept: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 1:
-            raise ArgumentError(f"`window` must be at least 1 key, got {self.window}")
-        if self.documents is not None and self.documents.ndim != 2:
+        if self.window is not None and (type(self.window) is not int or self.window < 1):
+            raise ArgumentError(f"`window` must be at least 1 key, got {self.window!r}")
+        given = self.documents
+        if given is not None and (not isinstance(given, Tensor) or given.ndim != 2):
+            shape = list(given.shape) if isinstance(given, Tensor) else type(given).__name__
             raise ArgumentError(
-                "`documents` must have the shape (batch, positions), got "
-                f"{list(self.documents.shape)}"
+                f"`documents` must be a tensor of the shape (batch, positions), got {shape}"
             )
 
     def dense(

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from hotgrid.errors import ArgumentError
 from hotgrid.nn import select, tree
@@ -23,6 +24,10 @@ class LoRA:
     lora_b: nn.Parameter
     lora_scale: float
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it as the class of the layer, which can be imported, and its state."""
+        return _blank, (type(self).__bases__[1],), self.__dict__
+
     def forward(self, x: Tensor) -> Tensor:
         """The layer, plus the adapter."""
         # The rest of the class is the layer's own, see `_adapted`.
@@ -37,6 +42,11 @@ class LoRA:
 def _adapted(cls: type[nn.Linear]) -> type[nn.Linear]:
     """A class like another, whose `forward` adds the adapter."""
     return type(f"LoRA{cls.__name__}", (LoRA, cls), {"__module__": cls.__module__})
+
+
+def _blank(cls: type[nn.Linear]) -> nn.Linear:
+    adapted = _adapted(cls)
+    return adapted.__new__(adapted)
 
 
 def lora(
@@ -104,6 +114,11 @@ def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
         )
     if isinstance(layer, LoRA):
         raise ArgumentError(f"`{path}` has an adapter already; use `merge_lora` first")
+    if isinstance(layer, NonDynamicallyQuantizableLinear):
+        raise ArgumentError(
+            f"`{path}` belongs to a MultiheadAttention, which reads its weight directly: an "
+            "adapter on it would have no effect; leave it out of the selector"
+        )
     most = min(layer.in_features, layer.out_features)
     if not isinstance(rank, int) or not 1 <= rank <= most:
         raise ArgumentError(f"`rank` is {rank!r}; for `{path}` it can be 1 to {most}")

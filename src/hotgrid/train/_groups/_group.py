@@ -1,5 +1,6 @@
 """One group: parameters, their optimizer, and its numbers."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import torch
@@ -75,7 +76,20 @@ class TrainedGroup:
             decay=self.values["decay"],
             clip=self.values.get("clip"),
             state_bytes=sum(local(x).numel() * x.element_size() for x in slots),
+            settings=_settings(self.spec, self.values),
         )
+
+
+def _settings(spec: OptimizerSpec, values: Mapping[str, float]) -> str:
+    """What a spec was given besides what a row shows: values now, and fixed settings."""
+    shown = {"rate", "decay", "clip", "name", "implementation", "compiled"}
+    fixed = {
+        each.name: getattr(spec, each.name)
+        for each in dataclasses.fields(spec)
+        if each.name not in shown and each.name not in values and each.name != "betas"
+    }
+    given = {key: value for key, value in values.items() if key not in shown} | fixed
+    return ", ".join(f"{key} {value}" for key, value in given.items())
 
 
 def _norm(gradients: list[Tensor], any_cut: bool) -> Tensor:

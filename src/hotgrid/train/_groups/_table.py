@@ -16,6 +16,7 @@ class GroupRow(NamedTuple):
         decay: Weight decay now; None if frozen.
         clip: The largest norm of the gradients; None is no limit.
         state_bytes: The memory of the optimizer's state on this rank.
+        settings: What else the optimizer was given, as text.
     """
 
     name: str
@@ -26,6 +27,7 @@ class GroupRow(NamedTuple):
     decay: float | None
     clip: float | None
     state_bytes: int
+    settings: str = ""
 
 
 def written(rows: Sequence[GroupRow]) -> str:

@@ -19,7 +19,8 @@ Structure = TypeVar("Structure")
 class Batches(Protocol):
     """Batches by position: what comes when is a function, and a position is a number.
 
-    A source for evaluation also has `__len__`, the number of batches in one pass.
+    A source for evaluation also has `__len__`, the number of batches in one pass. A source
+    may have an `identity`, a text that a resumed run must have too.
     """
 
     def batch(self, index: int, rank: int, ranks: int) -> Any:
@@ -31,7 +32,8 @@ class Batches(Protocol):
 class BatchStream(Protocol):
     """Batches in sequence, each rank its own, for sources that cannot jump.
 
-    `state` returns a small JSON value, and `load` goes to it exactly.
+    `state` returns a small JSON value, and `load` goes to it exactly. A stream may have an
+    `identity`, a text that a resumed run must have too.
     """
 
     def __next__(self) -> Any:
@@ -92,7 +94,12 @@ class TensorBatches:
             raise ArgumentError(f"`size` is {size!r}; expected a number of rows from 1")
         self.rows = rows.pop()
         self.size = size
-        self._tensors, self._endless = tensors, endless
+        self.endless = endless
+        self.identity = (
+            f"{self.rows} rows, {size} in a batch, seed {seed}, "
+            f"{'shuffled' if shuffle else 'in order'}"
+        )
+        self._tensors = tensors
         device = next(iter(_leaves(tensors))).device
 
         # Two passes: a batch may begin in one and end in the next.
@@ -112,7 +119,7 @@ class TensorBatches:
         Raises:
             ArgumentError: The rows of a batch cannot be shared equally by the ranks.
         """
-        if self.size % ranks and self._endless:
+        if self.size % ranks and self.endless:
             raise ArgumentError(
                 f"a batch of {self.size} rows cannot be shared equally by {ranks} ranks; use "
                 f"a `size` that is a multiple of {ranks}"
@@ -120,7 +127,7 @@ class TensorBatches:
         at = index * self.size
         parts: list[Tensor] = []
         left = self.size
-        if not self._endless:
+        if not self.endless:
             left = min(left, self.rows - at % (len(self) * self.size))
             at = at % (len(self) * self.size) + (index // len(self)) * self.rows
         while left:
@@ -152,12 +159,23 @@ class Feed:
     def __next__(self) -> tuple[int, Any]:
         while self.position in self.skipped:
             if self._stream is not None:
-                next(self._stream)
+                self._take()
             self.position += 1
-        at, self.position = self.position, self.position + 1
         if self._source is not None:
-            return at, self._source.batch(at, self._rank, self._ranks)
-        return at, next(cast("BatchStream", self._stream))
+            found = self._source.batch(self.position, self._rank, self._ranks)
+        else:
+            found = self._take()
+        self.position += 1
+        return self.position - 1, found
+
+    def _take(self) -> Any:
+        try:
+            return next(cast("BatchStream", self._stream))
+        except StopIteration:
+            raise ArgumentError(
+                f"the batches ended after {self.position}, before the last step; use a stream "
+                "that begins again (`epochs=None`), or fewer `steps`"
+            ) from None
 
     def state(self) -> Any:
         """The state of a stream; None for a function of the position."""

@@ -111,7 +111,8 @@ class TrainingFolder:
         if self._run is None or self._ranks.rank:
             return []
         self._events = EventLog(self._run.path / EVENTS)
-        self._events.cut(0 if saved is None else saved[1]["events"])
+        if not self._events.cut(0 if saved is None else saved[1]["events"]):
+            self._tell(f"a part of `{EVENTS}` is lost; the run goes on, its report has a gap")
         if saved is None:
             self._events.write("start", 0, **facts, time=_now())
         else:

@@ -14,6 +14,9 @@ from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._groups import GroupRow
 from hotgrid.train._optimizers import local
 
+# What a row shows in columns of its own, and what does not change results.
+_SHOWN = ("lr", "initial_lr", "weight_decay", "foreach", "fused", "capturable")
+
 
 @runtime_checkable
 class GroupedOptimizer(Protocol):
@@ -170,6 +173,11 @@ class OptimizerAdapter:
                     for p in group["params"]
                     for x in self._optimizer.state.get(p, {}).values()
                     if isinstance(x, Tensor)
+                ),
+                ", ".join(
+                    f"{key} {value}"
+                    for key, value in group.items()
+                    if isinstance(value, bool | int | float | tuple) and key not in _SHOWN
                 ),
             )
             for name, group in self._groups.items()

@@ -82,6 +82,11 @@ class Evaluation:
                 "`batch(index, rank, ranks)` and `len`, such as `TensorBatches(..., "
                 "endless=False)`"
             )
+        if getattr(self.batches, "endless", False):
+            raise ArgumentError(
+                "`batches` of an evaluation are endless, so that some rows of the last batch "
+                "would count twice; make them with `endless=False`"
+            )
 
 
 def _expect_count(name: str, value: object) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
 from hotgrid.train._report import Dashboard
 
@@ -166,6 +166,13 @@ class Trainer:
         norms = [GradientNorm(name) for name in self.optimizer.names]
         self._ledger = Ledger(_distinct([Loss(), *metrics, *norms]))
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
+        self._begun = False
+        _expect_known(
+            self._ledger.metrics,
+            evaluation,
+            saving.best if saving and folder is not None else None,
+            early_stopping,
+        )
         self._evaluation, self._early_stopping = evaluation, early_stopping
         self._stopping: dict[str, Any] | None = None
         self._ended_early = False
@@ -185,6 +192,7 @@ class Trainer:
             "precision": precision,
             "average": str(average),
             "seed": str(seed),
+            **_described(batches),
             **(asked or {}),
         }
 
@@ -204,8 +212,15 @@ class Trainer:
             UnstableError: A loss or a gradient is not finite, or a loss has jumped; the
                 message has the step, the batch and the group.
             StoreError: A checkpoint cannot be written or read, or there is nothing to resume.
-            ArgumentError: The run in the folder has other settings.
+            ArgumentError: The run in the folder has other settings, the batches end, or the
+                trainer has run already.
         """
+        if self._begun:
+            raise ArgumentError(
+                f"this trainer has run already, to step {self.step}; make another one, with "
+                "more `steps` and `run(resume=True)` to continue the run in its folder"
+            )
+        self._begun = True
         with contextlib.ExitStack() as opened:
             stop = opened.enter_context(StopRequest(heeded=self._folder.used))
             opened.enter_context(self._folder)
@@ -451,12 +466,41 @@ def _shape_of(module: nn.Module) -> str:
     return f"{len(lines)} tensors, {found}"
 
 
+def _described(batches: Batches | BatchStream) -> dict[str, str]:
+    """What a resumed run must have too, if the source says what determines its batches."""
+    identity = getattr(batches, "identity", None)
+    return {} if identity is None else {"batches": str(identity)}
+
+
+def _expect_known(
+    metrics: Sequence[Metric],
+    evaluation: Evaluation | None,
+    best: str | None,
+    stopping: EarlyStopping | None,
+) -> None:
+    """Raise an error if a value is watched that there never will be."""
+    known = (
+        [f"{evaluation.name}/{each.name}" for each in evaluation.metrics] if evaluation else []
+    )
+    if stopping is not None and stopping.metric not in known:
+        raise ArgumentError(
+            f"early stopping watches `{stopping.metric}`, which is not evaluated"
+            f"{near(stopping.metric, known)}; there are {', '.join(known) or 'none'}"
+        )
+    known += [f"train/{each.name}" for each in metrics]
+    if best is not None and best not in known:
+        raise ArgumentError(
+            f"`Saving(best={best!r})` names no value of this run{near(best, known)}; there are "
+            f"{', '.join(known)}"
+        )
+
+
 def _identity_of(optimizer: GroupedOptimizer) -> str:
     """What a resumed run must have too: the groups and their values in the first step."""
     optimizer.apply(0)
     # Without the size of their state, which depends on the number of ranks.
     return "; ".join(
         f"{row.name}: {row.optimizer}, {row.elements} parameters, rate {row.rate}, decay "
-        f"{row.decay}, clip {row.clip}"
+        f"{row.decay}, clip {row.clip}, {row.settings}"
         for row in optimizer.rows()
     )

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim.adamw import adamw
 
 from ._choice import Implementation, expect_implementation, fused_and_foreach
-from ._spec import ElementwiseSpec, Value
+from ._spec import ElementwiseSpec, Value, expect_betas
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,7 @@ class AdamW(ElementwiseSpec):
 
     def __post_init__(self) -> None:
         expect_implementation(self.implementation)
+        expect_betas(self)
 
     @property
     def values(self) -> dict[str, Value]:

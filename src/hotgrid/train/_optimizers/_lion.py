@@ -14,7 +14,7 @@ from hotgrid.tensors._torch_private import (
     foreach_sign_,
 )
 
-from ._spec import ElementwiseSpec, Value
+from ._spec import ElementwiseSpec, Value, expect_betas
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,9 @@ class Lion(ElementwiseSpec):
     """
 
     betas: tuple[Value, Value] = (0.9, 0.99)
+
+    def __post_init__(self) -> None:
+        expect_betas(self)
 
     @property
     def values(self) -> dict[str, Value]:

@@ -96,6 +96,17 @@ class ElementwiseSpec(OptimizerSpec):
         return _BoundElementwise(self, parameters)
 
 
+def expect_betas(spec: Any) -> None:
+    """Raise an `ArgumentError` unless `betas` are two values, numbers from 0 to below 1."""
+    betas = spec.betas
+    fits = isinstance(betas, tuple | list) and len(betas) == 2
+    if not fits or any(isinstance(x, int | float) and not 0 <= x < 1 for x in betas):
+        raise ArgumentError(
+            f"`betas` of {type(spec).__name__} are {betas!r}; expected two numbers from 0 to "
+            "below 1"
+        )
+
+
 def local(tensor: Tensor) -> Tensor:
     """The part of a DTensor that is on this rank, in the same memory; else the tensor."""
     to_local = getattr(tensor, "to_local", None)

@@ -137,6 +137,9 @@ def _read(source: str | Path | Mapping[str, Tensor]) -> tuple[str, dict[str, Ten
 def _mismatch(target: Tensor, tensor: Tensor, other: Tensor | None) -> str:
     if target.is_meta:
         return "on the meta device, without memory: call `module.to_empty` first"
+    if tensor.is_meta or tensor.layout != torch.strided or tensor.is_quantized:
+        kind = "on the meta device" if tensor.is_meta else "sparse or quantized"
+        return f"{kind} in the source; give a dense tensor"
     if target.shape != tensor.shape:
         return f"{tuple(tensor.shape)} instead of {tuple(target.shape)}"
     if target.is_floating_point() != tensor.is_floating_point():

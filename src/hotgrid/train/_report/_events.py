@@ -57,20 +57,16 @@ class EventLog:
         os.fsync(self._file)
         return os.fstat(self._file).st_size
 
-    def cut(self, mark: int) -> None:
-        """Drop everything after a mark.
-
-        Raises:
-            DamagedError: There is less than that.
-        """
+    def cut(self, mark: int) -> bool:
+        """Drop everything after a mark; return whether everything before it is there."""
         self.flush()
         size = os.fstat(self._file).st_size
         if size < mark:
-            raise DamagedError(
-                f"`{self._path}` has {size} bytes, and had {mark} when the checkpoint was "
-                "saved: part of the log is lost; move it away to start a new one"
-            )
+            # The next line must not continue half of one.
+            os.ftruncate(self._file, os.pread(self._file, size, 0).rfind(b"\n") + 1)
+            return False
         os.ftruncate(self._file, mark)
+        return True
 
     def close(self) -> None:
         """Write what is left, and close the file."""
