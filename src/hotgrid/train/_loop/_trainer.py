@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
-from hotgrid.errors import ArgumentError, near
+from hotgrid.errors import ArgumentError
 from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
 from hotgrid.train._report import Dashboard
 
@@ -24,7 +24,8 @@ from ._batches import Batches, BatchStream, Feed
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import LossGuard, StepLosses, Watch
-from ._optimizer import GroupedOptimizer, optimizer_for
+from ._identity import expect_known, identity_of_batches, identity_of_optimizer, shape_of
+from ._optimizer import optimizer_for
 from ._placement import Placement, Sharding
 from ._random import seed_all
 from ._rollback import Rollback
@@ -149,7 +150,7 @@ class Trainer:
             self.device = torch.device("cuda", torch.cuda.current_device())
         module.to(self.device)
         # FSDP2 changes the class of the module.
-        self._name, shape = type(module).__name__, _shape_of(module)
+        self._name, shape = type(module).__name__, shape_of(module)
         self.placement = Placement(module, self.ranks, sharding, layers, compiled)
         self.module = module
         self.optimizer = optimizer_for(optimizer, module)
@@ -167,7 +168,7 @@ class Trainer:
         self._ledger = Ledger(_distinct([Loss(), *metrics, *norms]))
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
         self._begun = False
-        _expect_known(
+        expect_known(
             self._ledger.metrics,
             evaluation,
             saving.best if saving and folder is not None else None,
@@ -187,12 +188,12 @@ class Trainer:
         self._folder = TrainingFolder(folder, self.ranks, saving or Saving(), state)
         self._asked = {
             "module": f"{self._name}, {shape}",
-            "optimizer": _identity_of(self.optimizer),
+            "optimizer": identity_of_optimizer(self.optimizer),
             "accumulate": str(accumulate),
             "precision": precision,
             "average": str(average),
             "seed": str(seed),
-            **_described(batches),
+            **identity_of_batches(batches),
             **(asked or {}),
         }
 
@@ -455,52 +456,3 @@ def _device_of(module: nn.Module) -> torch.device:
 
 def _distinct(metrics: Sequence[Metric]) -> list[Metric]:
     return list({metric.name: metric for metric in metrics}.values())
-
-
-def _shape_of(module: nn.Module) -> str:
-    """A module as text: a hash of all names, shapes and dtypes."""
-    import hashlib
-
-    lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
-    found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
-    return f"{len(lines)} tensors, {found}"
-
-
-def _described(batches: Batches | BatchStream) -> dict[str, str]:
-    """What a resumed run must have too, if the source says what determines its batches."""
-    identity = getattr(batches, "identity", None)
-    return {} if identity is None else {"batches": str(identity)}
-
-
-def _expect_known(
-    metrics: Sequence[Metric],
-    evaluation: Evaluation | None,
-    best: str | None,
-    stopping: EarlyStopping | None,
-) -> None:
-    """Raise an error if a value is watched that there never will be."""
-    known = (
-        [f"{evaluation.name}/{each.name}" for each in evaluation.metrics] if evaluation else []
-    )
-    if stopping is not None and stopping.metric not in known:
-        raise ArgumentError(
-            f"early stopping watches `{stopping.metric}`, which is not evaluated"
-            f"{near(stopping.metric, known)}; there are {', '.join(known) or 'none'}"
-        )
-    known += [f"train/{each.name}" for each in metrics]
-    if best is not None and best not in known:
-        raise ArgumentError(
-            f"`Saving(best={best!r})` names no value of this run{near(best, known)}; there are "
-            f"{', '.join(known)}"
-        )
-
-
-def _identity_of(optimizer: GroupedOptimizer) -> str:
-    """What a resumed run must have too: the groups and their values in the first step."""
-    optimizer.apply(0)
-    # Without the size of their state, which depends on the number of ranks.
-    return "; ".join(
-        f"{row.name}: {row.optimizer}, {row.elements} parameters, rate {row.rate}, decay "
-        f"{row.decay}, clip {row.clip}, {row.settings}"
-        for row in optimizer.rows()
-    )

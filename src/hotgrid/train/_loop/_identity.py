@@ -1,0 +1,61 @@
+"""What a resumed run must have too, and what a run can be asked to watch."""
+
+import hashlib
+from collections.abc import Sequence
+
+from torch import nn
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.train._metrics import Metric
+
+from ._batches import Batches, BatchStream
+from ._early_stopping import EarlyStopping
+from ._optimizer import GroupedOptimizer
+from ._settings import Evaluation
+
+
+def shape_of(module: nn.Module) -> str:
+    """A module as text: a hash of all names, shapes and dtypes."""
+    lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
+    found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+    return f"{len(lines)} tensors, {found}"
+
+
+def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:
+    """What a resumed run must have too, if the source says what determines its batches."""
+    identity = getattr(batches, "identity", None)
+    return {} if identity is None else {"batches": str(identity)}
+
+
+def expect_known(
+    metrics: Sequence[Metric],
+    evaluation: Evaluation | None,
+    best: str | None,
+    stopping: EarlyStopping | None,
+) -> None:
+    """Raise an error if a value is watched that there never will be."""
+    known = (
+        [f"{evaluation.name}/{each.name}" for each in evaluation.metrics] if evaluation else []
+    )
+    if stopping is not None and stopping.metric not in known:
+        raise ArgumentError(
+            f"early stopping watches `{stopping.metric}`, which is not evaluated"
+            f"{near(stopping.metric, known)}; there are {', '.join(known) or 'none'}"
+        )
+    known += [f"train/{each.name}" for each in metrics]
+    if best is not None and best not in known:
+        raise ArgumentError(
+            f"`Saving(best={best!r})` names no value of this run{near(best, known)}; there are "
+            f"{', '.join(known)}"
+        )
+
+
+def identity_of_optimizer(optimizer: GroupedOptimizer) -> str:
+    """What a resumed run must have too: the groups and their values in the first step."""
+    optimizer.apply(0)
+    # Without the size of their state, which depends on the number of ranks.
+    return "; ".join(
+        f"{row.name}: {row.optimizer}, {row.elements} parameters, rate {row.rate}, decay "
+        f"{row.decay}, clip {row.clip}, {row.settings}"
+        for row in optimizer.rows()
+    )
