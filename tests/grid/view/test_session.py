@@ -213,11 +213,18 @@ def test_saves_stay_in_their_folder(desk, tmp_path: Path):
     here.stopped_at(6)
     here.ask("load", name="one")
     assert here.sim.step_count == 3 and torch.equal(here.sim.state["u"], kept)
+    # Nothing is overwritten.
+    here.ask("step", count=3)
+    here.stopped_at(6)
+    assert here.ask("save", what="checkpoint", name="one")["name"] == "one-2.safetensors"
+    here.ask("load", name="one")
+    assert here.sim.step_count == 3
     for name in ("../one", "a/b", ".hidden", "", "x" * 65, "one\x00"):
         with pytest.raises((AssertionError, MessageError)):
             assert here.ask("save", what="checkpoint", name=name)["type"] == "saved"
     assert "no file" in here.ask("load", name="two")["text"]
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == [
+        "one-2.safetensors",
         "one.png",
         "one.safetensors",
     ]
@@ -232,6 +239,9 @@ def test_a_film_is_recorded(desk, tmp_path: Path):
     saved = here.ask("record", on=False)
     assert (tmp_path / "saved" / saved["name"]).stat().st_size > 100
     assert "no film" in here.ask("record", on=False)["text"]
+    for name in ("waves", "waves-2"):
+        here.ask("record", on=True, name="waves")
+        assert here.ask("record", on=False)["name"].startswith(f"{name}.")
 
 
 def test_viewers_look_at_their_own_regions_and_a_stalled_one_gets_nothing(desk):

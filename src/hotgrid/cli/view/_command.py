@@ -56,8 +56,14 @@ def view(
         return
     server = app.serve(port, host)
     app.begin()
+    # Leaving the block ends a film that is being recorded, so that its file can be read.
+    signal.signal(signal.SIGTERM, _end)
     with server:
         Terminal(highlight=False).out(f"hotgrid view: {server.address}", highlight=False)
         if open:
             webbrowser.open(server.address)
         server.wait()
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)

@@ -268,7 +268,7 @@ class LiveRun:
             raise ArgumentError("there is no stroke to redo")
 
     def _save(self, viewer: int, what: str, name: str) -> dict[str, Any]:
-        path = self._path(name, ".png" if what == "picture" else ".safetensors")
+        path = self._free(name, ".png" if what == "picture" else ".safetensors")
         if what == "picture":
             picture = draw(self.simulation)
             if self.simulation._form.is_primary:
@@ -294,14 +294,15 @@ class LiveRun:
         if refused is not None:
             raise refused
 
-    def _record(self, viewer: int, on: bool) -> dict[str, Any] | None:
+    def _record(self, viewer: int, on: bool, name: str | None) -> dict[str, Any] | None:
         if on:
             if self._film is not None:
                 raise ArgumentError("a film is being recorded already")
             if self.simulation._form.ranks is not None:
                 raise ArgumentError("with a mesh, record with `hotgrid run --record`")
             stack = contextlib.ExitStack()
-            path = self._path(f"film-{self.simulation.step_count}", _film_suffix())
+            name = name or f"film-{self.simulation.step_count}"
+            path = self._free(name, _film_suffix())
             film = Recorder(self.simulation, path, every=2**62)
             stack.enter_context(film)
             self._film = (film, stack)
@@ -324,6 +325,21 @@ class LiveRun:
                 f"`{self._folder}` cannot be made: {problem.strerror}; choose another --out"
             ) from None
         return self._folder / f"{name}{suffix}"
+
+    def _free(self, name: str, suffix: str) -> Path:
+        """A path under that name where there is no file yet: with a number if needed."""
+        path = self._path(name, suffix)
+        # Ranks must agree on the name, so only the first looks.
+        number = 2
+        while self._exists(path):
+            path = self._path(f"{name}-{number}", suffix)
+            number += 1
+        return path
+
+    def _exists(self, path: Path) -> bool:
+        if self._ranks is None or self._ranks.size == 1:
+            return path.exists()
+        return bool(self._ranks.gather_json(path.exists())[0])
 
     def _saved(self, what: str, path: Path) -> dict[str, Any]:
         self.files[path.name] = path

@@ -47,6 +47,6 @@ KINDS: dict[str, dict[str, Check]] = {
     "redo": {},
     "save": {"what": one_of("picture", "checkpoint"), "name": text_of(64)},
     "load": {"name": text_of(64)},
-    "record": {"on": truth},
+    "record": {"on": truth, "name": optional(text_of(64))},
 }
 """For each type of message its fields and their checks."""

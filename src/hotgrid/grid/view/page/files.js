@@ -95,7 +95,8 @@ export class Files {
     }
 
     record() {
-        this.#live.ask({ type: "record", on: !state.recording }).catch(complain);
+        const name = this.#name.value.trim() || undefined;
+        this.#live.ask({ type: "record", on: !state.recording, name }).catch(complain);
     }
 
     #tellSaved({ what, name, url }) {
