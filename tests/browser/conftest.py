@@ -94,6 +94,14 @@ def reaches(page: Page, condition: str, seconds: float = 60.0) -> None:
         page.wait_for_timeout(30)
 
 
+def happens(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something holds in the process of the server."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def shoot(page: Page, name: str) -> None:
     """Keep a picture of a page for people to look at."""
     SHOTS.mkdir(parents=True, exist_ok=True)
