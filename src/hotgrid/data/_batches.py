@@ -1,5 +1,6 @@
 """Documents to batches of equal rows, prepared ahead in a thread."""
 
+import atexit
 import base64
 import dataclasses
 import queue
@@ -251,6 +252,8 @@ class _Ahead:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(items,), daemon=True)
         self._thread.start()
+        # A thread that is still inside of native code when Python ends aborts the process.
+        atexit.register(self.stop)
 
     def next(self) -> Any:
         kind, value = self._queue.get()
@@ -261,6 +264,7 @@ class _Ahead:
         raise value
 
     def stop(self) -> None:
+        atexit.unregister(self.stop)
         self._stopped.set()
         while self._thread.is_alive():
             try:

@@ -19,8 +19,10 @@ from hotgrid.grid.run import Simulation, models
 from ._reduce import few_threads
 
 _MOST_CELLS = 1 << 14
-# Steps between two looks, how many there are, and seconds of a processor after which it ends.
+# Steps between two looks, and at once; how many looks there are, and seconds of a processor
+# after which it ends.
 _STEPS = 100
+_AT_ONCE = 10
 _LOOKS = 60
 _SECONDS = 10.0
 # A vortex street takes thousands of steps: its cylinder is thicker on a grid with fewer cells.
@@ -69,8 +71,11 @@ class Thumbnails:
             self._thread.start()
 
     def stop(self) -> None:
-        """End after the picture under way."""
+        """End, with the picture under way left out."""
         self._ended.set()
+        # A thread that is still inside of torch when Python ends would abort the process.
+        if self._thread is not None:
+            self._thread.join()
 
     def get(self, name: str) -> bytes | None:
         """A picture as PNG; None while it is not there."""
@@ -81,13 +86,17 @@ class Thumbnails:
             if self._ended.is_set():
                 return
             try:
-                self._made[name] = thumbnail(name)
+                self._made[name] = thumbnail(name, self._ended)
             except HotgridError:
                 continue
 
 
-def thumbnail(name: str) -> bytes:
+def thumbnail(name: str, ended: threading.Event | None = None) -> bytes:
     """A small picture of a model after hundreds of steps, as PNG.
+
+    Args:
+        name: The model.
+        ended: Set from another thread, it makes no more steps.
 
     Raises:
         HotgridError: The model cannot be run on a small grid.
@@ -100,7 +109,7 @@ def thumbnail(name: str) -> bytes:
     size = tuple(max(8, round(n * factor)) for n in model.size)
     with torch.no_grad(), few_threads(torch.device("cpu"), 0):
         simulation = Simulation(model, size=size, device="cpu", compiled=False)
-        seen = _grown(simulation)
+        seen = _grown(simulation, ended or threading.Event())
     solid = solid_cells(simulation)
     if seen.ndim == 3:
         seen, solid = seen[len(seen) // 2], None if solid is None else solid[len(solid) // 2]
@@ -119,18 +128,21 @@ def thumbnail(name: str) -> bytes:
     return memory.getvalue()
 
 
-def _grown(simulation: Simulation) -> Tensor:
+def _grown(simulation: Simulation, ended: threading.Event) -> Tensor:
     """A view after many steps, but before it has become the same everywhere."""
     began, seen = time.thread_time(), simulation.view()
     for look in range(_LOOKS):
         # Short ones first: some cells die within ten steps.
-        simulation.run(min(_STEPS, 3 * 2**look), progress=False)
+        left = min(_STEPS, 3 * 2**look)
+        while left and not ended.is_set():
+            simulation.run(min(left, _AT_ONCE), progress=False)
+            left -= min(left, _AT_ONCE)
         now = simulation.view()
         plane = now[len(now) // 2] if now.ndim == 3 else now
         # Cells that have died out, or a flow that has come to rest, are no picture.
         if bool((plane == plane.reshape(-1)[0]).all()):
             break
         seen = now
-        if time.thread_time() - began > _SECONDS:
+        if ended.is_set() or time.thread_time() - began > _SECONDS:
             break
     return seen
