@@ -13,9 +13,8 @@ from hotgrid.cluster import Communicator, SingleRank, run_ranks
 from hotgrid.config import Config, override, use
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Field, Model, Simulation, explain_form, life, pde
-from hotgrid.grid.forms import _choice as _form_choice
+from hotgrid.grid.forms import Form, Setting, _choice as _form_choice
 from hotgrid.grid.forms._choice import CELLS_WORTH_TIMING, candidates_of, chosen_form
-from hotgrid.grid.forms._form import Form, Setting
 from hotgrid.grid.forms._roll import RollForm
 from hotgrid.kernels.tune._trials import _contest
 

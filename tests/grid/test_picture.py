@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.grid import Picture, Simulation, draw, pde
-from hotgrid.grid.output._colours import Colours, colours_of
+from hotgrid.grid.output import Colours, colours_of
 
 from .picture_models import ramp
 

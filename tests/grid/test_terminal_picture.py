@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hotgrid.grid import Simulation, TerminalPicture, life, pde
-from hotgrid.grid.output._colours import Colours
+from hotgrid.grid.output import Colours
 from hotgrid.grid.output._reduced_view import ReducedView, fitted
 from hotgrid.grid.output._terminal_picture import colour_codes, half_blocks
 

@@ -15,8 +15,7 @@ from hotgrid.config import override
 from hotgrid.errors import KernelError
 from hotgrid.kernels import OPS, CodebookLinear, gemv, topk
 from hotgrid.kernels._codebook._coded import Coded
-from hotgrid.kernels.tune import Candidate, Op, Tuned, Work, in_red_zones
-from hotgrid.kernels.tune._call import Call
+from hotgrid.kernels.tune import Call, Candidate, Op, Tuned, Work, in_red_zones
 
 N = 20
 FLOAT = ctypes.sizeof(ctypes.c_float)
