@@ -1,0 +1,1 @@
+"""Attention: masks, rotary positions, the cache of keys and values, and the module."""

@@ -1,0 +1,96 @@
+"""`attention`: SDPA or flex_attention, whichever the mask and the device call for."""
+
+from functools import cache
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from hotgrid.contracts import checked
+from hotgrid.errors import ArgumentError
+
+from ._mask import Mask
+
+CAUSAL = Mask()
+
+
+@checked(q="b heads t size", k="b kv s size", v="b kv s out", returns="b heads t out")
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Mask = CAUSAL,
+    *,
+    offset: int | Tensor = 0,
+    scale: float | None = None,
+) -> Tensor:
+    """Attend from queries to keys and values: softmax(q k^T * scale) v, where the mask allows.
+
+    A causal mask or none goes to the fastest kernel of `scaled_dot_product_attention`.
+    A window or documents go to a compiled `flex_attention` on CUDA, which skips what is
+    masked, and to a dense mask elsewhere.
+
+    Args:
+        q: Queries; their heads are a multiple of those of keys, which are shared (GQA).
+        k: Keys.
+        v: Values.
+        mask: Which keys a query sees.
+        offset: The position of the first query among the keys; more than 0 with a cache.
+        scale: The factor of the scores; by default 1 / sqrt(size).
+
+    Raises:
+        ContractError: Shapes do not fit together.
+        ArgumentError: Heads cannot be shared evenly, or the mask is not for these keys.
+    """
+    _expect_sense(q, k, mask, offset)
+    queries, keys = q.shape[2], k.shape[2]
+    shared: dict[str, Any] = {"scale": scale, "enable_gqa": q.shape[1] != k.shape[1]}
+    sees_all = mask.documents is None and (mask.window is None or mask.window >= keys)
+    if sees_all and isinstance(offset, int):
+        if not mask.causal or (queries == 1 and offset == keys - 1):
+            return F.scaled_dot_product_attention(q, k, v, **shared)
+        if offset == 0 and queries == keys:
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, **shared)
+    elif q.is_cuda and queries > 1 and isinstance(offset, int):
+        blocks = mask.blocks(queries, keys, offset, q.device)
+        return _flex()(q, k, v, block_mask=blocks, **shared)
+    seen = mask.dense(queries, keys, offset, q.device)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, **shared)
+
+
+def _expect_sense(q: Tensor, k: Tensor, mask: Mask, offset: int | Tensor) -> None:
+    heads, kv_heads = q.shape[1], k.shape[1]
+    if heads % kv_heads:
+        raise ArgumentError(
+            f"{heads} heads of queries cannot share {kv_heads} heads of keys evenly; "
+            "the first must be a multiple of the second"
+        )
+    documents = mask.documents
+    if documents is not None and (
+        documents.shape[0] != k.shape[0] or documents.shape[1] < k.shape[2]
+    ):
+        raise ArgumentError(
+            f"`documents` of the mask has the shape {list(documents.shape)}, and keys are "
+            f"{k.shape[0]} x {k.shape[2]} positions; it needs one entry for each"
+        )
+    if isinstance(offset, Tensor) and not mask.causal:
+        raise ArgumentError(
+            "a static cache needs a causal mask, which hides what is not filled yet"
+        )
+
+
+@cache
+def _compiled_flex() -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=False)
+
+
+def _flex() -> Any:
+    """`flex_attention`; uncompiled it would keep all scores."""
+    if torch.compiler.is_compiling():
+        from torch.nn.attention.flex_attention import flex_attention
+
+        return flex_attention
+    return _compiled_flex()

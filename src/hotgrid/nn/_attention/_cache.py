@@ -1,0 +1,82 @@
+"""`KVCache`: keys and values of the past, in buffers of a fixed size."""
+
+import torch
+from torch import Tensor
+
+from hotgrid.contracts import assert_shape
+from hotgrid.errors import ArgumentError
+
+
+class KVCache:
+    """Keys and values of one attention layer, for decoding a few tokens at a time.
+
+    Args:
+        batch: How many sequences.
+        heads: Heads of keys and values.
+        length: The most positions.
+        size: The size of a head.
+        static: Whether shapes stay the same: attention then goes over the whole buffer and
+            the position is a tensor, for CUDA graphs and `torch.compile`. The caller
+            keeps it from overflowing.
+        device: Where the buffers are.
+        dtype: Their dtype.
+
+    Attributes:
+        position: How many positions are filled; a tensor if `static`.
+    """
+
+    def __init__(
+        self,
+        batch: int,
+        heads: int,
+        length: int,
+        size: int,
+        *,
+        static: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        shape = (batch, heads, length, size)
+        # Zeros: what is masked must still be finite.
+        self.keys = torch.zeros(shape, device=device, dtype=dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
+        self.length, self.static = length, static
+        self.position: int | Tensor = 0
+        if static:
+            self.position = torch.zeros((), dtype=torch.int64, device=self.keys.device)
+
+    @torch.no_grad()
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Add keys and values, and return those to attend to: all so far, or the buffers.
+
+        Raises:
+            ContractError: They have another shape than the buffers.
+            ArgumentError: They do not fit any more.
+        """
+        batch, heads, _, size = self.keys.shape
+        for given in (keys, values):
+            assert_shape("b heads t size", given, {"b": batch, "heads": heads, "size": size})
+        count = keys.shape[2]
+        if isinstance(self.position, Tensor):
+            where = self.position + torch.arange(count, device=self.keys.device)
+            self.keys.index_copy_(2, where, keys.to(self.keys.dtype))
+            self.values.index_copy_(2, where, values.to(self.values.dtype))
+            self.position += count
+            return self.keys, self.values
+        end = self.position + count
+        if end > self.length:
+            raise ArgumentError(
+                f"the cache has {self.length} positions, {self.position} of them filled, so "
+                f"{count} more do not fit; make it with a larger `length`"
+            )
+        self.keys[:, :, self.position : end] = keys
+        self.values[:, :, self.position : end] = values
+        self.position = end
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def reset(self) -> None:
+        """Forget everything, to begin anew in the same buffers."""
+        if isinstance(self.position, Tensor):
+            self.position.zero_()
+        else:
+            self.position = 0

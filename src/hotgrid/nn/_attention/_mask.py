@@ -1,0 +1,110 @@
+"""`Mask`: which keys a query sees, as data; dense or in blocks where it is needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
+_MOST_KEPT = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Which keys a query sees: all rules hold together.
+
+    Make one for a forward pass and give it to every layer: what is computed from it is
+    kept.
+
+    Args:
+        causal: Keys up to its own position.
+        window: The last so many keys, itself included; without `causal` as many on the
+            other side, too. None for all.
+        documents: The document of each position, of shape `(b, s)`; a query sees keys of
+            its own. For several texts packed into a row.
+
+    Raises:
+        ArgumentError: The window is below 1, or `documents` is not a matrix.
+    """
+
+    causal: bool = True
+    window: int | None = None
+    documents: Tensor | None = None
+    _kept: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise ArgumentError(f"`window` must be at least 1 key, got {self.window}")
+        if self.documents is not None and self.documents.ndim != 2:
+            raise ArgumentError(
+                "`documents` must have the shape (batch, positions), got "
+                f"{list(self.documents.shape)}"
+            )
+
+    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+        """Whether positions of queries see positions of keys, documents aside."""
+        seen = key <= query if self.causal else torch.ones_like(key <= query)
+        if self.window is not None:
+            seen = seen & (query - key < self.window)
+            if not self.causal:
+                seen = seen & (key - query < self.window)
+        return seen
+
+    def dense(
+        self, queries: int, keys: int, offset: int | Tensor, device: torch.device
+    ) -> Tensor:
+        """True where a query sees a key; of shape (t, s), or (b, 1, t, s) with documents.
+
+        The first query is at position `offset` among the keys.
+        """
+
+        def compute() -> Tensor:
+            query = torch.arange(queries, device=device)[:, None] + offset
+            key = torch.arange(keys, device=device)
+            seen = self.sees(query, key)
+            if self.documents is not None:
+                of_keys = self.documents[:, None, None, :keys]
+                of_queries = self.documents[:, query[:, 0]][:, None, :, None]
+                seen = seen & (of_queries == of_keys)
+            return seen
+
+        if isinstance(offset, Tensor):
+            return compute()
+        return self._keep(("dense", queries, keys, offset, device), compute)
+
+    def blocks(self, queries: int, keys: int, offset: int, device: torch.device) -> "BlockMask":
+        """The same for `flex_attention`."""
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        documents = self.documents
+
+        def seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+            at = query + offset
+            inside = self.sees(at, key)
+            return (
+                inside
+                if documents is None
+                else inside & (documents[batch, at] == documents[batch, key])
+            )
+
+        batch = None if documents is None else len(documents)
+        return self._keep(
+            ("blocks", queries, keys, offset, device),
+            lambda: create_block_mask(seen, batch, None, queries, keys, device=str(device)),
+        )
+
+    def _keep(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
+        # Inside of a compiled graph the mask is fused; a kept tensor would leave the graph.
+        if torch.compiler.is_compiling():
+            return compute()
+        if key not in self._kept:
+            while len(self._kept) >= _MOST_KEPT:  # offsets of a cache grow and grow
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = compute()
+        return self._kept[key]

@@ -1,0 +1,122 @@
+"""`Attention`: projections, rotary positions and norms around `attention`."""
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.contracts import checked
+from hotgrid.errors import ArgumentError
+from hotgrid.nn._blocks._norms import Norm, norm_of
+
+from ._attend import CAUSAL, attention
+from ._cache import KVCache
+from ._mask import Mask
+from ._rotary import Rotary
+
+
+class Attention(nn.Module):
+    """Multi-head attention of a sequence to itself.
+
+    Args:
+        size: The size of the last dimension, before and after.
+        heads: Heads of queries.
+        kv_heads: Heads of keys and values, each shared by several of queries (GQA); by
+            default as many as `heads`.
+        head_size: The size of a head; by default `size / heads`.
+        rotary: Turns queries and keys by position; layers can share one.
+        qk_norm: The norm of queries and keys over a head, before they are turned; a name
+            or a `Norm`. Without parameters, before and after are the same.
+        bias: Whether the linear maps have one.
+        scale: The factor of the scores; by default 1 / sqrt(head_size).
+        device: Where the parameters are.
+        dtype: Their dtype.
+
+    Raises:
+        ArgumentError: Sizes do not divide.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        heads: int,
+        *,
+        kv_heads: int | None = None,
+        head_size: int | None = None,
+        rotary: Rotary | None = None,
+        qk_norm: str | Norm | None = None,
+        bias: bool = False,
+        scale: float | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        kv_heads = heads if kv_heads is None else kv_heads
+        if heads < 1 or kv_heads < 1 or heads % kv_heads:
+            raise ArgumentError(
+                f"`heads` must be a multiple of `kv_heads`, got {heads} and {kv_heads}"
+            )
+        if head_size is None and size % heads:
+            raise ArgumentError(
+                f"`size` {size} is not a multiple of {heads} heads; give `head_size`"
+            )
+        head_size = size // heads if head_size is None else head_size
+        if rotary is not None and rotary.size != head_size:
+            raise ArgumentError(f"`rotary` is for heads of {rotary.size}, not of {head_size}")
+        self.size, self.heads, self.kv_heads = size, heads, kv_heads
+        self.head_size, self.scale = head_size, scale
+
+        def linear(inner: int, outer: int) -> nn.Linear:
+            return nn.Linear(inner, outer, bias, device, dtype)
+
+        def normed() -> nn.Module | None:
+            made = None if qk_norm is None else norm_of(qk_norm)
+            return None if made is None else made(head_size, device=device, dtype=dtype)
+
+        self.q = linear(size, heads * head_size)
+        self.k = linear(size, kv_heads * head_size)
+        self.v = linear(size, kv_heads * head_size)
+        self.q_norm, self.k_norm = normed(), normed()
+        self.rotary = rotary
+        self.out = linear(heads * head_size, size)
+
+    @checked(x="b t size", bind="self.size", returns="b t size")
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask = CAUSAL,
+        *,
+        cache: KVCache | None = None,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Attend.
+
+        Args:
+            x: The sequence, or its next part with a cache.
+            mask: Which keys a query sees; positions are those in the cache.
+            cache: Keys and values of the past; those of `x` are added.
+            positions: Of the rotary, of shape `(t,)` or `(b, t)`; by default they follow
+                those of the cache.
+        """
+        q, k, v = (
+            part.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
+            for part in (self.q(x), self.k(x), self.v(x))
+        )
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        offset: int | Tensor = 0
+        if cache is not None:
+            # A tensor of the cache changes when keys are added.
+            at = cache.position
+            offset = at.clone() if isinstance(at, Tensor) else at
+        if self.rotary is not None:
+            where = offset if positions is None else positions
+            if isinstance(where, Tensor) and where.ndim == 0:
+                where = where + torch.arange(x.shape[1], device=x.device)
+            q, k = self.rotary(q, where), self.rotary(k, where)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        found = attention(q, k, v, mask, offset=offset, scale=self.scale)
+        return self.out(found.transpose(1, 2).flatten(2))
+
+    def extra_repr(self) -> str:
+        """Return the sizes."""
+        return f"heads={self.heads}, kv_heads={self.kv_heads}, head_size={self.head_size}"

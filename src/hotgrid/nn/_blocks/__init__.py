@@ -1,0 +1,1 @@
+"""Activations, norms, MLPs, heads, dropout of paths and blocks, and initialisers."""

@@ -1,0 +1,159 @@
+"""Initialisers by name, applied by selection; and modules made on the meta device, for real."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.nn._tree._node import tree
+from hotgrid.nn._tree._query import Query
+from hotgrid.nn._tree._selection import select
+
+Fill: TypeAlias = Callable[[Tensor, float, torch.Generator], object]
+
+
+def _fans(x: Tensor) -> tuple[int, int]:
+    """The inputs of one output and the outputs of one input, as in `torch.nn.init`."""
+    if x.ndim < 2:
+        raise ArgumentError(
+            f"a parameter of shape {list(x.shape)} has no fan; it takes two dimensions or more"
+        )
+    field = math.prod(x.shape[2:])
+    return x.shape[1] * field, x.shape[0] * field
+
+
+def _uniform(x: Tensor, bound: float, generator: torch.Generator) -> Tensor:
+    return x.uniform_(-bound, bound, generator=generator)
+
+
+# Of a tensor, the scale and a generator.
+INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
+    {
+        "zeros": lambda x, scale, generator: x.zero_(),
+        "constant": lambda x, scale, generator: x.fill_(scale),
+        "normal": lambda x, scale, generator: x.normal_(0, scale, generator=generator),
+        "truncated": lambda x, scale, generator: nn.init.trunc_normal_(
+            x, 0, scale, -2 * scale, 2 * scale, generator=generator
+        ),
+        "uniform": _uniform,
+        "fan_in_normal": lambda x, scale, generator: x.normal_(
+            0, scale / math.sqrt(_fans(x)[0]), generator=generator
+        ),
+        "fan_in_uniform": lambda x, scale, generator: _uniform(
+            x, scale * math.sqrt(3 / _fans(x)[0]), generator
+        ),
+        "fan_out_normal": lambda x, scale, generator: x.normal_(
+            0, scale / math.sqrt(_fans(x)[1]), generator=generator
+        ),
+        "xavier": lambda x, scale, generator: _uniform(
+            x, scale * math.sqrt(6 / sum(_fans(x))), generator
+        ),
+        "orthogonal": lambda x, scale, generator: nn.init.orthogonal_(
+            x, scale, generator=generator
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Init:
+    """An initialiser by name, one of `INITIALIZERS`, with a scale.
+
+    The scale is the standard deviation of `normal` and `truncated` (cut at twice that),
+    the bound of `uniform`, the value of `constant`, and a factor of the others: the
+    standard deviation of `fan_in_normal` and `fan_in_uniform` is scale / sqrt(inputs).
+
+    Raises:
+        ArgumentError: There is no initialiser of this name.
+    """
+
+    name: str
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in INITIALIZERS:
+            raise ArgumentError(
+                f"there is no initialiser `{self.name}`{near(self.name, INITIALIZERS)} "
+                f"(there are {', '.join(INITIALIZERS)})"
+            )
+
+    def fill(self, parameter: Tensor, generator: torch.Generator) -> None:
+        """Fill one tensor in place."""
+        with torch.no_grad():
+            INITIALIZERS[self.name](parameter, self.scale, generator)
+
+
+def initialize(
+    module: nn.Module, rules: Mapping[str | Query, Init | str], *, seed: int = 0
+) -> list[str]:
+    """Fill the selected parameters of a module; a later rule overrides an earlier one.
+
+    What a parameter gets depends on the seed and its path only, not on the order of
+    rules or modules.
+
+    Args:
+        module: The module; wrapped or not.
+        rules: Initialisers by expression, for all parameters at or below what it selects.
+        seed: Of the random numbers.
+
+    Returns:
+        The paths of the parameters that no rule selects, which keep what they have.
+
+    Raises:
+        ArgumentError: An expression selects nothing, or a parameter is on the meta device.
+
+    Example:
+        >>> layers = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+        >>> initialize(layers, {"//*[@name='weight']": "orthogonal"})
+        ['0.bias', '1.bias']
+    """
+    grown = tree(module)
+    left = select(grown, "*").parameters()
+    chosen: dict[str, tuple[nn.Parameter, Init]] = {}
+    for expression, rule in rules.items():
+        init = Init(rule) if isinstance(rule, str) else rule
+        for path, parameter in select(grown, expression).parameters().items():
+            chosen[path] = (parameter, init)
+    for path, (parameter, init) in chosen.items():
+        if parameter.is_meta:
+            raise ArgumentError(f"`{path}` is on the meta device; call `materialize` first")
+        digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
+        generator = torch.Generator(parameter.device)
+        generator.manual_seed(int.from_bytes(digest[:8], "little"))
+        init.fill(parameter, generator)
+    return [path for path in left if path not in chosen]
+
+
+def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
+    """Give a module that was made on the meta device memory and initial values.
+
+    Every module with parameters or buffers of its own must have `reset_parameters`, as
+    those of torch and of this package do, so that nothing stays undefined.
+
+    Returns:
+        The same module.
+
+    Raises:
+        ArgumentError: A module has no `reset_parameters`.
+    """
+    owners = {
+        path: each
+        for path, each in module.named_modules()
+        if any(True for _ in (*each.parameters(recurse=False), *each.buffers(recurse=False)))
+    }
+    for path, each in owners.items():
+        if not callable(getattr(each, "reset_parameters", None)):
+            raise ArgumentError(
+                f"{type(each).__name__} `{path}` has no `reset_parameters`, so nothing could "
+                f"fill it; give it one, or make it on `{device}` at once"
+            )
+    module.to_empty(device=device)
+    for each in owners.values():
+        each.reset_parameters()  # pyright: ignore[reportCallIssue]
+    return module

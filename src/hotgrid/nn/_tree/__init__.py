@@ -1,0 +1,1 @@
+"""The tree of a module, and path expressions that select from it."""
