@@ -86,6 +86,7 @@ class Attention(nn.Module):
         *,
         cache: KVCache | None = None,
         positions: Tensor | None = None,
+        values: Tensor | None = None,
     ) -> Tensor:
         """Attend.
 
@@ -95,10 +96,12 @@ class Attention(nn.Module):
             cache: Keys and values of the past; those of `x` are added.
             positions: Of the rotary, of shape `(t,)` or `(b, t)`; by default they follow
                 those of the cache.
+            values: Added to the values, of shape `(b, t, kv_heads * head_size)`.
         """
+        v = self.v(x) if values is None else self.v(x) + values
         q, k, v = (
             part.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
-            for part in (self.q(x), self.k(x), self.v(x))
+            for part in (self.q(x), self.k(x), v)
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)

@@ -1,0 +1,10 @@
+"""chat: language models, from text to talking.
+
+`GPT` is the model, `GPTConfig` its shape, and `Recipe` derives both and the settings of
+training from a depth. `save_llama` and `load_llama` exchange models with other tools.
+"""
+
+from ._model._config import GPTConfig as GPTConfig
+from ._model._gpt import GPT as GPT, Memory as Memory
+from ._model._llama import load_llama as load_llama, save_llama as save_llama
+from ._model._recipe import Recipe as Recipe
