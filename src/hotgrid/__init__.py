@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         store as store,
         tensors as tensors,
         tokens as tokens,
+        train as train,
         web as web,
     )
     from .grid import (
@@ -54,6 +55,7 @@ _PACKAGES = (
     "store",
     "tensors",
     "tokens",
+    "train",
     "web",
 )
 _SHORT = dict.fromkeys(

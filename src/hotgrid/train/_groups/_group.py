@@ -1,0 +1,96 @@
+"""One group: parameters, their optimizer, and its numbers."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.cluster import Communicator
+from hotgrid.tensors._torch_private import foreach_mul_
+from hotgrid.train._optimizers import OptimizerSpec, Value, local
+
+from ._table import GroupRow
+from ._values import Setting
+
+
+class TrainedGroup:
+    """Parameters with an optimizer.
+
+    Args:
+        name: What it is called.
+        spec: The optimizer.
+        parameters: By path; all of them are trained.
+        named: What names of values stand for.
+        ranks: The ranks that share the work of the optimizer.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: OptimizerSpec,
+        parameters: Mapping[str, nn.Parameter],
+        named: Mapping[str, Value],
+        ranks: Communicator,
+    ) -> None:
+        for path, parameter in parameters.items():
+            spec.check(path, parameter)
+        self.name, self.spec, self.parameters = name, spec, dict(parameters)
+        given = spec.values if spec.clip is None else {**spec.values, "clip": spec.clip}
+        self._settings = {
+            key: Setting(f"`{key}` of the group `{name}`", value, named)
+            for key, value in given.items()
+        }
+        self.values: dict[str, float] = {}
+        self.apply(0)
+        self.bound = spec.bind(self.parameters, ranks)
+
+    def apply(self, step: int) -> None:
+        """Set every number to what it is at a step."""
+        self.values = {key: setting.at(step) for key, setting in self._settings.items()}
+
+    @torch.no_grad()
+    def clip(self) -> Tensor:
+        """Return the norm of all gradients, and scale them down to `clip` if it is larger."""
+        gradients = [p.grad for p in self.parameters.values() if p.grad is not None]
+        norm = _norm(gradients)
+        limit = self.values.get("clip")
+        if limit is not None and gradients:
+            # As torch does, and without asking the device for the norm.
+            share = torch.clamp(limit / (norm + 1e-6), max=1.0)
+            for device, parts in _by_device(gradients).items():
+                foreach_mul_(parts, share.to(device))
+        return norm
+
+    def row(self) -> GroupRow:
+        """Return the row of the table."""
+        slots = [x for each in self.bound.slots.values() for x in each.values()]
+        return GroupRow(
+            name=self.name,
+            optimizer=type(self.spec).__name__,
+            tensors=len(self.parameters),
+            elements=sum(p.numel() for p in self.parameters.values()),
+            rate=self.values["rate"],
+            decay=self.values["decay"],
+            clip=self.values.get("clip"),
+            state_bytes=sum(local(x).numel() * x.element_size() for x in slots),
+        )
+
+
+def _norm(gradients: list[Tensor]) -> Tensor:
+    cut = [g for g in gradients if hasattr(g, "to_local")]
+    whole = [g for g in gradients if not hasattr(g, "to_local")]
+    norms = [torch.nn.utils.get_total_norm(whole)] if whole else []
+    if cut:
+        norms.append(torch.nn.utils.get_total_norm(cut).full_tensor())  # pyright: ignore
+    if not norms:
+        return torch.zeros(())
+    return norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(norms))
+
+
+def _by_device(gradients: list[Tensor]) -> dict[torch.device, list[Tensor]]:
+    found: dict[torch.device, list[Tensor]] = {}
+    for gradient in gradients:
+        mine = local(gradient)
+        if mine.numel():
+            found.setdefault(mine.device, []).append(mine)
+    return found

@@ -1,0 +1,60 @@
+"""Numbers of a group: fixed, named, or functions of the step."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.train._optimizers import Value
+from hotgrid.train._schedules import Constant
+
+
+class Setting:
+    """One number of a group, and what it is at a step.
+
+    Args:
+        place: Where it is, for errors, such as "`rate` of `//Linear`".
+        value: A number, a function of the step, or a name.
+        named: What names stand for.
+    """
+
+    def __init__(self, place: str, value: Value, named: Mapping[str, Value]) -> None:
+        self.place = place
+        if isinstance(value, str):
+            if value not in named:
+                raise ArgumentError(
+                    f"{place} is the name {value!r}, which is not in `rates`"
+                    f"{near(value, named)}; `rates` has {', '.join(named) or 'no names'}"
+                )
+            value = named[value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            value = _fixed(place, value)
+        if not callable(value):
+            raise ArgumentError(
+                f"{place} is {value!r}; expected a number, a function of the step such as a "
+                "schedule, or a name in `rates`"
+            )
+        self._function: Callable[[int], float] = value
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is the same at every step."""
+        return isinstance(self._function, Constant)
+
+    def at(self, step: int) -> float:
+        """Return the number; what is negative or not finite is an error."""
+        number = self._function(step)
+        try:
+            value = float(number)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not 0 <= value < math.inf:
+            raise ArgumentError(
+                f"{self.place} is {number!r} at step {step}; expected a number, 0 or more"
+            )
+        return value
+
+
+def _fixed(place: str, value: float) -> Constant:
+    if not 0 <= value < math.inf:
+        raise ArgumentError(f"{place} is {value!r}; expected a number, 0 or more")
+    return Constant(value)

@@ -1,0 +1,13 @@
+"""Optimizers as data: what each is told, its state, and its update. One file for each."""
+
+from ._adamw import AdamW as AdamW
+from ._lion import Lion as Lion
+from ._muon import Muon as Muon
+from ._sgd import SGD as SGD
+from ._spec import (
+    Bound as Bound,
+    ElementwiseSpec as ElementwiseSpec,
+    OptimizerSpec as OptimizerSpec,
+    Value as Value,
+    local as local,
+)

@@ -1,0 +1,128 @@
+"""`OptimizerSpec`: an optimizer and its settings as data, and what it becomes when bound."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.cluster import Communicator
+from hotgrid.errors import ArgumentError
+
+Value = float | str | Callable[[int], float]
+"""A number, a function of the step such as a schedule, or a name looked up in `rates`."""
+
+Slots = dict[str, dict[str, Tensor]]
+"""The state of an optimizer: for every path of a parameter, tensors by name."""
+
+
+class Bound(ABC):
+    """An optimizer that holds its parameters and their state.
+
+    Attributes:
+        slots: The state, by path and name. Tensors are changed in place, never replaced.
+    """
+
+    slots: Slots
+
+    @abstractmethod
+    def step(self, values: Mapping[str, float]) -> None:
+        """Update the parameters that have a gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerSpec(ABC):
+    """An optimizer and its settings: the base of all optimizers. Data, without parameters.
+
+    `rate`, `decay`, `clip` and whatever else is in `values` can be a number, a function of
+    the step such as a `StepSchedule`, or a name that is looked up in `rates` of `groups`.
+
+    Attributes:
+        rate: The learning rate.
+        decay: Weight decay; decoupled from the gradient, except in `SGD`.
+        clip: The largest norm of the gradients of the group together; None is no limit.
+        name: What the group is called in tables and metrics; by default its selector.
+    """
+
+    rate: Value
+    decay: Value = 0.0
+    clip: Value | None = None
+    name: str | None = None
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """What may change from step to step, by name."""
+        return {"rate": self.rate, "decay": self.decay}
+
+    def check(self, path: str, parameter: nn.Parameter) -> None:
+        """Raise an `ArgumentError` if the optimizer cannot train such a parameter."""
+        if not parameter.is_floating_point():
+            raise ArgumentError(
+                f"{type(self).__name__} trains real numbers, and `{path}` is "
+                f"{parameter.dtype}; give it the spec 'frozen'"
+            )
+
+    @abstractmethod
+    def bind(self, parameters: Mapping[str, nn.Parameter], ranks: Communicator) -> Bound:
+        """Return the optimizer of these parameters, with a fresh state."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElementwiseSpec(OptimizerSpec):
+    """An optimizer whose update of an element depends on that element only.
+
+    Such an optimizer works on the local part of a `DTensor` as on any tensor, so a new one
+    only says what its state is and how lists of tensors are updated.
+    """
+
+    @abstractmethod
+    def slots(self, parameter: Tensor) -> dict[str, Tensor]:
+        """Return the state of one parameter before the first step."""
+
+    @abstractmethod
+    def update(
+        self,
+        parameters: list[Tensor],
+        gradients: list[Tensor],
+        slots: dict[str, list[Tensor]],
+        values: Mapping[str, float],
+    ) -> None:
+        """Update parameters and state in place, without gradients being recorded."""
+
+    def bind(self, parameters: Mapping[str, nn.Parameter], ranks: Communicator) -> Bound:
+        """Return the optimizer of these parameters, with a fresh state."""
+        return _BoundElementwise(self, parameters)
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The part of a DTensor that is on this rank, in the same memory; else the tensor."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
+
+
+class _BoundElementwise(Bound):
+    def __init__(self, spec: ElementwiseSpec, parameters: Mapping[str, nn.Parameter]) -> None:
+        self._spec = spec
+        self._parameters = dict(parameters)
+        self.slots = {path: spec.slots(p.detach()) for path, p in parameters.items()}
+
+    @torch.no_grad()
+    def step(self, values: Mapping[str, float]) -> None:
+        parameters, gradients, paths = [], [], []
+        for path, parameter in self._parameters.items():
+            if parameter.grad is None:
+                continue
+            mine = local(parameter.detach())
+            # Kernels over lists stumble over a rank that holds none of a parameter.
+            if mine.numel():
+                parameters.append(mine)
+                gradients.append(local(parameter.grad))
+                paths.append(path)
+        if not paths:
+            return
+        slots = {
+            name: [local(self.slots[path][name]) for path in paths]
+            for name in self.slots[paths[0]]
+        }
+        self._spec.update(parameters, gradients, slots, values)
