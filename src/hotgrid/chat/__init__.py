@@ -8,3 +8,4 @@ from ._model._config import GPTConfig as GPTConfig
 from ._model._gpt import GPT as GPT, Memory as Memory
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
+from ._training._optimizer import optimizers as optimizers
