@@ -87,7 +87,7 @@ class Nanochat:
         r, steps = self.recipe, self.recipe["steps"]
         rate = min(1.0, (number + 1) / max(1, r["warmup"]))
         start = steps - r["warmdown"]
-        if number > start:
+        if number > start and r["warmdown"]:
             rate = 1 - (1 - r["final"]) * (number - start) / r["warmdown"]
         momentum = 0.85 + 0.12 * min(1.0, number / min(400, steps))
         if number >= start and r["warmdown"]:
