@@ -1,7 +1,6 @@
 """Claim: `hotgrid.kernels.copy_bandwidth` is the limit of a device; nothing copies faster.
 
-The CPU, and the GPU where there is one, are measured by the probe and by the copies one would
-write by hand.
+The CPU, and the GPU where there is one, are measured by the probe and by common ways to copy.
 
     python benchmarks/bench_bandwidth.py [--device cpu]
 """

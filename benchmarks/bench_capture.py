@@ -1,10 +1,10 @@
 """Claim: a captured chain of 512 tiny operations runs 10 times faster than torch eager.
 
-The tensors are (1, 8, 8, 8), so that nearly all time is spent on starting operations.
-Each of 1 to 16 threads runs the whole chain once; the row says how long it takes until
-all are done, on a GPU until its work is done. Peers run in the same process, and their
-results were compared. `add` adds one number again and again; `alternate` takes
-`abs(a - x)`, which no compiler can fold into fewer operations.
+The tensors are (1, 8, 8, 8), so that nearly all time is spent on launching operations. Each of
+1 to 16 threads runs the whole chain once; the row shows the time until all threads, and the
+GPU, are done. Peers run in the same process, and their results were compared. `add` adds one
+number again and again; `alternate` takes `abs(a - x)`, which no compiler can fold into fewer
+operations.
 
     python benchmarks/bench_capture.py [--device cpu]
 """

@@ -1,4 +1,4 @@
-"""Claims of the cluster: what cutting a grid costs.
+"""Claims of the cluster: the cost of splitting a grid.
 
 1. On one rank the distributed path costs at most 2 % over the plain one. Both run in turns
    in one process, from the same start, and must agree bit by bit.

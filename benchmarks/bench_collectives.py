@@ -1,10 +1,10 @@
 """Claim: a differentiable collective costs at most 5 % and 20 us over torch.distributed.
 
-Two local processes over gloo, one thread each. The rival does the same: a collective of
-torch.distributed changes its tensor in place, ours returns a new one, so the rival copies
-first. A transfer is timed there and back. Both are timed in turns; the best of each is kept.
-On a machine that others use too, the clock also measures how soon a waiting rank gets its
-core back; what the calling thread computes is told beside it.
+Two local processes over gloo, one thread each. A collective of torch.distributed changes its
+tensor in place, ours returns a new one, so torch.distributed is timed with a copy. Transfers
+are timed as round trips. Both are timed in turns; the best of each is kept. On a machine that
+others use too, the clock also measures how soon a waiting rank gets its core back; what the
+calling thread computes is reported beside it.
 
     python benchmarks/bench_collectives.py
 """

@@ -1,9 +1,9 @@
 """Claim: a contract of nine dimensions is checked or unpacked in under 300 ns from Python.
 
-The contract is the one the Rust crate bimm-contracts publishes 168 ns (assert)
-and 177 ns (unpack) for: `[_, b, ..., h*p, w*p, z^3, c]`, p and c given. Peers
-run in the same process. None of them can say this contract whole, so each does
-the nearest it can, and the table says what that is.
+The contract is the one the Rust crate bimm-contracts publishes 168 ns (assert) and 177 ns
+(unpack) for: `[_, b, ..., h*p, w*p, z^3, c]`, p and c given. Peers run in the same process.
+None of them can express the whole contract, so each checks the closest one it can, which the
+table names.
 
     python benchmarks/bench_contracts.py
 """

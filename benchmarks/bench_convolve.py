@@ -1,10 +1,10 @@
-"""Claim: `convolve` knows when to use spectra.
+"""Claim: `convolve` is as fast as the better of direct sums and FFTs.
 
 It runs with radius 1 to 32, periodic, against torch's convolution with circular padding and
 against a product of spectra. All results are compared with double precision first; a wrong one
-ends the run. All take turns and the best time of each counts. torch's convolution is given up
+ends the run. All take turns and the best time of each counts. torch's convolution is skipped
 once a call takes longer than 2 s. With `--one-thread` a CPU counts the processor time of a
-single thread, which other work on the machine hardly lengthens.
+single thread, which depends little on other work on the machine.
 
     python benchmarks/bench_convolve.py [--device cuda] [--rounds N] [--one-thread]
 """

@@ -1,14 +1,13 @@
 """What a call of a tuned op costs beside its kernel: at most 15 us once it is tuned.
 
-The kernel is replaced by one that returns results made before, so that what is left is
-the overhead: checks of arguments, the settings in force, the look-up of the winner.
-`torch.ops` goes through torch's own dispatcher, as compiled functions and tracers do; it is
-compared with operators of the same arguments that do nothing, one without and one with a
-formula for gradients. For a codebook layer the C++ kernel is timed alone, on a tiny layer, and
-subtracted. With a gradient wanted top-k ends
-with a `gather` of torch's, which writes down what the gradient needs; it is part of the kernel
-then, and torch's own top-k stands beside it. The last rows have torch's own `linear` as the
-kernel of ours: what is left is what a call costs over torch's where torch has won.
+The kernel is replaced by one that returns results made before, so that what is left is the
+overhead: checks of arguments, the settings in force, the look-up of the winner. `torch.ops`
+goes through torch's own dispatcher, as compiled functions and tracers do; it is compared with
+operators of the same arguments that do nothing, one without and one with a formula for
+gradients. For a codebook layer the C++ kernel is timed alone, on a tiny layer, and subtracted.
+With a gradient top-k ends with `torch.gather`, which counts as part of the kernel; torch's own
+top-k is listed beside it. The last rows have torch's `linear` as the kernel: they show the
+overhead where torch's kernel has won.
 """
 
 from contextlib import ExitStack

@@ -1,13 +1,12 @@
 """Claim: a matrix times a vector is never slower than torch, and int8 is at least 2.3x as fast.
 
-The four rows of Burn's post, (1, 4096) x (4096, 4096) in fp32 and bf16, row- and
-column-major, then int8 with a scale for each row against torch in fp32. Every row goes
-through `hotgrid.kernels.gemv`, which picks a candidate by measurement in this very run; torch
-is timed in turn with it, and the results are compared. On a GPU several equal matrices take
-turns, since one would partly stay in its cache; calls are queued one behind the other, and
-once more captured in a graph, where nothing is left but the kernels: the share of the copy
-bandwidth is theirs. "Host" is the time of the processor to queue a call: where it is longer
-than the kernel, it and not the GPU decides.
+The four rows of Burn's post, (1, 4096) x (4096, 4096) in fp32 and bf16, row- and column-major,
+then int8 with a scale for each row against torch in fp32. Every row goes through
+`hotgrid.kernels.gemv`, which picks a candidate by measurement in this very run; torch is timed
+in turn with it, and the results are compared. On a GPU several equal matrices take turns, since
+one would partly stay in its cache; calls are queued, and once more captured in a graph, which
+leaves only the kernels: the share of the copy bandwidth is theirs. "Host" is the time of the
+processor to queue a call, which is the limit where it is longer than the kernel.
 
     python benchmarks/bench_gemv.py [--device cuda]
 """
@@ -31,7 +30,7 @@ QUEUED = 40
 def in_turn(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     """The shortest time of each, taken alternately so that neighbours disturb all alike.
 
-    Who comes first changes as well: threads that have just worked begin sooner.
+    The order alternates: threads that have just worked start sooner.
     """
     best = [float("inf")] * len(calls)
     for call in calls:

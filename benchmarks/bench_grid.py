@@ -187,7 +187,7 @@ def with_earlier(name: str, found: list[dict]) -> list[dict]:
 
 def main() -> None:
     options = parser(__doc__)
-    options.add_argument("names", nargs="*", metavar="NAME", help="words of the wanted cases")
+    options.add_argument("names", nargs="*", metavar="NAME", help="parts of the names of cases")
     given = options.parse_args()
     gpu = given.device == "cuda"
     limit = copy_bandwidth(given.device).bytes_per_second

@@ -1,4 +1,4 @@
-"""Claim: on a CPU, models written plainly run as fast as kernels written by hand.
+"""Claim: on a CPU, plain models run as fast as hand-written kernels.
 
 Every case has one start; all contestants take the same steps from it and must agree
 before anything is timed. Then they run in turns, and the best round of each counts. All
@@ -6,8 +6,8 @@ use one thread for each core that this process may use: `taskset -c 0,1` chooses
 
     python benchmarks/bench_grid_peers.py [--rounds N] [--seconds S] [WORD ...]
 
-Words choose cases by name. Rivals are in requirements-peers.txt (`make peers`); one that
-is not installed or does not run has a row that says why.
+Words choose cases by name. Other libraries are in requirements-peers.txt (`make peers`); one
+that is not installed or does not run has a row that says why.
 """
 
 import importlib.metadata

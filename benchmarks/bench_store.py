@@ -5,10 +5,10 @@ for less than 5 % of the time of writing. One that writes into its tensors stall
 in memory, that of the GPU where they are there; that is below 5 % too, except on a CPU whose
 disk is faster than a twentieth of its memory.
 
-The rival is a plain file of the same size, written in blocks and synced by the same script,
-once the usual way and once with `O_DIRECT`; the faster one is what the disk takes. Rounds take
-turns, since a shared disk changes its mind, and the best of each counts. Reading comes from
-the disk (the system is told to forget the files) and once more from memory.
+The comparison is a plain file of the same size, written in blocks and synced by the same
+script, once the usual way and once with `O_DIRECT`; the faster one is what the disk takes.
+Rounds take turns, since the speed of a shared disk varies, and the best of each counts. Reading
+comes from the disk (after dropping the page cache of the files) and once more from memory.
 
     python benchmarks/bench_store.py [--gigabytes N] [--folder FOLDER] [--device cpu]
 """

@@ -1,4 +1,4 @@
-"""Claim: `shift` and `map_windows` written plainly run near the memory limit when compiled.
+"""Claim: `shift` and `map_windows` in plain code run close to the memory limit when compiled.
 
 Five-point diffusion, one step, against `torch.roll` by hand and against the copy
 bandwidth of the same device. A cell is read once and written once: 8 bytes in fp32.

@@ -3,13 +3,13 @@
 Trains on the same texts by the same pattern with hotgrid, rustbpe and HuggingFace's tokenizers,
 each in a process of its own, in turns; the best of several rounds counts. There is no figure
 unless the results agree: HuggingFace's tokens must be ours, one for one; rustbpe numbers bytes
-otherwise and so decides ties otherwise, so a few of its tokens may differ.
+differently and so breaks ties differently, so a few of its tokens may differ.
 
     python benchmarks/bench_token_training.py [--smoke] [--peers PYTHON] [FILE ...]
 
 Without files it takes text that this machine has. --smoke takes one megabyte and keeps nothing.
-Rivals are in requirements-token-peers.txt (`make tokenpeers`) or in another environment whose
-Python --peers names; one that is not installed is said to be absent.
+Other libraries are in requirements-token-peers.txt (`make tokenpeers`) or in another
+environment whose Python --peers names; one that is not installed is reported as missing.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Claim: the fastest exact tokenizer, and where it is not.
+"""Claim: hotgrid.tokens is the fastest exact tokenizer; missed targets are listed.
 
 Every contestant runs in processes of its own, in turns, over the same texts; the best of
 several rounds counts. Libraries whose tokens differ from tiktoken's get no figure. A turn of
@@ -9,10 +9,10 @@ taken back by the host of a virtual machine, and the first process waits for it.
     python benchmarks/bench_tokens.py --text FILE --rounds 1 speed
 
 Parts are speed, threads, pieces and loading. Texts come from make_corpora.py, or from --text;
-then figures are printed only, not kept as results. On a machine with
-other work `--clock cpu` takes the time of processes instead of the clock on the wall.
-Rivals are in requirements-token-peers.txt (`make tokenpeers`) or in another environment whose
-Python --peers names; one that is not installed or does not run has a row that says why.
+then figures are printed only, not kept as results. On a machine with other work `--clock cpu`
+uses processor time instead of wall time. Other libraries are in requirements-token-peers.txt
+(`make tokenpeers`) or in another environment whose Python --peers names; one that is not
+installed or does not run has a row that says why.
 """
 
 import contextlib
@@ -40,10 +40,10 @@ CORPORA = ROOT / ".hotgrid" / "corpora"
 PEERS = ROOT / ".venv" / "token-peers" / "bin" / "python"
 ENCODINGS = ("cl100k_base", "o200k_base")
 PARTS = ("speed", "threads", "pieces", "loading")
-# Those who give arrays; the others give lists only.
+# Libraries that return arrays; the others return lists only.
 FLAT = ("hotgrid", "tiktoken", "gigatoken", "fastokens", "quicktok")
 PATIENCE_SECONDS = 40
-# A process that takes less, all told, is followed by more of the same in its turn.
+# A process that takes less in total is followed by more of the same in its turn.
 QUICK_SECONDS, QUICK_PROCESSES = 6, 4
 PIECE = 1_000_000
 
@@ -79,7 +79,7 @@ class Arena:
             for name in names:
                 for process in range(QUICK_PROCESSES):
                     took = found.get(name, {}).get("took", 0.0)
-                    # Neither who failed nor who is slow is asked again.
+                    # Libraries that failed or are slow are not run again.
                     if took > (QUICK_SECONDS if process else PATIENCE_SECONDS):
                         break
                     found[name] = self.once_more(found.get(name), name, encoding, **job)
@@ -99,7 +99,7 @@ class Arena:
 
 
 def judged(found: dict[str, dict]) -> dict[str, dict]:
-    """Take the figures from who disagrees with the judge: tiktoken, else the most."""
+    """Remove figures of libraries whose tokens differ from tiktoken's, or the majority's."""
     digests = [each["digest"] for each in found.values() if "digest" in each]
     judge = "tiktoken" if "digest" in found.get("tiktoken", {}) else "most others"
     right = (
@@ -178,7 +178,7 @@ def speed_rows(found, size, encoding, corpus, form, count) -> list[dict]:
 def pieces(arena: Arena) -> list[dict]:
     """Texts of a million characters that no pattern cuts; each pass has another one.
 
-    Who remembers whole pieces would otherwise be asked for its memory.
+    Otherwise libraries that cache whole pieces would only be measured on their cache.
     """
     chance = random.Random(0)
     texts = {
@@ -238,7 +238,7 @@ def peak_of_interpreter(python: str) -> float:
 def aims(part: str, row: dict):
     """What is asked of a row: a word on it, the value, the aim, and whether it is met."""
     who = row["who"]
-    # Of wordchipper, which gives lists only, 4x is asked there.
+    # The target for wordchipper, which returns lists only, is 4x.
     floors = {"flat": {"gigatoken": 1.0, "tiktoken": 10.0}, "list": {"wordchipper": 4.0}}
     for key in ("ours/peer cold", "ours/peer warm"):
         if part == "speed" and key in row and who != "hotgrid":
@@ -317,7 +317,7 @@ def corpus(name: str) -> list[str]:
 
 
 def corpora_in(folder: Path, megabytes: float, text: Path | None) -> dict[str, tuple[str, int]]:
-    """Name: a JSON file of documents, and their size; as much as was asked for."""
+    """Name: a JSON file of documents, and their size, up to the requested size."""
     if text:
         texts = {text.name: [text.read_text("utf-8")]}
     else:

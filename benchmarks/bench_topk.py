@@ -1,10 +1,10 @@
 """Claim: top-k along any axis runs many times faster than `torch.topk` in the same process.
 
-The nine rows of the table that Burn 0.21 was announced with, fp32 random numbers. Each row
-is checked first: values against all of `torch.topk`, indices against a stable sort of as
-many lines as sort quickly. The two take turns and the best time of each counts, so that a
-neighbour on the machine slows both. "Wanted" on a CPU is Burn's own ratio over LibTorch,
-1.5 where it lost; on a GPU 10 and 3.
+The nine rows of the table that Burn 0.21 was announced with, fp32 random numbers. Each row is
+checked first: values against all of `torch.topk`, indices against a stable sort of as many
+lines as sort quickly. The two take turns and the best time of each counts, so that other work
+on the machine slows both. "Wanted" on a CPU is Burn's own ratio over LibTorch, 1.5 where it
+lost; on a GPU 10 and 3.
 
     python benchmarks/bench_topk.py [--candidate NAME] [--device cpu]
 """

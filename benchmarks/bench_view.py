@@ -1,4 +1,4 @@
-"""Claim: watching a grid in the browser costs little, and nobody who watches slows a run down.
+"""Claim: watching a grid in the browser costs little, and viewers do not slow a run down.
 
 With `--device cpu`, in bare Chromium (a debugger would copy every frame):
 CPU milliseconds a frame over all processes while nothing is computed; what the server alone

@@ -1,4 +1,4 @@
-"""Texts for the benchmarks of tokens, out of Debian packages: 20 MB English, 20 MB mixed.
+"""Make texts for the token benchmarks from Debian packages: 20 MB English, 20 MB mixed.
 
     python benchmarks/make_corpora.py [--folder .hotgrid/corpora] [--debs FOLDER]
 
@@ -21,12 +21,14 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from options import parser
 
 FOLDER = Path(__file__).parents[1] / ".hotgrid" / "corpora"
 CHARACTERS = 20_000
 MEGABYTE = 1_000_000
+Kind = Literal["text", "html", "emoji"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,11 @@ class Source:
     package: str
     files: str
     bytes: float
-    kind: str = "text"
+    kind: Kind = "text"
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"{self.package}: {self.kind!r} is not one of {get_args(Kind)}")
 
 
 CORPORA = {
@@ -62,9 +68,7 @@ CORPORA = {
         Source("gnome-user-docs", "*/help/[hm][ir]/*.page", 0.69 * MEGABYTE, "html"),
         Source("fortunes-de", "*/fortunes/de/*[!t]", 1 * MEGABYTE),
         # Names of emoji in many languages, with the emoji.
-        Source(
-            "unicode-cldr-core", "*/common/annotations/*.xml", 2.4 * MEGABYTE, "annotations"
-        ),
+        Source("unicode-cldr-core", "*/common/annotations/*.xml", 2.4 * MEGABYTE, "emoji"),
     ],
 }
 
@@ -123,7 +127,8 @@ def texts(source: Source, deb: Path) -> Iterator[str]:
                 continue  # an old file in another encoding
 
 
-def plain(text: str, kind: str, seen: set[str]) -> str:
+def plain(text: str, kind: Kind, seen: set[str]) -> str:
+    """The text of a file without its markup."""
     if kind == "emoji":
         found = re.findall(r'<annotation cp="([^"]+)"[^>]*>([^<]+)<', text)
         return html.unescape("\n".join(f"{emoji} {names}" for emoji, names in found))
@@ -176,7 +181,7 @@ def corpus(sources: list[Source], debs: Path) -> tuple[list[str], list[str]]:
 def main() -> None:
     options = parser(__doc__, devices=("cpu",))
     options.add_argument("--folder", type=Path, default=FOLDER)
-    options.add_argument("--debs", type=Path, help="packages that are here already")
+    options.add_argument("--debs", type=Path, help="folder with downloaded packages")
     asked = options.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     for name, sources in CORPORA.items():

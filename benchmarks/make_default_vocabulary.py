@@ -332,7 +332,7 @@ def measure(folder: Path) -> None:
 def main() -> None:
     options = parser(__doc__, devices=("cpu",))
     options.add_argument("folder", type=Path, metavar="FOLDER")
-    options.add_argument("--measure", action="store_true", help="make nothing")
+    options.add_argument("--measure", action="store_true", help="only measure")
     given = options.parse_args()
     folder = given.folder.resolve()
     packages = fetch(folder)

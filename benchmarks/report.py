@@ -76,7 +76,7 @@ def absent(name: str, problem: Exception) -> None:
 
 
 def same(results: Mapping[str, Callable[[], Any]], expected: Any) -> None:
-    """Stop unless every contestant gives the expected result."""
+    """Stop unless every contestant returns the expected result."""
     for name, call in results.items():
         if (found := call()) != expected:
             sys.exit(f"{name} gives {found!r} where {expected!r} is right; nothing was timed")

@@ -1,6 +1,6 @@
 """How the cylinder of Schaefer and Turek converges with the grid and the Mach number.
 
-One line for each grid and velocity: what was found, and how far it is from what is known.
+One line for each grid and velocity: the result and its distance from the reference.
 
     python benchmarks/study_cylinder.py --rows 82 164 328 --velocities 0.05 0.02
     python benchmarks/study_cylinder.py --reynolds 100 --rows 164 410 --velocities 0.04 0.02

@@ -3,7 +3,7 @@
 `hotgrid run --mesh 2x1` is started again and again in a folder that holds one or two earlier
 runs. At a random moment a rank, the launcher, or all of them get SIGKILL: while they start, or
 just after a checkpoint. Ranks are restarted by their launcher. Where the launcher is gone, the
-same command with `--resume` goes on, or begins where the new run had not begun yet.
+same command with `--resume` continues, or starts the run if it had not begun yet.
 
 Every kill must leave the fields and the table of an undisturbed run, the earlier runs as they
 were, no process and no temporary file. What must end has ten seconds.
@@ -105,9 +105,9 @@ def main() -> int:
         study = Study(Path(work), asked.device, chance, chance.sample(VICTIMS, len(VICTIMS)))
         study.prepare()
         for number in range(asked.count):
-            told, faults = kill_once(study, number)
+            summary, faults = kill_once(study, number)
             failed += bool(faults)
-            print(f"{number + 1:4} {told}: {'; '.join(faults) or 'equal'}", flush=True)
+            print(f"{number + 1:4} {summary}: {'; '.join(faults) or 'equal'}", flush=True)
     print(f"{asked.count - failed} of {asked.count} kills left what an undisturbed run leaves")
     return 1 if failed else 0
 
@@ -123,7 +123,7 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
     # Each victim by turns, in both kinds of moments.
     early = (number + number // len(study.victims)) % 2 == 0
     moment, due = chosen_moment(chance, out, early=early)
-    told = f"{victim} {moment}, in a folder with {kind}"
+    summary = f"{victim} {moment}, in a folder with {kind}"
     with tempfile.TemporaryDirectory() as aside:
         run = Started([*HOTGRID, *study.command(out), *MESH], aside)
         try:
@@ -139,7 +139,7 @@ def kill_once(study: Study, number: int) -> tuple[str, list[str]]:
         faults += [f"lost {name}" for name, digest in before.items() if digest not in
                    digests(out).values()]  # fmt: skip
     shutil.rmtree(out)
-    return told, faults
+    return summary, faults
 
 
 def chosen_moment(

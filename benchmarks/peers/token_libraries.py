@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-# Takes texts and a number of threads; gives tokens in any form that `_plain` knows.
+# Takes texts and a number of threads; returns tokens in any form that `_plain` knows.
 Encode = Callable[[list[str], int], Any]
 Forms = Mapping[str, Encode]
 
@@ -270,7 +270,7 @@ def _perform(job: Job) -> dict[str, Any]:
 
 
 def _keep_to_cores(count: int) -> None:
-    """Take no more cores than threads were asked for: some contestants do not listen."""
+    """Limit the cores to the requested threads: some libraries ignore the setting."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-count:])
 
@@ -352,7 +352,7 @@ def _plain(tokens: Any) -> tuple[bytes, list[int]]:
 
 
 def _peak() -> int:
-    """The most memory that this process had so far, in bytes; 0 where nobody says."""
+    """The peak memory of this process in bytes; 0 if unknown."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024

@@ -91,7 +91,7 @@ PyObject* compare(PyObject* left, PyObject* right, int operation) {
 // A match is a match, even when the contract names nothing.
 int truth(PyObject*) { return 1; }
 
-// keys, items, get, copy, update...: whatever a dict can do, the dict inside does.
+// keys, items, get, copy, update...: forwarded to the dict inside.
 PyObject* attribute(PyObject* object, PyObject* name) {
     PyObject* found = PyObject_GenericGetAttr(object, name);
     if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
@@ -100,7 +100,7 @@ PyObject* attribute(PyObject* object, PyObject* name) {
     return fill(self) ? PyObject_GetAttr(self->dict, name) : nullptr;
 }
 
-// Copies and pickles become the Python form of this class, which is as true when empty.
+// Copies and pickles become the Python form of this class, which is also true when empty.
 PyObject* reduce(PyObject* object, PyObject*) {
     Bindings* self = as_bindings(object);
     if (!fill(self)) return nullptr;

@@ -1,4 +1,4 @@
-// The result of a check: names and sizes, a dict once anyone looks.
+// The result of a check: names and sizes, turned into a dict on demand.
 //
 // Filling a dict would take longer than the match itself, and most callers drop
 // the result or read one name. So the sizes stay in an array until something

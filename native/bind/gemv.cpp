@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace {
 
 using namespace hotgrid::kernels;
-using Address = std::uintptr_t;  // of a tensor's first element; its owner keeps it and its size
+using Address = std::uintptr_t;  // of a tensor's first element; the caller keeps it alive
 using Size = std::size_t;
 
 template <class T>

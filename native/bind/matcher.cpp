@@ -1,8 +1,7 @@
 // Python objects in, Python objects out, for contracts/matcher.
 //
-// A check is a matter of two hundred nanoseconds, so this file speaks to the
-// interpreter directly where it is hot: shapes are read in place and the methods
-// take their arguments as the interpreter holds them.
+// A check takes two hundred nanoseconds, so hot paths use the C API directly: shapes are read
+// in place and the methods use the vectorcall protocol.
 
 #include "bind/matcher.hpp"
 
@@ -82,8 +81,8 @@ struct Given {
 
 class Matcher {
   public:
-    // `check(bindings, *shapes)` and `unpack(keys, shape, bindings)` are asked when
-    // this matcher is unsure. They must not refer back to it: nothing collects a cycle.
+    // `check(bindings, *shapes)` and `unpack(keys, shape, bindings)` are called when this
+    // matcher is unsure. They must not refer back to it: nothing collects a cycle.
     Matcher(const std::vector<std::string>& names, const std::vector<GroupSpec>& groups,
             nb::object check, nb::object unpack)
         : check_(std::move(check)), unpack_(std::move(unpack)) {
@@ -144,10 +143,10 @@ class Matcher {
 
     // The values of `keys` as a tuple, a new reference; Py_None when Python must decide.
     //
-    // Keys are nearly always one constant in the caller's code, a tuple or a text, and
-    // sizes seldom change from one call to the next: both are remembered. Making or
-    // dropping an object can run anything, this function included, so what is
-    // remembered is copied before, replaced in one go, and dropped last.
+    // Keys are nearly always one constant in the caller's code, a tuple or a text, and sizes
+    // seldom change from one call to the next: both are cached. Creating or releasing an object
+    // can run any code, this function included, so the cache is copied first, replaced at once,
+    // and released last.
     PyObject* sizes(PyObject* keys, const Values& values) {
         std::int64_t found[most_names];
         std::size_t count = 0;
@@ -185,7 +184,8 @@ class Matcher {
         if (!PyTuple_Check(shape) && !PyList_Check(shape)) {
             held = nb::steal(PyObject_GetAttrString(shape, "shape"));
             shape = held.ptr();
-            // No shape at all is for Python to explain; any other error is the user's own.
+            // A missing shape is left to Python, which explains it; other errors are the user's
+            // own.
             if (!shape && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
             if (!shape || !PyTuple_Check(shape)) return false;
         }
@@ -198,7 +198,7 @@ class Matcher {
         return align(group, {sizes, std::size_t(rank)}, values, pending);
     }
 
-    // The last keys asked for, their slots, and the sizes they had.
+    // The last keys, their slots and their sizes.
     struct Remembered {
         nb::object keys, sizes;
         std::vector<int> slots;
@@ -279,8 +279,7 @@ PyObject* unpack(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     Matcher& m = matcher(self);
     if (count != 3 || m.shapes() != 1) return wrong_count("keys, shape, bindings");
     Given given;
-    // Reading the shape can run the user's code; what is remembered of the keys is
-    // looked at only afterwards.
+    // Reading the shape can run the user's code, so the cached keys are read only afterwards.
     if (m.read(args[2], given) && m.run(args + 1, given.values, false)) {
         PyObject* out = m.sizes(args[0], given.values);
         if (out != Py_None) return out;

@@ -40,8 +40,8 @@ public:
         count(stretches);
     }
 
-    // Counts the first words of a text of which more will come, as far as a place where it can
-    // be cut whatever follows; returns how many bytes that are.
+    // Counts the words of a text that will be continued, up to a place where it can be cut
+    // whatever follows; returns the number of bytes.
     std::size_t add_beginning(const nb::bytes& text) {
         const std::string_view view(text.c_str(), text.size());
         std::vector<Stretch> stretches;

@@ -53,7 +53,7 @@ void need_text(nb::handle text) {
     throw nb::python_error();
 }
 
-// Of a text that has no UTF-8 and is not so long that threads would share it; else none.
+// Of a text without cached UTF-8 that is too short to be shared among threads; else none.
 CodePoints code_points_of(PyObject* text) {
     constexpr Py_ssize_t longest = Py_ssize_t{1} << 17;
 #if PY_VERSION_HEX < 0x030C0000
@@ -221,7 +221,7 @@ nb::object Integers::list(std::span<const Rank> tokens) {
         const std::size_t count = std::min(block, rest.size());
         for (std::size_t i = 0; i < count; ++i) {
             if (!ready[i]) [[unlikely]] {
-                set_size(at + i);  // what it owns should there be no memory
+                set_size(at + i);  // released if memory is short
                 list->ob_item[at + i] = make(rest[i]);
             } else {
                 list->ob_item[at + i] = Py_NewRef(ready[i]);
@@ -232,7 +232,7 @@ nb::object Integers::list(std::span<const Rank> tokens) {
     return made;
 }
 
-// Nothing where a token is too high to be kept.
+// Nothing where a token is too large to be cached.
 void Integers::look_up(std::span<const Rank> tokens, PyObject** found) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         found[i] = nullptr;

@@ -16,7 +16,7 @@
 // the str has lone surrogates.
 std::string_view utf8_of(nanobind::handle text);
 
-// Texts held for as long as this lives.
+// Keeps references to texts.
 class Texts {
 public:
     explicit Texts(nanobind::handle texts);  // any sequence of str
@@ -27,8 +27,8 @@ private:
     std::vector<nanobind::object> owners_;
 };
 
-// Texts cut into stretches at the specials that are allowed; the texts must live longer. Where
-// there are none to be looked for, one that has no UTF-8 yet goes as code points.
+// Texts cut into stretches at the specials that are allowed; the texts must live longer.
+// Without specials, a text without cached UTF-8 is passed as code points.
 class Stretches {
 public:
     Stretches(nanobind::handle text, const hotgrid::tokens::Specials* allowed);
@@ -39,7 +39,7 @@ private:
     void add(nanobind::handle text, std::size_t document,
              const hotgrid::tokens::Specials* allowed);
     std::vector<hotgrid::tokens::Stretch> made_;
-    std::deque<hotgrid::tokens::CodePoints> points_;  // which stay where they are
+    std::deque<hotgrid::tokens::CodePoints> points_;  // whose addresses do not change
 };
 
 void add_stretches(std::string_view text, std::size_t document,

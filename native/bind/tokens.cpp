@@ -27,7 +27,7 @@ using namespace hotgrid::tokens;
 
 namespace {
 
-// One text of this size is cut and encoded by all threads without being asked.
+// One text of this size is split and encoded by all threads.
 constexpr std::size_t worth_many_threads = std::size_t{1} << 20;
 // Bytes of text whose tokens are turned into lists at once.
 constexpr std::size_t group_bytes = std::size_t{1} << 20;
@@ -36,7 +36,7 @@ constexpr std::size_t most_expected = std::size_t{24} << 20;
 constexpr std::size_t most_threads = std::numeric_limits<std::size_t>::max();
 
 // Runs work without the interpreter's lock; a byte without a token becomes an ArgumentError, a
-// text without UTF-8 the interpreter's own error. `text_of` gives the text of a document.
+// text without UTF-8 the interpreter's own error. `text_of` returns the text of a document.
 template <class Work, class TextOf>
 auto unlocked(const Work& work, const TextOf& text_of) {
     Byte missing = 0;
@@ -153,8 +153,8 @@ public:
         return unlocked(work, [&](std::size_t) { return text; });
     }
 
-    // Tokens as far as a place where the text can be cut whatever follows, and how many bytes
-    // they cover. `text` is UTF-8.
+    // Tokens up to a place where the text can be cut whatever follows, and how many bytes they
+    // cover. `text` is UTF-8.
     nb::tuple encode_prefix(const nb::bytes& text, const Specials* allowed, std::size_t keep) {
         import_numpy();
         const std::string_view view(text.c_str(), text.size());
@@ -322,7 +322,8 @@ private:
         return unlocked(work, [&](std::size_t document) { return texts[document]; });
     }
 
-    // On one thread, a few texts at a time: their tokens are still near when they become lists.
+    // On one thread, a few texts at a time: their tokens are still in the cache when they
+    // become lists.
     void fill_in_groups(nb::handle lists, const Texts& texts, std::span<const Stretch> rest) {
         const Encoder::Lease space(encoder_);
         TokenBuffer tokens;
@@ -341,12 +342,12 @@ private:
             tokens.set_size(0);
             unlocked([&] { encoder_.encode_in_order(*space, group, counts, tokens); },
                      [&](std::size_t document) { return texts[document]; });
-            const std::size_t room = tokens.size() * sizeof(PyObject*);
-            if (expected < room) {
-                expected = std::min(most_expected, room * (left / std::max<std::size_t>(bytes, 1)));
-                if (expected > room) expect_allocations(expected);
+            const std::size_t needed = tokens.size() * sizeof(PyObject*);
+            if (expected < needed) {
+                expected = std::min(most_expected, needed * (left / std::max<std::size_t>(bytes, 1)));
+                if (expected > needed) expect_allocations(expected);
             }
-            expected -= std::min(expected, room);
+            expected -= std::min(expected, needed);
             left -= bytes;
             const Rank* at = tokens.data();
             for (std::size_t i = 0; i < last;) {
@@ -364,8 +365,8 @@ private:
 
     void set_list(nb::handle lists, std::size_t index, std::span<const Rank> tokens) {
         PyObject* list = integers_.list(tokens).release().ptr();
-        // Making lists wakes the collector of cycles every now and then, and it would look
-        // at every token of those that are there, for a quarter of the time.
+        // Making lists triggers the garbage collector, which would visit every token of all
+        // lists and take a quarter of the time.
         PyObject_GC_UnTrack(list);
         PyList_SET_ITEM(lists.ptr(), Py_ssize_t(index), list);
     }
@@ -430,7 +431,7 @@ void bind_tokens(nb::module_& module) {
         [] { return nb::bytes(reinterpret_cast<const char*>(classes().data()), classes().size()); },
         "The class of every code point: 1 letter, 2 number, 4 space, 8 newline, 16 heading, "
         "32 trailing.");
-    // Whatever is not a text, None too, gets an error of our own.
+    // Everything that is not a text, None included, raises our own error.
     const auto text = nb::arg("text").none(), texts = nb::arg("texts").none();
     const auto tokens = nb::arg("tokens").none(), allowed = nb::arg("allowed").none();
     nb::class_<BytePairs>(module, "BytePairs", "A vocabulary, and what encodes and decodes by it.")

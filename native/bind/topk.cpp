@@ -12,7 +12,7 @@ namespace {
 using hotgrid::kernels::TopK;
 using hotgrid::kernels::Type;
 
-// Addresses, because describing a tensor any other way takes longer than a small top-k.
+// Addresses: any other description of a tensor takes longer than a small top-k.
 void topk(std::uintptr_t from, std::uintptr_t values, std::uintptr_t indices, int type,
           std::size_t outer, std::size_t n, std::size_t inner, std::size_t k,
           std::size_t outer_step, std::size_t step, bool greatest, std::size_t threads) {

@@ -1,9 +1,9 @@
 // The fast matcher of shape contracts.
 //
-// It settles what nearly every call needs (names, numbers, products with one
+// It handles what nearly every call needs (names, numbers, products with one
 // unknown, exact powers) in 64-bit arithmetic, and answers `unsure` to all else:
 // a mismatch, an overflow, an expression of another form. The Python matcher
-// then decides, so this one can be quick without being clever.
+// then decides, so this one can be fast and simple.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Term {
     std::vector<Product> products;
 };
 
-// How a term is settled, from the quickest to the most general.
+// How a term is solved, from the fastest to the most general.
 enum class Form : std::uint8_t { any, name, two_names, power, sum };
 
 // A term as the matcher reads it: small, so that a whole contract sits in a few

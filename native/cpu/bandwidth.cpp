@@ -73,7 +73,7 @@ void copy_neon(void* to, const void* from, std::size_t bytes) {
     std::size_t at = 0;
     for (; at + 64 <= bytes; at += 64) {
         const uint8x16x4_t block = vld1q_u8_x4(in + at);
-        // Pairs stored with the no-reuse hint, which plain intrinsics cannot say.
+        // Pairs stored with the no-reuse hint, for which there is no intrinsic.
         asm volatile("stnp %q0, %q1, [%4]\n stnp %q2, %q3, [%4, #32]"
                      :
                      : "w"(block.val[0]), "w"(block.val[1]), "w"(block.val[2]),

@@ -1,4 +1,4 @@
-// How fast this machine can copy memory: the limit every kernel is held against.
+// How fast this machine can copy memory: the limit that every kernel is compared with.
 #pragma once
 
 #include <cstddef>

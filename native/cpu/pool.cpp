@@ -109,7 +109,7 @@ class Job {
         std::atomic<std::size_t> taken{0}, from_the_end{0};
 
         bool promised() {
-            // Looked at first: adding takes the line away from others.
+            // Read first: adding would take the cache line from other threads.
             return taken.load(std::memory_order_relaxed) < count &&
                    taken.fetch_add(1, std::memory_order_relaxed) < count;
         }
@@ -166,7 +166,7 @@ class Place {
 class Pool {
   public:
     explicit Pool(std::size_t workers) : places_(workers) {
-        // Where no more threads may be started, those that run are the pool.
+        // If no more threads can be started, the running ones are the pool.
         try {
             for (std::size_t i = 0; i < workers; ++i)
                 workers_.emplace_back([this, i] { serve(i + 1); });
@@ -235,7 +235,8 @@ class Pool {
         }
     }
 
-    // A job for all threads has a share for each; a smaller one takes the first that come.
+    // A job for all threads has a share for each; a smaller one takes the first threads that
+    // are ready.
     void take_part(std::size_t number) {
         if (job_->threads() <= workers_.size())
             number = seats_.fetch_add(1, std::memory_order_relaxed);
@@ -243,14 +244,14 @@ class Pool {
     }
 
     static constexpr std::size_t shut = std::size_t{1} << 32;
-    static constexpr std::size_t few = 3;  // workers; to send one away takes 2 us
+    static constexpr std::size_t few = 3;  // workers; moving one takes 2 us
 
     std::mutex jobs_;  // one job at a time
     // The job; changed only while it is closed and no worker is at it.
     Job* job_ = nullptr;
     std::atomic<std::size_t> seats_{1};
     std::atomic<std::size_t> inside_{shut};  // workers at the job, and whether more may come
-    std::atomic<std::size_t> jobs_so_far_{0};  // changed under the lock, looked at without
+    std::atomic<std::size_t> jobs_so_far_{0};  // written under the lock, read without it
 
     std::mutex state_;  // guards the members below
     std::condition_variable wake_, left_;

@@ -1,4 +1,4 @@
-// Matrices given by codebooks, times a vector, without ever being written out.
+// Products of codebook matrices with vectors, without decoding the matrix.
 #pragma once
 
 #include <cstddef>

@@ -87,7 +87,7 @@ void byte_gemv(const Matrix& w, const float* x, std::size_t count, float* y,
     });
 }
 
-// Rows so long that their sums would not stay in 32 bits are summed part by part.
+// Rows whose sums could overflow 32 bits are summed in parts.
 void long_byte_gemv(const Matrix& w, const float* x, std::size_t count, float* y,
                     std::size_t threads) {
     std::vector<float> some(w.rows);

@@ -20,7 +20,7 @@ struct Avx2 {
     static constexpr std::int32_t bias = 0;
     typedef float Floats __attribute__((vector_size(32)));
     typedef std::int32_t Ints __attribute__((vector_size(32)));
-    // As __m256i and __m128i, less the attributes that templates drop with a warning.
+    // As __m256i and __m128i without the attributes that templates drop with a warning.
     typedef long long Whole __attribute__((vector_size(32)));
     typedef long long Half __attribute__((vector_size(16)));
     using NibbleInts = Ints;

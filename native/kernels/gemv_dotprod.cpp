@@ -25,7 +25,7 @@ struct Dotprod {
 
     static HOTGRID_INLINE Floats floats(const float* at) { return vld1q_f32(at); }
     static HOTGRID_INLINE Floats floats(const std::uint16_t* at) {
-        // Zeros woven in below: some processors do that twice as fast as a widening shift.
+        // Interleaves zeros: on some processors twice as fast as a widening shift.
         const uint16x8_t four = vcombine_u16(vld1_u16(at), vdup_n_u16(0));
         return vreinterpretq_f32_u16(vzip1q_u16(vdupq_n_u16(0), four));
     }

@@ -16,7 +16,7 @@ struct Rounded {
     std::size_t padded, count;
 };
 
-constexpr std::size_t longest_integer_row = 131072;  // beyond it the sums leave 32 bits
+constexpr std::size_t longest_integer_row = 131072;  // beyond it the sums overflow 32 bits
 constexpr std::size_t table_chunk = 256;             // look-up tables that share a scale
 
 // All write y[v * out + r] for r in [begin, end).

@@ -1,8 +1,8 @@
 // The loops of every instruction set, written once over a `Machine`.
 //
 // Include it after the instruction set has been chosen: everything here is compiled for that
-// processor, so nothing here may have a name that another file could be linked to. A machine
-// says how wide its vectors are and how it multiplies bytes and looks them up.
+// processor, so nothing here may have external linkage. A machine defines the width of its
+// vectors, products of bytes and table lookups.
 #pragma once
 
 #include "kernels/gemv_kernels.hpp"
@@ -83,9 +83,9 @@ struct Loops {
     using Floats = typename Machine::Floats;
     static constexpr std::size_t lanes = sizeof(Floats) / 4;
 
-    // Rows against vectors, both contiguous: `unroll` sums each, to hide the latency. A row that
-    // is read alone has the most, for the fewer instructions there are for a line, the more
-    // lines a processor waits for at once.
+    // Rows against vectors, both contiguous: `unroll` sums each, to hide the latency. A row
+    // that is read alone has the most, since fewer instructions per cache line let a processor
+    // wait for more lines at once.
     template <int rows, int count, class T>
     static HOTGRID_INLINE void dot_some(const T* w, std::size_t stride, const float* x,
                                         const FloatRange& range, float* y) {
@@ -172,7 +172,7 @@ struct Loops {
         for (std::size_t from = range.begin; from < range.end; from += tile) {
             const std::size_t n = range.end - from < tile ? range.end - from : tile;
             std::size_t c = 0;
-            // Where numbers must be widened, y is better read for four columns at once.
+            // If numbers must be widened, reading y for four columns at once is faster.
             const bool alone =
                 sizeof(T) == 4 && in_one_run(range.cols, stride, w, range.count);
             for (; c + 4 <= range.cols && !alone; c += 4)
@@ -193,7 +193,7 @@ struct Loops {
         using Ints = typename Machine::Ints;
         constexpr std::size_t width = Machine::bytes;
         const std::int8_t *high = x.high + v * x.padded, *low = x.low + v * x.padded;
-        // A place in each row, which moves along: offsets of all would not stay in registers.
+        // A pointer per row, which advances: offsets of all would not stay in registers.
         const std::int8_t *row[rows], *coarse = high, *fine = low;
         for (int r = 0; r < rows; ++r) row[r] = w + r * stride;
         // A row that is read alone by long vectors has several sums, to hide the latency.
@@ -225,8 +225,8 @@ struct Loops {
             for (std::size_t i = 0; i < lines; i += width) add(i, i / width % sets);
         }
         for (; c + width <= cols; move(width)) add(0, 0);
-        // In 64 bits: the lanes hold 32 each, and 64 times their sum may not. In a loop of its
-        // own, which is unrolled, or the sums would not stay in registers.
+        // In 64 bits: the lanes hold 32 each, and 64 times their sum may not. In a separate
+        // unrolled loop, or the sums would not stay in registers.
         std::int64_t whole[rows][count] = {};
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)
@@ -266,7 +266,7 @@ struct Loops {
             dot_bytes_all<1>(w + r * stride, stride, scale + r, x, cols, y + r, out);
     }
 
-    // Four bits of weight deserve no more than eight of x: only the high ones are used.
+    // With 4-bit weights 8 bits of x suffice: only the high part is used.
     template <int rows>
     static HOTGRID_INLINE void dot_nibbles(const std::uint8_t* w, const std::uint16_t* scale,
                                            const Rounded& x, std::size_t v, float* y) {
@@ -274,7 +274,7 @@ struct Loops {
         using Sums = typename Machine::NibbleFloats;
         const std::size_t groups = x.padded / 64;
         Sums sum[rows] = {};
-        float eights[rows] = {};  // what the 8 that was added to every weight has added
+        float eights[rows] = {};  // the contribution of the 8 added to every weight
         for (std::size_t g = 0; g < groups; ++g)
             for (int r = 0; r < rows; ++r) {
                 const Ints dots = Machine::nibbles(Ints{}, w + (r * groups + g) * 32,

@@ -1,4 +1,4 @@
-// The loops for any processor: the vectors that its compiler takes for granted, no more.
+// The loops for any processor, with the compiler's baseline vectors.
 
 #include "kernels/gemv_loops.hpp"
 

@@ -17,9 +17,9 @@ std::uint16_t as_bf16(float value) {
     return std::uint16_t((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// The bits of |x|, greatest: they are ordered as the numbers are, NaN above all.
+// The largest bits of |x|: they are ordered like the numbers, with NaN above all.
 std::uint32_t greatest(const float* x, std::size_t n) {
-    constexpr std::size_t wide = 16;  // several vectors, for each waits for itself
+    constexpr std::size_t wide = 16;  // several vectors, to hide the latency
     std::uint32_t most[wide] = {};
     const auto look = [&](std::size_t i, std::size_t lane) {
         const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]) & 0x7FFFFFFF;
@@ -110,8 +110,8 @@ void Output::finish() {
 std::size_t parts_of(std::size_t count, std::size_t bytes, std::size_t threads) {
     const std::size_t most = std::min(threads, cpu::threads());
     if (most <= 1) return 1;
-    // A few for each thread, where all may be used and are not many: one that is slow holds up
-    // no other, but every part has sums that must be added.
+    // A few per thread if all threads may be used: a slow one delays no other. Not more, since
+    // every part has sums that must be added.
     constexpr std::size_t several = 16;
     const std::size_t wanted =
         most == cpu::threads() ? std::min(4 * most, std::max(most, several)) : most;

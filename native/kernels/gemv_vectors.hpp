@@ -1,4 +1,4 @@
-// The short side of a product: vectors as the loops want them, results as callers want them.
+// Conversion of vectors for the loops, and of results for callers.
 #pragma once
 
 #include <cstdint>

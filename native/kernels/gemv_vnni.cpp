@@ -24,7 +24,7 @@ struct Vnni {
     typedef std::int32_t Ints __attribute__((vector_size(64)));
     typedef std::int32_t NibbleInts __attribute__((vector_size(32)));
     typedef float NibbleFloats __attribute__((vector_size(32)));
-    // As __m512i and the like, less the attributes that templates drop with a warning.
+    // As __m512i and the like without the attributes that templates drop with a warning.
     typedef long long Whole __attribute__((vector_size(64)));
     typedef long long Half __attribute__((vector_size(32)));
     typedef long long Quarter __attribute__((vector_size(16)));

@@ -46,10 +46,10 @@ struct Conway {
     }
 };
 
-// Any rule: the answers for every count, chosen between by the bits of the count.
+// Any rule: the results for every count, selected by the bits of the count.
 struct AnyRule {
     Word born[9];
-    Word turns[9];  // where a living cell fares otherwise than a dead one
+    Word turns[9];  // where birth and survival differ
 
     explicit AnyRule(const Life& life) {
         for (int n = 0; n < 9; ++n) {
@@ -237,7 +237,7 @@ Pass chosen() {
 
 std::size_t rows_of_a_piece(const Life& life) {
     const std::size_t kept = std::max<std::size_t>(24, kept_words / std::max<std::size_t>(1, life.words));
-    // As many pieces for one thread as for another, for all wait for the last.
+    // The same number of pieces for every thread, since all wait for the last.
     const std::size_t share = (life.rows + cpu::threads() - 1) / cpu::threads();
     const std::size_t pieces = std::max<std::size_t>(1, (share + kept - 1) / kept);
     return std::max<std::size_t>(1, (share + pieces - 1) / pieces);
@@ -255,9 +255,9 @@ void life(std::uint32_t* to, const std::uint32_t* from, const Life& life,
     const std::size_t stride = life.words + 2;
     cpu::parallel_for(life.rows, rows_of_a_piece(life), [&](std::size_t begin, std::size_t end) {
         const std::size_t rows = end - begin + 2 * generations;
-        const std::unique_ptr<Word[]> room(new Word[(rows + 4) * stride]());
-        Word* const line = room.get() + rows * stride;
-        Piece piece{room.get(),
+        const std::unique_ptr<Word[]> buffer(new Word[(rows + 4) * stride]());
+        Word* const line = buffer.get() + rows * stride;
+        Piece piece{buffer.get(),
                     {line, line + stride},
                     {line + 2 * stride, line + 3 * stride},
                     rows,

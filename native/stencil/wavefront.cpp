@@ -58,7 +58,7 @@ public:
         }
     }
 
-    // All steps of [begin, end), as far as they can be made without the neighbours: at an
+    // All steps of [begin, end) that need no neighbouring stretch: at an
     // inner edge every step stops `reach` cells before the step before it did.
     void stretch(std::ptrdiff_t begin, std::ptrdiff_t end, std::size_t steps) const {
         const auto all = std::ptrdiff_t(work_.cells), reach = std::ptrdiff_t(work_.reach);

@@ -8,7 +8,7 @@
 // time. Here every thread takes a stretch of the grid, and works on a few pieces of it for
 // several steps before it moves on: step t trails step t - 1 by `reach` cells, so that its
 // inputs are ready and the cells it overwrites are no longer needed. Next to another stretch
-// each step can be made only so far; when all threads are done, the gaps are filled.
+// each step must stop early; when all threads are done, the gaps are filled.
 //
 // Where a kernel does work that few pieces need, such as walls, a second kernel without it
 // may be given, and a mark for each piece that says which of the two it needs.

@@ -1,7 +1,7 @@
-// Throws any bytes at the native core of tokens and compares its ways with each other.
+// Feeds random bytes to the native tokenizer and compares its code paths with each other.
 //
 // With libFuzzer (clang, -DHOTGRID_FUZZER=ON) the library makes the inputs. Without it this
-// program makes as many as it is told, the same ones each time: fuzz_tokens [count] [seed].
+// program makes `count` inputs, the same ones each time: fuzz_tokens [count] [seed].
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Runs every native test, without those whose name holds a word given; prints a line each and
-// the count.
+// Runs every native test except those whose name contains one of the arguments; prints a line
+// each and the count.
 
 #include <algorithm>
 #include <cstdio>

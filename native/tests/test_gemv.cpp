@@ -38,7 +38,7 @@ std::vector<std::int8_t> bytes(std::size_t n) {
     return made;
 }
 
-// w[r, c] in the order asked for, with a gap between rows (or columns).
+// w[r, c] in the given order, with a gap between rows (or columns).
 template <class T>
 std::vector<T> laid_out(const std::vector<T>& w, std::size_t rows, std::size_t cols,
                         std::size_t stride, bool by_columns) {

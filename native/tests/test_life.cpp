@@ -19,8 +19,8 @@ bool alive(const Grid& grid, const Life& life, long row, long column) {
     return grid[std::size_t(row) * life.words + std::size_t(column / 32)] >> (column % 32) & 1;
 }
 
-// The rule as it is told, cell by cell.
-Grid told(const Grid& grid, const Life& life) {
+// The rule, cell by cell.
+Grid stepped(const Grid& grid, const Life& life) {
     Grid next(grid.size(), 0);
     for (long row = 0; row < long(life.rows); ++row) {
         for (long column = 0; column < long(life.words) * 32; ++column) {
@@ -43,7 +43,7 @@ void agrees(const Life& life, std::size_t generations, unsigned seed) {
     for (auto& word : from) word = std::uint32_t(random());
     hotgrid::stencil::life(to.data(), from.data(), life, generations);
     Grid wanted = from;
-    for (std::size_t g = 0; g < generations; ++g) wanted = told(wanted, life);
+    for (std::size_t g = 0; g < generations; ++g) wanted = stepped(wanted, life);
     CHECK(to == wanted);
 }
 

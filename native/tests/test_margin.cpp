@@ -6,7 +6,7 @@
 
 namespace {
 
-// A plane whose every cell, margin and all, is what the grid repeated for ever has there.
+// A plane in which every cell, margins included, has the value of the periodic grid.
 void joins(std::size_t planes, std::size_t rows, std::size_t columns, std::size_t m,
            std::size_t n) {
     const std::size_t tall = rows + 2 * m, wide = columns + 2 * n;

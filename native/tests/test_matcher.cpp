@@ -1,6 +1,5 @@
-// Random contracts against random shapes: whatever is claimed to match must hold,
-// computed again in 128 bits. Mostly it must not read or write where it should not,
-// which the sanitizers watch.
+// Random contracts against random shapes: whatever is claimed to match must hold, computed
+// again in 128 bits. The sanitizers check that it stays within its memory.
 
 #include <random>
 #include <vector>
@@ -40,7 +39,7 @@ Term random_term(Dice& dice) {
 
 bool fits(Wide value) { return value < (Wide(1) << 100) && value > -(Wide(1) << 100); }
 
-// False when it cannot be said: a name is unbound, or the value is astronomical.
+// False if unknown: a name is unbound, or the value is too large.
 bool evaluate(const Term& term, const Values& values, Wide& out) {
     out = 0;
     for (const Product& product : term.products) {

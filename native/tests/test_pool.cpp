@@ -20,7 +20,7 @@ thread_local int number_in_team = 0;
 std::atomic<int> teams{0};
 std::atomic<unsigned> largest_team{64};
 
-// As OpenMP does it: the caller is number 0, and there may be fewer threads than asked for.
+// As OpenMP does it: the caller is number 0, and there may be fewer threads than requested.
 void run_team(void (*function)(void*), void* data, unsigned threads, unsigned) {
     ++teams;
     std::vector<std::thread> others;
@@ -69,7 +69,7 @@ TEST(jobs_come_while_threads_look_for_work_and_while_they_sleep) {
     CHECK(total == 300 * 5);
 }
 
-// Threads that are sent away from a processor may come back to it.
+// Threads that were moved away from a processor may run on it again.
 TEST(threads_may_run_wherever_their_caller_may) {
     cpu_set_t mine;
     CHECK(sched_getaffinity(0, sizeof mine, &mine) == 0);

@@ -11,7 +11,7 @@ using namespace hotgrid::tokens;
 
 namespace {
 
-// By the book, one after the other; empty and false for a lone surrogate.
+// By the definition, one by one; empty and false for a lone surrogate.
 bool slowly(const std::vector<std::uint32_t>& points, std::string& out) {
     out.clear();
     const auto add = [&](std::uint32_t byte) { out.push_back(char(byte)); };

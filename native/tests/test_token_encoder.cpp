@@ -246,7 +246,7 @@ TEST(what_is_a_token_is_guessed_right) {
         ++wrong;
         CHECK(!vocabulary->is(guess, there, other.size(), there + other.size()));
     }
-    CHECK(wrong > 0);  // or this test shows nothing
+    CHECK(wrong > 0);  // or this test cannot fail
 }
 
 TEST(vocabularies_refuse_what_cannot_be_one) {
@@ -333,7 +333,7 @@ TEST(groups_of_symbols_that_go_on_lose_nothing) {
         SymbolTable table(count, block);
         std::vector<std::uint64_t> hashes;
         for (Symbol symbol = 0; symbol < count; ++symbol) {
-            // Few homes and few tags: groups overflow, tags are shared.
+            // Few lines and few tags: groups overflow, tags are shared.
             hashes.push_back((dice() % homes) << 58 | (dice() % 30) << 34 | dice() % 256);
             CHECK(table.insert(hashes.back(), symbol));
         }
@@ -348,7 +348,7 @@ TEST(groups_of_symbols_that_go_on_lose_nothing) {
     }
 }
 
-// Keys of 15 bytes with one hash: any upper half, and the lower one that makes up for it.
+// Keys of 15 bytes with one hash: any upper half, and the lower half that gives the same hash.
 TEST(tokens_made_to_meet_are_refused) {
     std::vector<std::string> made;
     for (std::uint64_t i = 0; i < most_met + 2; ++i) {

@@ -13,7 +13,8 @@ namespace {
 constexpr Pattern patterns[] = {Pattern::gpt2, Pattern::cl100k, Pattern::llama3, Pattern::qwen2,
                                 Pattern::o200k};
 
-// The text is copied so that it ends where its memory ends: sanitizers see a byte too far.
+// The text is copied so that it ends where its memory ends: sanitizers detect reads beyond the
+// end.
 std::vector<std::size_t> pieces(Split split, const std::string& text, std::size_t stop) {
     const std::vector<Byte> exact(text.begin(), text.end());
     std::vector<std::size_t> all;

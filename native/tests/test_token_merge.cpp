@@ -14,7 +14,7 @@ using namespace hotgrid::tokens;
 
 namespace {
 
-// The rule as it is said: join the best pair, the leftmost of several, until there is none.
+// The definition: join the best pair, the leftmost of several, until there is none.
 template <class Find>
 std::vector<std::string> by_the_rule(const std::string& piece, const Find& find) {
     std::vector<std::string> parts;
@@ -155,7 +155,7 @@ TEST(a_vocabulary_knows_what_its_tokens_are_joined_of) {
         };
         return vocabulary.joins().find(symbol(left), symbol(right)) == symbol(left + right);
     };
-    // "he" comes too late for " the"; "th" + "e" is a way to spell "the" that never happens.
+    // "he" comes too late for " the"; "th" + "e" never occurs as a merge of "the".
     const auto vocabulary = samples::vocabulary({{" ", 0}, {"t", 1}, {"h", 2}, {"e", 3}, {" t", 4},
                                                  {" th", 5}, {" the", 6}, {"he", 7}, {"th", 8},
                                                  {"the", 9}});

@@ -76,7 +76,7 @@ bool before(double a, double b, bool greatest) {
 void check(const Kind& kind, const Case& c, const Bytes& from, std::size_t threads = 2) {
     const std::size_t size = bytes(kind.type), results = c.outer * c.k * c.inner;
     constexpr std::int64_t untouched = -77;
-    // One more of each, which must stay as it is.
+    // One more of each, which must not change.
     Bytes values((results + 1) * size, 0xA5);
     std::vector<std::int64_t> indices(results + 1, untouched);
     topk({from.data(), values.data(), indices.data(), kind.type, c.outer, c.n, c.inner, c.k, c.outer_step,
@@ -201,7 +201,7 @@ TEST(topk_orders_nan_infinities_and_zeros) {
 }
 
 TEST(topk_of_one_infinity_after_another) {
-    // The least number there is must not be taken for a place still empty.
+    // The lowest number must not be mistaken for an empty place.
     for (const std::size_t n : {4UL, 30UL, 100UL})
         for (const std::size_t inner : {1UL, 32UL})
             for (const std::size_t k : {1UL, 3UL, 4UL})
@@ -393,7 +393,7 @@ TEST(topk_of_few_rows_around_blocks) {
             // Blocks are as long as they get where there are many tensors.
             const Bytes from = floats(normal(33 * n * columns, unsigned(n)));
             check(f32, Case(33, n, columns, 3), from);
-            // So many equals that the blocks are read in another way after all.
+            // So many equals that the general algorithm takes over.
             check(f32, Case(33, n, columns, 3), few_numbers(33 * n * columns, Type::f32, 5, 9));
         }
 }

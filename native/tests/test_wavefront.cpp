@@ -12,7 +12,7 @@ namespace {
 constexpr long piece = 8;
 long looks = 0;  // how far the kernel below looks
 
-// A step whose result tells every cell it was made of, and one number for all cells.
+// A step whose result depends on every cell it reads, and on one number for all cells.
 void mixed(const std::uint32_t* in, const std::uint32_t* add, std::uint32_t* out) {
     for (long i = 0; i < piece; ++i)
         out[i] = in[i] * 3 + in[i - looks] * 5 + in[i + looks] * 7 + in[i + 1] + *add;
@@ -28,10 +28,10 @@ void agrees(long cells, long reach, std::size_t threads, std::size_t steps, std:
             std::size_t ahead, long every) {
     looks = reach - 1;
     const long behind = (reach + piece - 1) / piece * piece;
-    const long room = cells + 2 * behind;
+    const long padded = cells + 2 * behind;
     std::vector<std::uint32_t> buffers[2];
-    for (auto& buffer : buffers) buffer.assign(std::size_t(room), 0);
-    for (long i = 0; i < room; ++i) {
+    for (auto& buffer : buffers) buffer.assign(std::size_t(padded), 0);
+    for (long i = 0; i < padded; ++i) {
         buffers[from][std::size_t(i)] = std::uint32_t(i * i + 17);
         buffers[1 - from][std::size_t(i)] = std::uint32_t(i < behind || i >= behind + cells ? i : 0);
     }

@@ -119,7 +119,7 @@ Byte* converted(const Unit* at, std::size_t count, Byte* out) {
         }
     }
     if (!count) return out;
-    Unit rest[block] = {};  // a zero is a byte of its own
+    Unit rest[block] = {};  // a zero byte is one character
     std::copy_n(at, count, rest);
     out = put_block(rest, out);
     return out ? out - (block - count) : nullptr;

@@ -124,7 +124,7 @@ void Encoder::encode_in_order(Workspace& space, std::span<const Stretch> stretch
     }
 }
 
-// Every thread has a share of the groups, the same in every call: its cache knows their words.
+// Every thread has a share of the groups, the same in every call: its cache has their words.
 // When done it helps with other shares. The tokens of all threads are then copied into one buffer.
 TokenBuffer Encoder::encode_parallel(std::span<const Stretch> stretches, std::size_t bytes,
                                      std::size_t threads, std::span<std::int64_t> counts) const {

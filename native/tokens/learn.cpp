@@ -45,7 +45,8 @@ std::span<const Rank> Encoder::tokens_of(Workspace& space, const Byte* piece, st
     return space.ranks;
 }
 
-// Finds out which words are tokens, and prepares lanes for others; returns how many lanes.
+// Looks up which words are tokens, and prepares lanes for the others; returns the number of
+// lanes.
 std::size_t Encoder::begin(Workspace& space, const Byte* end) const {
     const Vocabulary& vocabulary = *vocabulary_;
     const std::span words(space.words, space.word_count);

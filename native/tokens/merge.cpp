@@ -175,10 +175,9 @@ std::pair<std::size_t, std::size_t> shared_part(const std::vector<Part>& first, 
 
 // Why windows are exact. Call a sequence of tokens sound if merging any two neighbours of it
 // alone gives just those two. Merging a text gives a sound sequence, as no join crossed the
-// borders of the two; and it is the only sound one, for the first join that crosses a border
-// of a sound sequence would also be the best join of the two tokens alone. So two windows
-// that share a token can be cut and tied there: every pair of neighbours is still one that
-// merging had left alone.
+// borders of the two; and it is the only sound one, for the first join that crosses a border of
+// a sound sequence would also be the best join of the two tokens alone. So two windows that
+// share a token can be joined there: every pair of neighbours is still sound.
 template <class Join>
 bool merge_in_windows(const Join& join, const Byte* piece, std::size_t size, const Byte* end,
                       std::vector<Symbol>& symbols) {

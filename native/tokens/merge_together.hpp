@@ -1,8 +1,8 @@
 // Merging of several short pieces at once, one join of each in turn.
 //
-// The table of pairs does not fit into the near caches. A single piece would wait for every
-// lookup; with several, lookups overlap. That needs code almost without branches: one that
-// depends on a lookup and is mispredicted would stall all pieces.
+// The table of pairs does not fit into the first-level caches. A single piece would wait for
+// every lookup; with several, lookups overlap. That needs code almost without branches: one
+// that depends on a lookup and is mispredicted would stall all pieces.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // A hash table from two neighbouring symbols to the symbol they join to.
 //
-// Where two neighbours join, merging their bytes on their own gives the same two, as no join has
-// crossed their borders. So of all the ways to cut a token in two only one ever joins: the last
-// step of merging it on its own. One pair per token therefore says what any two neighbours join
-// to, without looking at bytes.
+// Where two neighbours join, merging their bytes on their own gives the same two, as no join
+// has crossed their borders. So of all the ways to cut a token in two only one ever joins: the
+// last step of merging it on its own. One pair per token therefore determines what any two
+// neighbours join to, without comparing bytes.
 #pragma once
 
 #include <algorithm>

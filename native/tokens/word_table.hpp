@@ -45,8 +45,9 @@ public:
     // A small full table is likely to grow again, and rehashing costs as much as many words.
     void grow() { resize((bytes() < std::size_t{4} << 20 ? 4 : 2) * line_count_); }
 
-    // Puts an entry near its home. If all lines there are taken it replaces another, counted in
-    // `lost`: inputs can be crafted so that hashes collide. Returns where it is now.
+    // Puts an entry into its own line or one close after it. If all lines there are taken it
+    // replaces another, counted in `lost`: inputs can be crafted so that hashes collide.
+    // Returns where it is now.
     const Entry* place(const Entry& entry, std::size_t& lost) {
         Line* home = lines_.get() + (entry.key.hash() >> shift_);
         for (Line* line = home; line < home + reach; ++line)

@@ -31,7 +31,7 @@ def test_there_are_scripts():
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_help_tells_what_a_script_measures_and_its_devices(run, name):
+def test_help_shows_what_a_script_measures_and_its_devices(run, name):
     about = (FOLDER / name).read_text("utf-8").split('"""')[1]
     code, text = run(name, "--help")
     assert code == 0

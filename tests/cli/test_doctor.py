@@ -164,7 +164,7 @@ def test_the_range_is_the_one_of_the_package():
     assert f'"torch{TORCH_RANGE}"' in project.read_text()
 
 
-def test_torch_that_does_not_import_is_told_once(monkeypatch: pytest.MonkeyPatch):
+def test_torch_that_does_not_import_is_reported_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     [found] = torch_build()
     assert (found.state, found.value) == ("broken", "does not import")
@@ -221,7 +221,7 @@ def test_a_full_disk_is_not_taken_for_a_missing_compiler(
     assert [found.way_out for found in compiler()] == [way_out]
 
 
-def test_bandwidth_tells_figure_and_method(monkeypatch: pytest.MonkeyPatch):
+def test_bandwidth_shows_figure_and_method(monkeypatch: pytest.MonkeyPatch):
     import hotgrid.kernels
 
     def measured(device: str) -> hotgrid.kernels.Bandwidth:
@@ -288,7 +288,7 @@ def test_the_processor_has_a_name_on_arm_too(cpuinfo: str, name: str | None):
     assert processor_in(cpuinfo) == name
 
 
-def test_the_first_error_of_a_compiler_is_told(tmp_path: Path):
+def test_the_first_error_of_a_compiler_is_reported(tmp_path: Path):
     fake = tmp_path / "c++"
     fake.write_text(
         "#!/bin/sh\necho 'x.cpp: fatal error: Python.h: no such file' >&2; exit 1\n"
@@ -316,7 +316,7 @@ def test_an_absent_core_is_a_note_and_one_that_fails_is_broken(
     assert found.way_out == reason.partition("; ")[2]
 
 
-def test_a_core_that_works_tells_its_instructions(monkeypatch: pytest.MonkeyPatch):
+def test_a_core_that_works_shows_its_instructions(monkeypatch: pytest.MonkeyPatch):
     core = SimpleNamespace(
         cpu_features=lambda: {"avx2": True, "avx512": False},
         isa=lambda: "avx2",
@@ -397,7 +397,7 @@ def test_a_cache_that_cannot_be_written_is_broken(
     assert found["torch.compile"].state == "ok"
 
 
-def test_a_cache_tells_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_cache_shows_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "kept"))
     assert next(caches()).detail == "not made yet"
     (tmp_path / "kept/deep").mkdir(parents=True)
@@ -418,7 +418,7 @@ def test_a_cache_switched_off_is_fine(monkeypatch: pytest.MonkeyPatch):
     assert found["autotune"] == Finding("caches", "autotune", "none; nothing is kept")
 
 
-def test_every_setting_tells_where_it_came_from(
+def test_every_setting_shows_where_it_came_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     file = tmp_path / "hotgrid.toml"

@@ -233,7 +233,7 @@ def test_resume_of_a_finished_run_makes_no_step(capsys: pytest.CaptureFixture[st
     assert "no step was left to make" in capsys.readouterr().out
 
 
-def test_a_model_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_model_of_your_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "mine.py").write_text(OWN_MODEL)
     options = ["--size", "4x4", "--time", "1", "--set", "factor=3", "--device", "cpu"]
     found = outcome(capsys, "run", "mine.py:Growth", *options)
@@ -275,7 +275,7 @@ def test_a_case_file_is_the_options(tmp_path: Path, capsys: pytest.CaptureFixtur
         ('model = "heat"\nsteps = 1\ntime = 1\n', "`--steps` or `--time`, not both"),
     ],
 )
-def test_what_is_wrong_with_a_case_file_is_said(text: str, said: str, tmp_path: Path):
+def test_errors_in_a_case_file_are_reported(text: str, said: str, tmp_path: Path):
     (tmp_path / "case.toml").write_text(text)
     with pytest.raises(ArgumentError, match=said):
         case_of("case.toml", {})

@@ -1,4 +1,4 @@
-"""Help tells the default of each option that has one."""
+"""Help shows the default of each option that has one."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from .command import run
         (("config", "init"), {"PATH": "hotgrid.toml"}),
     ],
 )
-def test_defaults_are_told(command, defaults, monkeypatch, capsys):
+def test_defaults_are_reported(command, defaults, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     run([*command, "--help"])
     lines = capsys.readouterr().out.splitlines()

@@ -67,7 +67,7 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]):
     assert simulated["overlap"] < simulated["plain"]
 
 
-def test_mesh_depth_and_types_are_taken_as_told(capsys: pytest.CaptureFixture[str]):
+def test_mesh_depth_and_types_are_taken_as_given(capsys: pytest.CaptureFixture[str]):
     fixed = planned(capsys, *BIG, *NVLINK, "--mesh", "64x1", "--depth", "8")
     assert (fixed["best"]["mesh"], fixed["best"]["depth"]) == ("64x1", 8)
     narrow = planned(capsys, *BIG, *NVLINK, "--storage", "float16")
@@ -82,7 +82,7 @@ def test_packed_life_is_planned_in_words(capsys: pytest.CaptureFixture[str]):
     assert best["mlups"] == pytest.approx(65536**2 / best["seconds_per_step"] / 1e6)
 
 
-def test_what_does_not_fit_is_said(capsys: pytest.CaptureFixture[str]):
+def test_misfits_are_reported(capsys: pytest.CaptureFixture[str]):
     small = ["--size", "131072x131072", "--devices", "2x(8GB,1TB/s)", *NVLINK]
     assert run(["plan", "heat", *small]) == 0
     assert "IT DOES NOT FIT; take 29 devices or more" in capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""What `hotgrid run --out` keeps: which checkpoints stay, and what happens on bad days."""
+"""What `hotgrid run --out` keeps: which checkpoints are kept, and what happens when saving
+fails."""
 
 import contextlib
 import os
@@ -297,7 +298,7 @@ def test_a_full_disk_ends_the_run_and_costs_only_the_new_step(
             assert Checkpoints("out/checkpoints").load().step == 2
 
 
-def test_a_folder_that_may_not_be_written_is_said_before_the_run(
+def test_a_folder_that_may_not_be_written_is_reported_before_the_run(
     capsys: pytest.CaptureFixture[str],
 ):
     """As an ordinary user: the superuser may write anywhere."""
@@ -313,7 +314,7 @@ def test_a_folder_that_may_not_be_written_is_said_before_the_run(
     assert f"cannot write into `{folder}/out`: Permission denied" in (capsys.readouterr().err)
 
 
-def test_what_blows_up_leaves_its_last_good_step(capsys: pytest.CaptureFixture[str]):
+def test_divergence_keeps_the_last_good_step(capsys: pytest.CaptureFixture[str]):
     Path("mine.py").write_text(
         "from hotgrid.grid import Field, Model\n"
         "import torch\n"

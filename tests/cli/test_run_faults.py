@@ -94,7 +94,7 @@ def test_sigterm_saves_on_all_ranks_and_ends_well():
     assert same_as_undisturbed("cut", steps)
 
 
-# Ranks that nobody of ours started, as `srun` starts them; forked, because importing torch
+# Ranks started without hotgrid, as `srun` starts them; forked, because importing torch
 # is most of what a rank does here.
 FORKED = """
 import os, socket, sys
@@ -132,7 +132,7 @@ def said_by_ranks(versions: str, *arguments: str) -> list[str]:
     return [Path(name).read_text() for name in ("err-0", "err-1")]
 
 
-def test_a_mesh_that_does_not_fit_the_ranks_is_said_once():
+def test_a_mesh_that_does_not_fit_the_ranks_is_reported_once():
     first, second = said_by_ranks("1,1", "--mesh", "3x1")
     assert first.startswith(
         "hotgrid: mesh `3x1` needs 3 ranks, but 2 were started: start 3, or"

@@ -136,7 +136,7 @@ def test_an_interrupt_while_torch_is_imported_ends_the_command(tmp_path: Path):
     assert importing.returncode == 130
 
 
-def test_a_size_of_fewer_dims_than_usual_is_told(capsys: pytest.CaptureFixture[str]):
+def test_a_size_of_fewer_dims_than_usual_is_reported(capsys: pytest.CaptureFixture[str]):
     assert hotgrid("run", "heat", "--size", "5", "--steps", "2", "--device", "cpu") == 0
     assert "Heat on 5, float32 on cpu (1-D; `--size 5x5` is 2-D)" in capsys.readouterr().out
 
@@ -170,7 +170,7 @@ def test_life_starts_from_a_file_of_cells(
     assert "cannot read `nothing.rle`" in capsys.readouterr().err
 
 
-def test_the_start_up_speaks_of_compiling_only_where_steps_are_compiled(
+def test_the_start_up_mentions_compiling_only_where_steps_are_compiled(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     assert hotgrid(*HEAT, "--steps", "3") == 0
@@ -180,7 +180,7 @@ def test_the_start_up_speaks_of_compiling_only_where_steps_are_compiled(
     assert capsys.readouterr().out.splitlines()[-1].endswith(" s, compiling and the first step")
 
 
-def test_what_is_written_may_be_read_by_whom_the_umask_allows(tmp_path: Path):
+def test_the_umask_sets_the_permissions(tmp_path: Path):
     before = os.umask(0o022)
     try:
         assert hotgrid(*HEAT, "--steps", "2", "--out", "out", "--export", "png,npz,csv") == 0
@@ -202,7 +202,7 @@ def test_what_is_written_may_be_read_by_whom_the_umask_allows(tmp_path: Path):
         (["--mesh", "2x1x1"], "mesh `2x1x1` has 3 axes, but the grid has 2"),
     ],
 )
-def test_a_mesh_that_does_not_fit_is_said_before_any_rank_is_started(
+def test_a_mesh_that_does_not_fit_is_reported_before_any_rank_is_started(
     options: list[str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,

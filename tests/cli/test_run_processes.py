@@ -1,4 +1,4 @@
-"""`hotgrid run` as real processes: ranks of a mesh, and what is said before a run."""
+"""`hotgrid run` as real processes: ranks of a mesh, and errors before a run."""
 
 import subprocess
 import sys
@@ -22,14 +22,14 @@ def test_a_mesh_starts_its_ranks_and_writes_the_same_files(tmp_path: Path):
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
 
 
-def test_a_mesh_that_is_none_is_said():
+def test_a_mesh_that_is_invalid_is_reported():
     command = [sys.executable, "-m", "hotgrid", "run", "heat", "--mesh", "2y2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "mesh `2y2` must be whole numbers" in done.stderr
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_the_run(tmp_path: Path):
+def test_a_folder_that_cannot_be_written_is_reported_before_the_run(tmp_path: Path):
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-m", "hotgrid", "run", "heat", "--steps", "100000000"]
     done = subprocess.run(

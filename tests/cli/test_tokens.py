@@ -70,7 +70,7 @@ def test_decode_reads_what_encode_writes(
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", f"a.{form}", "b.txt"}
 
 
-def test_formats_are_those_of_others(capsysbinary: pytest.CaptureFixture[bytes]):
+def test_formats_are_those_of_other_libraries(capsysbinary: pytest.CaptureFixture[bytes]):
     right = expected(TEXT)
     for form in ("json", "npy", "u32"):
         assert hotgrid("encode", "--text", TEXT, "--format", form) == 0
@@ -185,7 +185,7 @@ def test_a_file_may_begin_like_an_option(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("command", ["decode", "encode"])
-def test_a_closed_standard_input_is_said(
+def test_a_closed_standard_input_is_reported(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(sys, "stdin", None)

@@ -1,4 +1,5 @@
-"""`hotgrid tokens inspect` and `vocabs`: what is seen, and what cannot do harm."""
+"""`hotgrid tokens inspect` and `vocabs`: its output, and texts that could control a
+terminal."""
 
 import html
 import json
@@ -151,7 +152,7 @@ def test_vocabs_says_which_are_here(vocabularies: Path, capsys: pytest.CaptureFi
     assert any("o200k_base" in line and "not here" in line for line in lines)
 
 
-def test_a_wrong_file_is_said_and_exit_1(
+def test_a_wrong_file_is_reported_with_exit_1(
     vocabularies: Path, capsys: pytest.CaptureFixture[str]
 ):
     [file] = vocabularies.iterdir()

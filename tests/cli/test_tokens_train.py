@@ -1,4 +1,4 @@
-"""`hotgrid tokens train` and `bench`: small, but the whole way."""
+"""`hotgrid tokens train` and `bench`: small, but end to end."""
 
 import json
 import os
@@ -108,7 +108,7 @@ def test_bytes_that_are_no_text_can_be_replaced(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == ""
 
 
-def test_fewer_tokens_than_wanted_are_said(capsys: pytest.CaptureFixture[str]):
+def test_fewer_tokens_than_wanted_are_reported(capsys: pytest.CaptureFixture[str]):
     Path("tiny.txt").write_text("aaaa")
     assert train("tiny.txt", "--out", "m.json") == 0
     assert "the texts have no pairs for more of the 280" in capsys.readouterr().out
@@ -127,7 +127,7 @@ def test_fewer_tokens_than_wanted_are_said(capsys: pytest.CaptureFixture[str]):
         (["corpus/a.txt"], "--out", 2),
     ],
 )
-def test_wrong_wishes_are_a_message(
+def test_invalid_options_are_a_message(
     arguments: list[str], said: str, code: int, capsys: pytest.CaptureFixture[str]
 ):
     Path("there.json").write_text("precious")

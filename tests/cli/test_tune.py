@@ -75,7 +75,7 @@ def test_a_place_that_cannot_be_cleared_is_named(capsys: pytest.CaptureFixture[s
     assert "cannot be cleared (Is a directory)" in capsys.readouterr().err
 
 
-def test_the_options_of_every_op_are_told(capsys: pytest.CaptureFixture[str]):
+def test_the_options_of_every_op_are_reported(capsys: pytest.CaptureFixture[str]):
     for name, tuned in OPS.items():
         text = told(capsys, "--explain", name)
         for option in tuned.op.options:
@@ -84,7 +84,7 @@ def test_the_options_of_every_op_are_told(capsys: pytest.CaptureFixture[str]):
         assert plain(capsys, "--explain", name)["options"] == dict(tuned.op.options)
 
 
-def test_the_help_tells_the_options_that_ops_have():
+def test_the_help_shows_the_options_that_ops_have():
     assert set(OPTIONS) == set(EXAMPLES) == set(OPS)
     for name, (_, options) in OPTIONS.items():
         pairs = [pair.partition("=") for pair in options.split()]
@@ -140,7 +140,7 @@ def test_an_explanation_has_every_candidate_and_the_winner(capsys: pytest.Captur
     )
 
 
-def test_a_candidate_named_by_hand_is_told(capsys: pytest.CaptureFixture[str]):
+def test_a_candidate_named_by_hand_is_reported(capsys: pytest.CaptureFixture[str]):
     by_hand = ["-c", "kernels.choose=topk=sort_last"]
     arguments = ["--explain", "topk", "64x8", "--dim", "0", *by_hand]
     assert "limit: none" in told(capsys, *arguments)
@@ -196,7 +196,7 @@ def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
         (["-c", "kernels.choose=tpk=x"], "`kernels.choose` names the op `tpk`"),
     ],
 )
-def test_what_cannot_be_meant_is_said(
+def test_contradictory_options_are_reported(
     arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ):
     assert run([*QUICK, "tune", *arguments]) == 1
@@ -279,7 +279,7 @@ def test_a_kept_form_is_shown_as_valid_and_cleared(
         (["--explain", "gird", "8x8"], "did you mean `grid`?"),
     ],
 )
-def test_what_is_wrong_with_a_grid_is_said(
+def test_errors_in_a_grid_are_reported(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ):
     assert run([*QUICK, "tune", *arguments]) != 0

@@ -155,7 +155,7 @@ def test_after_a_mismatch_before_any_data_ranks_go_on():
     assert run_ranks(2, rank) == [[2.0] * 3] * 2
 
 
-def test_after_a_mismatch_with_data_under_way_the_group_is_refused():
+def test_after_a_mismatch_with_data_in_flight_the_group_is_refused():
     def rank(c: Communicator) -> str:
         all_reduce(ones(3), c)
         refusal(ArgumentError, lambda c: all_reduce(ones(3 + c.rank), c), c)

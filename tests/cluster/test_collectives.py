@@ -153,7 +153,7 @@ def test_views_that_conjugate_or_negate_travel_as_numbers():
 
 
 @pytest.mark.parametrize("size", [4, 40])
-def test_those_who_get_nothing_get_the_layout_of_the_others(size):
+def test_ranks_that_get_nothing_get_the_layout_of_the_others(size):
     turned = torch.ones(size, size).t()
     strides = run_ranks(2, lambda c: to_device(turned[:3], c, 1).shape)
     assert strides[0] == strides[1]
@@ -252,7 +252,7 @@ X = torch.zeros(4, 2)
         (lambda c: halo_exchange(X, HaloExchange(c, 1, (3,), (1,))), r"expects \(3,\) cells"),
     ],
 )
-def test_mistakes_are_said(call, text):
+def test_mistakes_are_reported(call, text):
     with pytest.raises(ArgumentError, match=text):
         call(SingleRank())
 
@@ -267,7 +267,7 @@ def test_a_dim_that_does_not_exist():
         all_gather(X, SingleRank(), 2)
 
 
-def test_a_communicator_that_is_gone_is_said():
+def test_a_communicator_that_is_gone_is_reported():
     name = SingleRank().name
     with pytest.raises(HotgridError, match=f"`{name}` is gone"):
         torch.ops.hotgrid.all_reduce(X, "sum", name)

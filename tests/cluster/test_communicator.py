@@ -74,7 +74,7 @@ def test_what_a_backend_would_do_wrongly_is_refused(call, text):
         run_ranks(2, lambda c: call(c, torch.ones(4, 2)))
 
 
-def test_tags_tell_messages_apart():
+def test_tags_distinguish_messages():
     def rank(c):
         if c.rank == 0:
             c.post([Message(torch.tensor([k]), 1, tag=k) for k in (1, 2)], []).wait()

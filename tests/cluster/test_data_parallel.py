@@ -81,13 +81,13 @@ def test_gradients_are_averages_over_ranks():
     assert run_ranks(3, rank) == [2.0] * 3
 
 
-def test_a_single_rank_is_left_alone():
+def test_a_single_rank_is_not_changed():
     layer = nn.Linear(2, 2)
     assert data_parallel(layer, SingleRank()) is layer
     assert fully_sharded(layer, SingleRank(), layers=nn.Linear) is layer
     assert isinstance(layer.weight, nn.Parameter)
 
 
-def test_a_layer_that_is_not_there_is_said():
+def test_a_layer_that_is_not_there_is_reported():
     with pytest.raises(ArgumentError, match=r"no layer of .*Conv2d.*; it has Linear"):
         run_ranks(1, lambda c: fully_sharded(model(), c, layers=nn.Conv2d))

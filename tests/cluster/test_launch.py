@@ -47,7 +47,7 @@ def test_a_rank_without_a_meeting_place_says_what_to_look_at(rank_of_two):
         world()
 
 
-def test_a_device_that_is_none_is_said():
+def test_a_device_that_is_invalid_is_reported():
     with pytest.raises(ArgumentError, match="the device 'cdua' cannot be used here"):
         world("cdua")
 
@@ -151,12 +151,12 @@ def test_an_interrupt_of_the_launcher_alone_ends_the_ranks_with_130(tmp_path: Pa
     launcher.send_signal(signal.SIGINT)
     out, err = launcher.communicate(timeout=120)
     assert launcher.returncode == 130
-    # Each rank hears it once; the first one speaks, so the launcher need not.
+    # Each rank gets the signal once; rank 0 prints, so the launcher need not.
     assert sorted(out.splitlines()) == ["interrupted 0", "interrupted 1"]
     assert "interrupted" not in err
 
 
-def test_ranks_that_do_not_hear_an_interrupt_are_killed_and_named(tmp_path: Path):
+def test_ranks_that_ignore_an_interrupt_are_killed_and_named(tmp_path: Path):
     launcher = launcher_of(tmp_path, "stubborn")
     ranks_up(launcher)
     launcher.send_signal(signal.SIGINT)

@@ -102,7 +102,7 @@ def test_a_mesh_is_written_in_many_ways(given_):
 
 
 @pytest.mark.parametrize("given_", ["", "2x", "axb", "0x2", (), (2, 0), (2.5,), True, "-1"])
-def test_a_mesh_that_is_none(given_):
+def test_a_mesh_that_is_invalid(given_):
     with pytest.raises(ArgumentError, match="joined by `x`"):
         Mesh(given_)
 
@@ -134,7 +134,7 @@ def test_axes_that_a_mesh_does_not_name_stay_whole():
         (lambda: shares(3, 0), r"cannot share 3 among 0"),
     ],
 )
-def test_what_does_not_fit_is_said_with_a_way_out(call, text):
+def test_misfits_are_reported_with_a_way_out(call, text):
     with pytest.raises(ArgumentError, match=text):
         call()
 

@@ -127,7 +127,7 @@ def test_mesh_and_depth_can_be_fixed():
         best_plan(job(), GPU, LINK, 8, mesh="2x2")
 
 
-def test_what_does_not_fit_comes_last_and_is_said():
+def test_what_does_not_fit_comes_last_and_is_reported():
     small = Device("small", memory_bytes=1e9, bandwidth=2e12)
     plan = best_plan(job(), small, LINK, 1)
     assert not plan.best.fits

@@ -55,7 +55,7 @@ def test_it_lies_where_the_settings_say(tmp_path: Path, monkeypatch: pytest.Monk
         json.dumps({**FOUND.plain(), "link": {"bandwidth": 1}}),
     ],
 )
-def test_anything_else_is_told_to_measure_again(tmp_path: Path, text: str):
+def test_anything_else_is_advised_to_measure_again(tmp_path: Path, text: str):
     path = tmp_path / "calibration.json"
     path.write_text(text)
     with pytest.raises(ArgumentError, match=r"calibration\.json`.*--calibrate"):
@@ -98,6 +98,6 @@ def test_the_probe_takes_the_least_exchange_of_the_slower_rank(
     assert run_ranks(2, rank) == [pytest.approx(0.0002)] * 2
 
 
-def test_a_module_that_fails_as_ranks_is_an_error_with_its_last_words():
+def test_a_failing_module_is_an_error_with_its_last_lines():
     with pytest.raises(HotgridError, match="2 ranks of `hotgrid` failed: hotgrid: "):
         run_module(2, "hotgrid", ["run", "het"], timeout=120)

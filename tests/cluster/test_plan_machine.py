@@ -27,7 +27,7 @@ def test_other_devices_are_described(text, memory, bandwidth):
     assert (count, device.memory_bytes, device.bandwidth) == (8, memory, bandwidth)
 
 
-def test_a_table_of_ones_own_is_searched_instead():
+def test_a_table_of_your_own_is_searched_instead():
     own = {"local": Device("local", 1e9, 1e10)}
     assert parse_devices("2xlocal", own) == (2, own["local"])
 
@@ -86,7 +86,7 @@ def test_mistakes_in_links_are_explained(text, said):
     assert said in str(problem.value)
 
 
-def test_figures_that_cannot_be_are_refused():
+def test_figures_that_are_impossible_are_refused():
     with pytest.raises(ArgumentError, match="`bandwidth` must be above 0, got 0"):
         Link(0, 1e-6)
     with pytest.raises(ArgumentError, match="`latency` must be 0 or more, got -1"):

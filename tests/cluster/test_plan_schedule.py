@@ -173,6 +173,6 @@ def test_an_axis_of_one_rank_exchanges_nothing():
 @pytest.mark.parametrize(
     "wrong", [{"compute": -1.0}, {"jitter": -0.1}, {"cycles": 0}, {"interior": 2.0}]
 )
-def test_what_cannot_be_is_refused(wrong):
+def test_invalid_arguments_are_refused(wrong):
     with pytest.raises(ArgumentError, match="0 or more"):
         simulate_schedule("2", ROUNDS[:1], **{"compute": 1.0, **wrong})

@@ -1,4 +1,4 @@
-"""Data shared out among ranks, and seeds of their own."""
+"""Data split among ranks, and a seed per rank."""
 
 import pytest
 import torch

@@ -28,7 +28,7 @@ def started(host: Host, leader: Host) -> subprocess.Popen[bytes]:
     command += ["--nproc-per-node=1", "--max-restarts=3", "--monitor-interval=0.1"]
     command += ["--rdzv-backend=c10d", "--rdzv-id=two-hosts", f"--local-addr={host.address}"]
     command += [f"--rdzv-endpoint={leader.address}:29400"]
-    # The namespaces share one host name, by which torchrun would know who leads.
+    # The namespaces share one host name, by which torchrun would choose the leader.
     command += [f"--rdzv-conf=is_host={int(host is leader)}"]
     return host.start([*command, *RUN], Path(f"{host.address}.log"))
 
@@ -88,7 +88,7 @@ def test_a_pulled_cable_is_an_error_and_the_run_goes_on_when_it_is_back(
         ("right", "the system refuses network namespaces: mount failed: Operation not"),
     ],
 )
-def test_where_there_can_be_no_two_hosts_it_is_said_why(
+def test_where_there_can_be_no_two_hosts_the_reason_is_reported(
     missing: str, said: str, monkeypatch: pytest.MonkeyPatch
 ):
     refused = subprocess.CompletedProcess([], 1, "", "mount failed: Operation not permitted\n")

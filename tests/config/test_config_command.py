@@ -92,7 +92,7 @@ def test_check_of_a_named_file_leaves_the_variables_out(
     assert "missing.toml: cannot be read" in capsys.readouterr().out
 
 
-def test_the_room_and_its_commands_do_not_import_torch():
+def test_the_package_and_its_commands_do_not_import_torch():
     code = "import sys, hotgrid.config, hotgrid.cli._config; print('torch' in sys.modules)"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     line = [sys.executable, "-c", code]

@@ -121,7 +121,7 @@ def test_a_record_is_one_line_in_a_file(tmp_path: Path):
     assert lines(path) == [r"error grid: two\nlines\r and a \\n", r"error grid: ü \udcff"]
 
 
-def test_a_wrong_format_still_tells_the_message(capsys: pytest.CaptureFixture[str]):
+def test_a_wrong_format_still_shows_the_message(capsys: pytest.CaptureFixture[str]):
     logger("grid").error("%d cells", "no number")
     assert capsys.readouterr().err == "hotgrid.grid error: %d cells ('no number',)\n"
 

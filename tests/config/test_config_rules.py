@@ -113,7 +113,7 @@ def test_what_is_nested_too_deeply_is_refused():
 
 
 @pytest.mark.parametrize("path", ["a\0b", 3, None, "   "])
-def test_paths_that_cannot_be(path: object):
+def test_invalid_paths(path: object):
     with pytest.raises(RefusalError):
         RULES["place"].accept({"file": path})
 

@@ -38,7 +38,7 @@ def test_uncommented_it_says_every_default(tmp_path: Path):
         assert type(table[section][key]) is type(setting.plain())
 
 
-def test_it_tells_every_meaning():
+def test_it_shows_every_meaning():
     prose = " ".join(default_toml().replace("\n# ", " ").split())
     for setting in Config().settings():
         assert setting.meaning in prose
@@ -72,7 +72,7 @@ def test_a_link_stays_a_link(tmp_path: Path):
     assert (tmp_path / "real.toml").read_text() == default_toml()
 
 
-def test_what_cannot_be_written_is_said_and_leaves_nothing(tmp_path: Path):
+def test_what_cannot_be_written_is_reported_and_leaves_nothing(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"cannot be written: there is no folder `.*missing`"):
         write_default_toml(tmp_path / "missing" / "hotgrid.toml")
     with pytest.raises(ConfigError, match="is a folder; name a file, such as"):

@@ -133,7 +133,7 @@ def test_windows_line_ends_count_once():
         ("a = '\0'", 1, 6),
     ],
 )
-def test_syntax_errors_tell_line_and_column(text: str, line: int, column: int):
+def test_syntax_errors_show_line_and_column(text: str, line: int, column: int):
     with pytest.raises(UnreadableError, match="not valid TOML") as caught:
         parse(text)
     assert (caught.value.line, caught.value.column) == (line, column)

@@ -1,4 +1,5 @@
-"""Random models, and their steps once more in plain NumPy: two readings of one recipe.
+"""Random models, and their steps once more in plain NumPy: two implementations of one
+definition.
 
 A recipe is a tree of operations for every component of every field. `RandomModel` reads it
 through handles, as a user would write a step. `slow_steps` reads it with whole NumPy arrays
@@ -37,7 +38,7 @@ class Recipe:
         fields: Its fields.
         inputs: Its inputs.
         trees: For every field a tree for each component.
-        whole: Whether a field is asked for with all its components at once.
+        whole: Whether a field is read with all its components at once.
     """
 
     size: tuple[int, ...]

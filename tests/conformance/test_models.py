@@ -1,4 +1,4 @@
-"""Every model of the grid, taken up from the packages themselves, through the same battery.
+"""Every exported model of the grid in the same suite of tests.
 
 A model enters by being exported from a package inside `hotgrid.grid`. It must be made
 without arguments; what cannot be is listed in `MADE_BY_HAND`, with the arguments.
@@ -166,7 +166,7 @@ def test_two_runs_are_finite_and_have_the_same_bits(subject: Subject):
 
 
 @every_model
-def test_single_precision_is_near_double(subject: Subject):
+def test_single_precision_is_close_to_double(subject: Subject):
     start = reference(subject, 0)
     sims = [
         subject.simulation(dtype=dtype, state=start) for dtype in (torch.float32, torch.float64)
@@ -264,7 +264,7 @@ def test_every_mesh_and_depth_give_the_same_bits(subject: Subject, mesh: str, de
 
 
 @every_model
-def test_news_travels_no_further_than_it_says(subject: Subject):
+def test_changes_spread_no_further_than_reach(subject: Subject):
     """Change one stored number, and look where it shows after five steps."""
     sim = subject.simulation()
     model = sim._setting.model

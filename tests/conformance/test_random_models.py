@@ -1,4 +1,4 @@
-"""Random models in every form, batch and mesh, held to a slow evaluation bit by bit."""
+"""Random models in every form, batch and mesh, compared with a slow evaluation bit by bit."""
 
 import random
 
@@ -68,7 +68,7 @@ def test_a_random_model_is_the_same_in_every_form_batch_and_mesh(seed: int):
 
 @pytest.mark.compiles
 @pytest.mark.parametrize("seed", [8])
-def test_so_it_is_when_compiled(seed: int):
+def test_compiled_it_is_the_same(seed: int):
     check_compiled(seed)
 
 
@@ -82,14 +82,14 @@ def check_compiled(seed: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(200, 500))
-def test_so_are_three_hundred_more(seed: int):
+def test_three_hundred_more_are_the_same(seed: int):
     check_plainly(seed)
 
 
 @pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.parametrize("seed", [3, 17, *range(500, 504)])
-def test_so_are_some_more_when_compiled(seed: int):
+def test_some_more_are_the_same_when_compiled(seed: int):
     check_compiled(seed)
 
 

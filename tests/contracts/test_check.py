@@ -144,7 +144,7 @@ def test_what_is_no_shape_is_refused_by_name(thing):
 @pytest.mark.parametrize(
     "bindings", [{"a": 2.5}, {"a": "2"}, 3, [1, 2], {"a": None}, {1: 4}, {None: 4}]
 )
-def test_what_are_no_bindings_is_refused(bindings):
+def test_invalid_bindings_are_refused(bindings):
     with pytest.raises(ArgumentError, match="bindings are names with whole numbers"):
         Contract("a b").check((2, 3), bindings)
 
@@ -246,7 +246,7 @@ def test_an_error_while_reading_a_shape_is_the_users_own():
             call(Broken())
 
 
-def test_keys_that_come_to_life_when_they_go():
+def test_keys_with_destructors():
     contract = Contract("a b c")
 
     class Haunted(str):
@@ -287,7 +287,7 @@ def test_what_is_no_text_is_no_contract(text):
 
 
 @pytest.mark.parametrize("keys", [None, 5, b"a", ["a", 5]])
-def test_what_are_no_keys(keys):
+def test_invalid_keys(keys):
     with pytest.raises(ArgumentError, match="keys are names"):
         Contract("a b").unpack(keys, (1, 2))
 

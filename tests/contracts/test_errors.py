@@ -62,9 +62,9 @@ def test_the_reason_is_given_in_words(contract, shape, given, reason):
     assert reason in str(caught.value)
 
 
-def test_the_place_is_the_users_line_through_every_door():
+def test_the_place_is_the_users_line_through_every_entry_point():
     def here() -> str:
-        return "in test_the_place_is_the_users_line_through_every_door"
+        return "in test_the_place_is_the_users_line_through_every_entry_point"
 
     @checked(x="a 3")
     def function(x):
@@ -100,7 +100,7 @@ HUGE = 10**5001 + 1
         ("2*a+4*b 3*a+6*b", (2, HUGE)),
     ],
 )
-def test_sizes_too_long_to_write_are_told_by_their_bits(contract: str, shape: tuple[int, ...]):
+def test_sizes_too_long_to_write_are_shown_by_their_bits(contract: str, shape: tuple[int, ...]):
     with pytest.raises(ContractError, match="a number of 16,613 bits"):
         Contract(contract).check(shape)
 

@@ -1,4 +1,4 @@
-"""The contract language: what it accepts, how it prints, where it points when it does not."""
+"""The contract language: what it accepts, how it prints, and where its errors point."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The hint at the word that was probably meant."""
+"""Suggestions for misspelled words."""
 
 from hotgrid.errors import near
 

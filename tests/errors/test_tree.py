@@ -1,4 +1,4 @@
-"""The exceptions are the ones the docstring draws, and catch as one would expect."""
+"""The exceptions are those of the docstring, with the expected base classes."""
 
 import pickle
 import re
@@ -36,7 +36,7 @@ def drawn() -> dict[str, str]:
     return tree
 
 
-def test_the_drawing_is_the_truth():
+def test_the_drawing_matches_the_state():
     tree = drawn()
     classes = {
         name: value
@@ -61,7 +61,7 @@ def test_every_expected_base_is_listed():
 
 
 @pytest.mark.parametrize("name", ["HotgridError", "ShapeMismatch", *EXPECTED_BASES])
-def test_tracebacks_name_the_door_and_pickles_find_it(name):
+def test_tracebacks_name_the_public_function_and_pickles_find_it(name):
     kind = getattr(errors, name)
     assert f"{kind.__module__}.{kind.__qualname__}" == f"hotgrid.errors.{name}"
     copy = pickle.loads(pickle.dumps(kind("what is wrong")))

@@ -1,4 +1,4 @@
-"""A file is there whole or not at all, and on the disk before the block is left."""
+"""Files are written atomically, and are on the disk when the block ends."""
 
 import os
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_the_file_is_on_the_disk_before_its_name_and_the_name_before_the_end(
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027])
-def test_the_umask_says_who_may_read_it_whoever_wrote_it(tmp_path: Path, umask: int):
+def test_the_umask_sets_the_permissions(tmp_path: Path, umask: int):
     before = os.umask(umask)
     try:
         with whole_file(tmp_path / "notes.txt") as aside:

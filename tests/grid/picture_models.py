@@ -1,4 +1,4 @@
-"""Small models that stand still, for looking at."""
+"""Small models with a constant state, for pictures."""
 
 import torch
 from torch import Tensor

@@ -87,9 +87,7 @@ def test_a_cache_that_cannot_be_written_is_passed_over_with_one_warning(
     assert f"the `{folder}` of TORCHINDUCTOR_CACHE_DIR, which cannot be written" in warning
 
 
-def test_a_cache_of_ones_own_that_can_be_written_is_left_alone(
-    tmp_path: Path, monkeypatch, capsys
-):
+def test_a_writable_cache_of_your_own_is_kept(tmp_path: Path, monkeypatch, capsys):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "mine"))
     _keep_compiled_code()
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "mine")

@@ -1,4 +1,4 @@
-"""Models by name and by file, and making them from words."""
+"""Models by name and by file, and building them from text options."""
 
 import inspect
 import math
@@ -89,7 +89,7 @@ def test_an_unknown_name_is_answered_with_the_nearest():
         find_model("heet")
 
 
-def test_a_model_of_ones_own_comes_from_its_file(tmp_path: Path):
+def test_a_model_of_your_own_comes_from_its_file(tmp_path: Path):
     file = tmp_path / "mine.py"
     file.write_text(OWN_MODEL)
     model = find_model(f"{file}:Still")
@@ -186,12 +186,12 @@ def test_any_number_survives_being_written(value: float):
         ({"rate": "nan"}, "`rate` must be from 0 to 1, got nan"),
     ],
 )
-def test_what_does_not_fit_is_said(values: dict[str, object], said: str):
+def test_misfits_are_reported(values: dict[str, object], said: str):
     with pytest.raises(ArgumentError, match=said):
         build_model(Told, values)
 
 
-def test_what_must_be_told_is_asked_for():
+def test_missing_options_are_requested():
     class Needy(Told):
         def __init__(self, reynolds: float) -> None:
             super().__init__()

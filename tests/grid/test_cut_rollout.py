@@ -75,16 +75,16 @@ def test_a_gradient_through_fifty_steps_is_that_of_one_process(mesh, margin, rem
     assert cut[1].abs().max() > 0.1
 
 
-def test_margins_that_no_step_fits_into_are_said():
+def test_margins_that_no_step_fits_into_are_reported():
     def part(ranks: Communicator) -> None:
         halo = HaloExchange(ranks, "2", (8, 8), 0)
-        with pytest.raises(ArgumentError, match="looks 1 cells far, but the margins"):
+        with pytest.raises(ArgumentError, match="read 1 cells away, but the margins"):
             rollout(pde.Heat(), {"u": torch.zeros(4, 8)}, 1, halo=halo)
 
     run_ranks(2, part)
 
 
-def test_ends_that_differ_are_said():
+def test_ends_that_differ_are_reported():
     def part(ranks: Communicator) -> None:
         halo = HaloExchange(ranks, "2", (8, 8), 1, periodic=False)
         with pytest.raises(ArgumentError, match="give it `periodic=True`"):
@@ -93,7 +93,7 @@ def test_ends_that_differ_are_said():
     run_ranks(2, part)
 
 
-def test_cells_of_another_block_are_said():
+def test_cells_of_another_block_are_reported():
     def part(ranks: Communicator) -> None:
         halo = HaloExchange(ranks, "2", (8, 8), 1)
         with pytest.raises(ArgumentError, match="4, 8"):

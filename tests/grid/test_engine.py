@@ -1,4 +1,4 @@
-"""The engine: what a simulation accepts, how time passes, and what it says when it must not."""
+"""The engine: what a simulation accepts, how time passes, and its errors."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,7 +102,7 @@ CPU = torch.device("cpu")
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_clear_words(options: dict[str, Any], text: str):
+def test_misfits_are_refused_with_a_clear_message(options: dict[str, Any], text: str):
     with pytest.raises(ArgumentError, match=text):
         simulation(**options)
 
@@ -154,7 +154,7 @@ def test_on_another_device_the_state_to_begin_from_takes_main_memory():
     assert (need.device, need.main) == (4 * 5 * 40_000, 2 * 40_000 + 40_000)
 
 
-def test_the_size_that_does_not_fit_is_told_in_cells():
+def test_the_size_that_does_not_fit_is_shown_in_cells():
     with pytest.raises(ArgumentError, match=r"grid of 4194304x4194304 needs about .* `size`$"):
         simulation(life.Life(), size=(1 << 22, 1 << 22))
 
@@ -170,7 +170,7 @@ class _Unreadable:
         raise FileNotFoundError(encoding)
 
 
-def test_an_input_that_nobody_gives_is_named():
+def test_a_missing_input_is_named():
     class Bare(Spread):
         def static(self, size: tuple[int, ...]):
             return {}
@@ -420,7 +420,7 @@ def test_a_callback_may_go_back_to_the_start():
 
 
 @pytest.mark.parametrize("form", ["roll", "padded"])
-def test_nobody_can_write_into_a_running_state_by_accident(form: str):
+def test_a_running_state_cannot_be_written_by_accident(form: str):
     mine = torch.rand(SIZE)
     weight = torch.ones(SIZE)
     sim = simulation(state={"heat": mine}, inputs={"weight": weight}, form=form)
@@ -500,7 +500,7 @@ def test_speed_is_steps_in_time_without_the_start_up():
     assert Speed(1, 1e-9, 5.0, 10, 10, startup_steps=1).mlups == 0
 
 
-def test_a_run_tells_its_cells_and_the_bytes_it_must_move():
+def test_a_run_shows_its_cells_and_the_bytes_it_must_move():
     sim = simulation(batch=3, storage=torch.float16)
     speed = sim.run(5)
     assert sim.speed is speed

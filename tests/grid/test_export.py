@@ -1,4 +1,4 @@
-"""Files for other programs hold the numbers of the simulation, whole or not at all."""
+"""Files for other programs hold the numbers of the simulation and are written atomically."""
 
 import csv
 import sys
@@ -125,7 +125,7 @@ def test_bad_input_writes_nothing(tmp_path: Path):
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_missing_is_said_before_the_run(monkeypatch: pytest.MonkeyPatch):
+def test_what_is_missing_is_reported_before_the_run(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     check_export(heat(), ["npz", "csv", "vti"])
     with pytest.raises(MissingPartError, match=r"pip install matplotlib"):
@@ -150,7 +150,7 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path):
     assert path.read_text() == "new"
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="cannot write"):
         export(heat(), tmp_path / "file" / "out", ["npz"])

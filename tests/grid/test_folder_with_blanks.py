@@ -71,7 +71,7 @@ def test_a_link_stands_for_a_folder_with_blanks(tmp_path, monkeypatch):
     assert " " not in str(link)
     assert link.resolve() == odd.resolve()
     assert without_blanks(str(odd)) == str(link)
-    # A link that leads elsewhere was made by somebody else.
+    # A link to another target was made by another program.
     link.unlink()
     link.symlink_to(plain)
     assert without_blanks(str(odd)) == str(odd)

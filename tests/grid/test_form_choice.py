@@ -1,4 +1,5 @@
-"""Which form a simulation takes: by rule where one can win, else the fastest, by fake times."""
+"""Which form a simulation takes: by rule if only one can win, else the fastest, with fake
+times."""
 
 import threading
 from collections.abc import Iterator
@@ -149,7 +150,7 @@ class Choosy(Adding):
 
 
 @pytest.mark.parametrize("others", [(Adding(), AddingTwo()), (Choosy(1), Choosy(2))])
-def test_models_are_told_apart_by_class_code_and_choices(others: tuple[Model, Model]):
+def test_models_are_distinguished_by_class_code_and_choices(others: tuple[Model, Model]):
     simulation(others[0]).step()
     assert simulation(others[0]).form == "left"
     assert simulation(others[1]).form == "undecided"

@@ -1,4 +1,4 @@
-"""What is left of a run that is cut off in the middle, or that blows up between looks."""
+"""The state after a run that is interrupted, or that diverges between two checks."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Kernels of earlier processes: found by what a step does, and trusted for what they do."""
+"""Kernels of earlier processes: found by the step's operations, and verified before use."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A live picture in a notebook: frames, buttons, and the still one where it cannot be."""
+"""A live picture in a notebook: frames, buttons, and the still picture elsewhere."""
 
 import asyncio
 import builtins
@@ -74,7 +74,7 @@ def test_step_makes_one():
     "content",
     [{}, {"kind": "fly"}, {"kind": "drawn"}, {"kind": "drawn", "number": "x"}, {"kind": 3}],
 )
-def test_what_is_no_message_does_nothing(content: dict[str, object]):
+def test_invalid_messages_do_nothing(content: dict[str, object]):
     picture = live(heat())
     say(picture, **content)
     say(picture, kind="drawn", number=10**9)
@@ -110,7 +110,7 @@ def test_it_plays_while_the_page_draws():
         assert widget.step == paused == picture._simulation.step_count
         widget.playing = True
         await asyncio.sleep(0.5)
-        assert widget.number - picture._seen <= 2, "nobody draws, so nothing more is sent"
+        assert widget.number - picture._seen <= 2, "no page draws, so nothing more is sent"
         assert widget.playing
         widget.playing = False
         await asyncio.sleep(0.1)

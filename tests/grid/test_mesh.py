@@ -60,14 +60,14 @@ def test_a_box_is_cut_along_all_of_its_axes_into_uneven_parts(mesh, depth, overl
         ({"mesh": "1", "depth": 0}, "`depth` must be at least 1, got 0"),
     ],
 )
-def test_what_does_not_fit_is_said(options, said: str):
+def test_misfits_are_reported(options, said: str):
     with pytest.raises(ArgumentError, match=said):
         Simulation(
             pde.Heat(), size=(12, 16), compiled=False, communicator=SingleRank(), **options
         )
 
 
-def test_margins_that_do_not_fit_are_said_on_every_rank():
+def test_margins_that_do_not_fit_are_reported_on_every_rank():
     def part(communicator: Communicator) -> str:
         with pytest.raises(ArgumentError, match="a margin of 5 does not fit") as caught:
             Simulation(
@@ -124,7 +124,7 @@ def test_a_state_saved_by_many_is_taken_up_by_one(tmp_path: Path):
     assert torch.equal(one.state["f"], whole.state["f"])
 
 
-def test_what_blows_up_on_one_rank_stops_all_of_them_and_names_the_cell():
+def test_divergence_on_one_rank_stops_all_and_names_the_cell():
     def part(communicator: Communicator) -> tuple[str, int]:
         start = torch.zeros(16, 16)
         start[12, 5] = 1e38
@@ -211,7 +211,7 @@ def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, o
         assert torch.equal(u, whole.state["u"])
 
 
-def test_so_they_do_in_a_rollout_on_a_mesh():
+def test_a_rollout_on_a_mesh_does_the_same():
     model, size = Carried(), (8, 9)
     start = model.initial(size, torch.Generator().manual_seed(1))["u"]
     whole = rollout(model, {"u": start}, 4)["u"]

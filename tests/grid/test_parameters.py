@@ -1,4 +1,4 @@
-"""Parameters of a model: numbers that are set once, so that what ran is what is saved."""
+"""Parameters of a model: numbers that are fixed once, so that saved runs match."""
 
 import copy
 from pathlib import Path

@@ -172,7 +172,7 @@ def test_reset_starts_with_the_first_values_again():
         ([(1, True)], "changes to a number"),
     ],
 )
-def test_changes_that_cannot_be_are_refused_at_once(told: Any, text: str):
+def test_changes_that_are_impossible_are_refused_at_once(told: Any, text: str):
     sim = simulation(pde.Heat())
     with pytest.raises(ArgumentError, match=text):
         sim.schedule(rate=told)

@@ -176,7 +176,7 @@ def test_no_global_figures(monkeypatch: pytest.MonkeyPatch):
     assert draw(ramp()).pixels().any()
 
 
-def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path):
+def test_errors_are_reported_and_nothing_is_written(tmp_path: Path):
     with pytest.raises(ArgumentError, match="no view `sined`; did you mean `signed`"):
         draw(ramp(), "sined", tmp_path / "x.png")
     with pytest.raises(ArgumentError, match=r"must end in \.png, .*did you mean `png`"):

@@ -103,7 +103,7 @@ class OwnStep(lbm.Flow):
     ],
     ids=["no inputs", "no boundaries", "unknown boundary", "own step"],
 )
-def test_there_is_no_twin_where_nobody_vouches_for_it(model: Model):
+def test_there_is_no_twin_unless_the_model_declares_it(model: Model):
     assert model.quiet() is None
 
 

@@ -262,13 +262,13 @@ def test_compiled_steps_give_the_same_bits_and_are_compiled_once():
         ({"inputs": {"weight": torch.zeros(3, 3)}}, "`weight` in `inputs` does not fit"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_clear_words(change: dict[str, Any], text: str):
+def test_misfits_are_refused_with_a_clear_message(change: dict[str, Any], text: str):
     arguments: dict[str, Any] = {"model": Swirl(), "state": swirl_state(), "steps": 2}
     with pytest.raises(ArgumentError, match=text):
         rollout(**{**arguments, **change})
 
 
-def test_an_input_that_nobody_gives_is_named():
+def test_a_missing_input_is_named():
     class Bare(Swirl):
         def static(self, size: tuple[int, ...]):
             return {}

@@ -1,4 +1,4 @@
-"""Saved states: whole or not at all, and only for the simulation they belong to."""
+"""Saved states: written atomically, and loaded only into a matching simulation."""
 
 from pathlib import Path
 from typing import Any

@@ -109,7 +109,7 @@ def test_what_a_callback_writes_is_not_forgotten():
     assert sim.step_count == 10 + step - 1
 
 
-def test_a_state_that_was_bad_to_begin_with_is_told_apart():
+def test_a_state_that_was_bad_to_begin_with_is_distinguished():
     u = spike()
     u[4, 1] = torch.nan
     with pytest.raises(
@@ -120,7 +120,7 @@ def test_a_state_that_was_bad_to_begin_with_is_told_apart():
     assert "began with" in caught.value.cause
 
 
-def test_a_quiet_run_is_left_alone():
+def test_a_quiet_run_is_not_changed():
     sim = simulation(state={"u": torch.ones(SIZE)})
     sim.run(100, check_every=3)
     assert sim.step_count == 100

@@ -242,5 +242,5 @@ HEAT = {"u": torch.zeros(SIZE)}
         (lambda: find_model(None), "a model is named by a text, such as `heat`, got None"),
     ],
 )
-def test_functions_of_the_room(work: Callable[[], Any], said: str):
+def test_functions_of_the_package(work: Callable[[], Any], said: str):
     refused(work, said)

@@ -151,7 +151,7 @@ def test_without_compiling_it_is_the_plain_function(quick: list[Any]):
     assert quick == []
 
 
-def test_a_compiler_that_does_not_work_is_told(
+def test_a_compiler_that_does_not_work_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def broken(*arguments: Any) -> Any:
@@ -165,7 +165,7 @@ def test_a_compiler_that_does_not_work_is_told(
         capture(chain)(x, a)
 
 
-def test_what_cannot_be_captured_is_said(quick: list[Any]):
+def test_what_cannot_be_captured_is_reported(quick: list[Any]):
     def asks(x: Tensor) -> Tensor:
         return x + 1 if x.sum() > 0 else x
 

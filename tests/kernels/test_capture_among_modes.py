@@ -1,4 +1,4 @@
-"""Captured functions where somebody looks on, and with tensors that are not alone."""
+"""Captured functions inside modes, and with tensors that share memory."""
 
 from typing import Any
 
@@ -157,7 +157,7 @@ def test_memory_that_is_only_read_may_be_shared():
 
 
 @pytest.mark.parametrize("turned", [Tensor.conj, lambda z: z.conj().imag], ids=["conj", "neg"])
-def test_a_view_that_is_still_to_be_turned_is_changed_in_its_place(turned: Any):
+def test_a_lazy_view_is_changed_in_place(turned: Any):
     expected, found = torch.tensor([1j, 2j]), torch.tensor([1j, 2j])
     captured, other = capture(step), torch.zeros(2)
     for _ in range(2):

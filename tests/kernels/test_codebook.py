@@ -61,7 +61,7 @@ def test_weights_decide_which_centre_is_nearest():
         assert nearest(point, many(torch.tensor([1.0, 9.0])), centres).item() == 1
 
 
-# The table of what is to be expected of Gaussian weights, with some room.
+# Expected errors on Gaussian weights, with a tolerance.
 @pytest.mark.parametrize(
     ("form", "bits", "least", "most"),
     [
@@ -225,7 +225,7 @@ def test_validation_looks_at_the_product():
         assert torch.equal(layer(normal(1, 64)), normal(1, 64) @ layer.weight.T + layer.bias)
 
 
-def test_it_says_what_it_is():
+def test_repr_describes_it():
     shown = repr(compress(linear(40, 64), form="int8"))
     assert (
         "in_features=64, out_features=40, bias=True, form='int8', bits=8.50, error=0.00"

@@ -111,7 +111,7 @@ def test_rows_that_repeat_are_kept_and_256_rows_of_noise_are_refused():
     assert 0.85 < forced.error < 1 and "error=0.9" in repr(forced)
 
 
-def test_what_is_too_far_off_is_refused_with_all_that_was_tried():
+def test_a_form_beyond_the_limit_is_refused_with_all_errors():
     with pytest.raises(ArgumentError, match=r"`pq` at 2\.\d+ bits 0\.3.*`force=True`"):
         compress(gaussian(), "2.5bit", "pq")
     with pytest.raises(ArgumentError, match=r"beyond the limit of 0\.001"):
@@ -126,7 +126,7 @@ def test_what_is_too_far_off_is_refused_with_all_that_was_tried():
 
 
 @pytest.mark.parametrize("bits", ["nan", "inf", "-1", "0"])
-def test_bits_that_are_none(bits: str):
+def test_bits_that_are_invalid(bits: str):
     with pytest.raises(ArgumentError, match=r"`bits` is .*; expected a (positive )?number"):
         explain(OPS["codebook"], (64, 64), {"bits": bits})
 
@@ -233,7 +233,7 @@ def test_files_of_others_and_for_others_are_refused(tmp_path: Path):
         load_compressed(nn.Linear(2, 2), path)
     save_compressed(compress(Tied(), form="int8"), path)
     with pytest.raises(
-        ArgumentError, match="has a layer `first`, which the given Linear has not"
+        ArgumentError, match="has a layer `first`, which the given Linear does not have"
     ):
         load_compressed(nn.Linear(64, 64), path)
 

@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
             lambda: nn.Sequential(nn.Linear(8, 16), nn.Sequential()),
             "has a linear layer 16 -> 4 with a bias as layer `1`, the given Sequential a Seq",
         ),
-        (lambda: model(8, 16), "has a layer `1`, which the given Sequential has not"),
+        (lambda: model(8, 16), "has a layer `1`, which the given Sequential does not have"),
         (lambda: model(8, 16, 4, 3), "has no `2.bias`, `2.weight`"),
         (lambda: "model", "`module` must be a torch module, got str"),
     ],

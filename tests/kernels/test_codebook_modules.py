@@ -1,4 +1,4 @@
-"""compress and modules as they come: defaults of torch, sizes, hooks, other linear layers."""
+"""compress and existing modules: defaults of torch, sizes, hooks, other linear layers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_weights_beyond_f32_are_named(dtype: torch.dtype, factor: float, text: s
 
 
 class Own(nn.Linear):
-    """A linear layer of somebody else."""
+    """A subclass of a linear layer."""
 
 
 def pruned() -> nn.Linear:
@@ -124,13 +124,13 @@ def pruned() -> nn.Linear:
     ],
     ids=["subclass", "parametrized", "pruned"],
 )
-def test_what_is_passed_over_is_told(other, capsys: pytest.CaptureFixture[str]):
+def test_what_is_passed_over_is_reported(other, capsys: pytest.CaptureFixture[str]):
     layer = other()
     model = nn.Sequential(nn.Linear(16, 16), layer)
     small = compress(model, form="int8")
     assert isinstance(small.get_submodule("0"), CodebookLinear)
     assert type(small.get_submodule("1")) is type(layer)
-    told = f"left as they are, for they are no plain nn.Linear: `1` ({type(layer).__name__})"
+    told = f"left unchanged, since they are not plain nn.Linear: `1` ({type(layer).__name__})"
     assert told in capsys.readouterr().err
     small(normal(2, 16))
     with pytest.raises(ArgumentError, match=r"holds no `nn.Linear`; `` \(.* can be exchanged"):
@@ -160,7 +160,7 @@ def test_hooks_of_one_are_not_hooks_of_the_other():
     assert not model._forward_hooks
 
 
-def test_a_compiled_model_is_left_alone():
+def test_a_compiled_model_is_not_changed():
     inner = nn.Sequential(nn.Linear(16, 8))
     model = nn.Sequential(torch.compile(inner, backend="eager"))
     with pytest.raises(ArgumentError, match="has been compiled at `0`; compress first"):

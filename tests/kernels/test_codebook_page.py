@@ -1,4 +1,4 @@
-"""What the page on codebooks shows can be copied, pasted and run, each block by itself."""
+"""The examples on the page on codebooks run, each block alone."""
 
 import os
 import re

@@ -117,7 +117,7 @@ def test_of_one_form_the_widest_codes_are_taken_and_not_the_most_bytes():
         assert found.error == pytest.approx(best, rel=0.05)
 
 
-def test_rows_are_learned_where_they_are_near_copies():
+def test_rows_are_learned_for_repeated_rows():
     noise, layer = normal(1200, 256), nn.Linear(256, 1200)
     for weight, expected in (
         (noise, "pq"),

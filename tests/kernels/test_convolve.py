@@ -106,7 +106,7 @@ def test_leading_dims_are_grids_of_their_own():
 
 @pytest.mark.parametrize("shape", [(0, 4, 4), (3, 0, 4), (2, 4, 0)])
 @pytest.mark.parametrize("boundary", BOUNDARIES)
-def test_nothing_of_nothing(shape: tuple[int, ...], boundary: Any):
+def test_no_cells_in_no_cells_out(shape: tuple[int, ...], boundary: Any):
     x = torch.empty(shape, dtype=torch.float64)
     found = convolve(x, normal(3, 3).double(), boundary)
     assert found.shape == x.shape and found.dtype == x.dtype

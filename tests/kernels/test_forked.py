@@ -1,4 +1,4 @@
-"""A forked child computes, though torch's threads have stayed in its parent."""
+"""A forked child computes, though it has none of torch's threads."""
 
 import os
 import signal

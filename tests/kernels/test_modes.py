@@ -1,4 +1,4 @@
-"""Inside of modes: the same numbers, and trials that see nothing of them."""
+"""Inside modes: the same numbers, and trials that run outside of them."""
 
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def test_the_gradient_of_many_weights_is_the_same_inside():
     torch.testing.assert_close(found, expected)
 
 
-def test_views_that_are_still_to_be_turned_are_turned_below_a_mode(
+def test_lazy_views_are_resolved_below_a_mode(
     monkeypatch: pytest.MonkeyPatch,
 ):
     def lazy(*arguments: Any) -> Tensor:
@@ -87,7 +87,7 @@ def test_views_that_are_still_to_be_turned_are_turned_below_a_mode(
         torch.testing.assert_close(convolve(x, kernel), expected)
 
 
-def test_a_trial_below_a_mode_excludes_nobody(tmp_path: Path):
+def test_a_trial_below_a_mode_excludes_no_candidate(tmp_path: Path):
     with override({"autotune.cache": {"file": str(tmp_path)}, "autotune.level": "full"}):
         with Listening():
             convolve(normal(2, 20, 20), normal(9, 9))

@@ -84,7 +84,7 @@ def test_several_threads_and_other_numbers_of_them(switch: str) -> None:
 
 
 @pytest.mark.long
-def test_a_switch_that_is_none_is_told_once() -> None:
+def test_an_invalid_switch_is_reported_once() -> None:
     told = _runs(TWICE, "opemp")
     assert told.count("`HOTGRID_POOL` is 'opemp'; expected 'own' or 'openmp'") == 1
     assert all(_runs(TWICE, each) == "" for each in SWITCHES)

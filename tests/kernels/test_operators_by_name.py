@@ -1,4 +1,4 @@
-"""`torch.ops.hotgrid` by hand: what the fronts would have refused is refused here."""
+"""`torch.ops.hotgrid` by hand: they repeat the checks of the public functions."""
 
 from typing import Any
 

@@ -23,7 +23,7 @@ FLOAT = ctypes.sizeof(ctypes.c_float)
 
 
 def number_at(x: Tensor, index: int) -> float:
-    """As compiled code reads: wherever it is told to."""
+    """As compiled code reads: at any address."""
     return ctypes.c_float.from_address(x.data_ptr() + FLOAT * index).value
 
 
@@ -177,8 +177,8 @@ def test_outputs_must_be_written():
         in_zones(kernel)
 
 
-def test_a_kernel_that_is_not_sure_is_told():
-    with pytest.raises(KernelError, match="gives two results for the same numbers"):
+def test_a_kernel_that_is_not_sure_is_reported():
+    with pytest.raises(KernelError, match="returns different results for the same inputs"):
         in_zones(lambda x, y: y.copy_(torch.randn(N)))
 
 

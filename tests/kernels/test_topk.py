@@ -76,7 +76,7 @@ def test_unsorted_ones_are_the_same_elements():
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 5), (2, 0, 4)])
 @pytest.mark.parametrize("dim", [0, -1])
-def test_nothing_of_nothing(shape: tuple[int, ...], dim: int):
+def test_no_cells_in_no_cells_out(shape: tuple[int, ...], dim: int):
     x = torch.empty(shape)
     k = min(x.shape[dim], 2)
     expected = torch.topk(x, k, dim)

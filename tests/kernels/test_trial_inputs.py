@@ -53,7 +53,7 @@ def test_what_is_no_float_stays_and_one_tensor_stays_one():
     assert not torch.equal(y, z)
 
 
-def test_the_generator_of_the_process_is_left_alone():
+def test_the_generator_of_the_process_is_not_changed():
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
@@ -93,7 +93,7 @@ def test_codes_with_other_numbers_are_still_computed_alike(form: str):
 
 
 @pytest.mark.parametrize("first", ["huge", "autocast"])
-def test_the_first_caller_excludes_nobody(
+def test_the_first_caller_excludes_no_candidate(
     first: str, capsys: pytest.CaptureFixture[str], tmp_path: Any
 ):
     x = torch.full((64, 64), 3e37) if first == "huge" else torch.randn(64, 64)

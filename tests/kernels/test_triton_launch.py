@@ -1,4 +1,4 @@
-"""Launching a compiled kernel again: with what, where, and when it must be another one."""
+"""Launching a compiled kernel again: arguments, devices, and when it must be recompiled."""
 
 import sys
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ GRID = (5, 2, 1)
 
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What Triton keeps of those who listen, and a stream of the GPU that there is none of."""
+    """Triton's launch hooks, and a stream of a GPU that does not exist."""
     found = SimpleNamespace(
         launch_enter_hook=SimpleNamespace(calls=[]),
         launch_exit_hook=SimpleNamespace(calls=[]),
@@ -86,7 +86,7 @@ def test_what_triton_compiles_anew_is_compiled_anew(other: dict[str, Any], runti
 
 
 @pytest.mark.parametrize("hook", ["launch_enter_hook", "launch_exit_hook"])
-def test_who_listens_to_launches_hears_of_them(hook: str, runtime: Any):
+def test_launch_hooks_are_called(hook: str, runtime: Any):
     jit = Jit()
     launch, x = Launcher(jit), block()
     ways = []

@@ -56,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, float]], None]
 
 
 def entrant(name: str, install: Any, result: Any = None, **more: Any) -> Candidate:
-    """A candidate that tells the clock who is running; right unless told otherwise."""
+    """A candidate that reports its name to the clock; correct by default."""
 
     def run(*arguments: Any) -> Any:
         if hasattr(install, "now"):
@@ -76,14 +76,14 @@ def test_a_bucket_holds_its_sizes(n: int, level: Any):
     assert bucket(found, level) == found
 
 
-def test_levels_tell_sizes_apart_more_and_more_finely():
+def test_levels_distinguish_sizes_more_and_more_finely():
     kinds = [len({bucket(n, level) for n in range(1, 1000)}) for level in
              ("minimal", "balanced", "extensive", "full")]  # fmt: skip
     assert kinds == sorted(set(kinds))
     assert kinds[-1] == 999
 
 
-def test_a_key_tells_what_the_call_is():
+def test_a_key_shows_what_the_call_is():
     assert CALL.key("balanced") == (
         "topk float32 cpu rows outer=2 n=4 inner=1 k=2 largest=True sorted=True"
     )
@@ -195,7 +195,7 @@ def test_a_wrong_candidate_never_wins_and_is_logged(
     assert reason in line
 
 
-def test_when_all_fail_the_error_tells_each_reason(clock: Any):
+def test_when_all_fail_the_error_shows_each_reason(clock: Any):
     clock({})
     op = TOPK.with_candidates(
         entrant("a", clock, ValueError("bad day")), entrant("b", clock, ValueError("worse"))
@@ -422,7 +422,7 @@ def test_the_memory_of_exact_calls_is_bounded(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("first", ["writes", "innocent"])
-def test_one_that_writes_into_its_argument_is_named_and_spoils_nobody(
+def test_one_that_writes_into_its_argument_is_named_and_affects_no_other(
     first: str, capsys: pytest.CaptureFixture[str]
 ):
     def writes(x: Tensor, *settings: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Winners on disk: appended under a lock, believed only where they hold, never in the way."""
+"""Winners on disk: appended under a lock, used only where valid, never blocking."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def no_trials(monkeypatch: pytest.MonkeyPatch):
     return lambda: monkeypatch.setattr(_dispatch, "compete", refuse)
 
 
-def test_what_goes_in_comes_out(cache: TuningCache):
+def test_what_is_saved_is_loaded(cache: TuningCache):
     assert cache.rankings() == []
     cache.add(ranking())
     cache.add(ranking("topk n=8"))
@@ -209,7 +209,7 @@ def test_a_lock_that_is_never_released_only_costs_the_cache(
         ("folder", ["read (Is a directory)", "written (Is a directory)"]),
     ],
 )
-def test_a_place_that_cannot_be_used_is_told_once_and_costs_only_the_cache(
+def test_a_place_that_cannot_be_used_is_reported_once_and_costs_only_the_cache(
     made: str, reasons: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     # A file in the place of a folder stops root too, unlike the bits of a mode.

@@ -119,7 +119,7 @@ def test_a_development_mode_of_python_validates():
     assert "disagrees with its reference" in done.stderr
 
 
-def test_a_record_tells_the_first_buffer_and_how_many_more():
+def test_a_record_shows_the_first_buffer_and_how_many_more():
     faults = Faults("k", {"x": 4, "y": 5}, "cpu")
     faults.expect_none()
     faults.record[1, 1] = torch.tensor([3, -7])

@@ -1,4 +1,4 @@
-"""Very large and very small vectors: what the page on few vectors promises of them."""
+"""Very large and very small vectors: the range that the docs promise."""
 
 import pytest
 import torch

@@ -19,7 +19,7 @@ def turned(x: torch.Tensor) -> torch.Tensor:
     return view
 
 
-def test_signs_that_are_still_to_be_turned():
+def test_lazy_conjugates_and_negations():
     x = torch.randn(4, 50)
     values, indices = topk(turned(x), 3)
     assert torch.equal(values, topk(x, 3)[0])
@@ -35,7 +35,7 @@ def test_signs_that_are_still_to_be_turned():
 
 
 @pytest.mark.parametrize("form", ["rows", "pq", "int4", "int8"])
-def test_a_layer_of_codes_and_signs_to_be_turned(form):
+def test_a_layer_of_codes_and_lazy_conjugates_and_negations(form):
     layer = compress(torch.nn.Linear(64, 32), form=form, force=True)
     x = torch.randn(2, 64)
     # One candidate for both ways: others round differently.
@@ -43,7 +43,7 @@ def test_a_layer_of_codes_and_signs_to_be_turned(form):
         assert torch.equal(layer(turned(x)), layer(x))
 
 
-def test_a_captured_function_and_signs_to_be_turned():
+def test_a_captured_function_and_lazy_conjugates_and_negations():
     moved = capture(lambda x: x + 1)
     x, z = torch.randn(5), torch.randn(5, dtype=torch.cfloat)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Run by a test: a product like an earlier one is launched at once, and only such a one."""
+"""Run by a test: a product like an earlier one skips the launcher, and only such a one."""
 
 import sys
 from pathlib import Path

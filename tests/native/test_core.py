@@ -1,4 +1,4 @@
-"""The native core: probes, pool, and the door in front of it."""
+"""The native core: probes, pool, and the Python module in front of it."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""A file of its own, so that the two sanitizers can be built side by side."""
+"""A separate file, so that the two sanitizers can be built in parallel."""
 
 import pytest
 

@@ -7,7 +7,7 @@ import tomllib
 from .packages import ROOT, SOURCE
 from .test_types import imported
 
-# Imported where it is asked for, and the extra that brings it.
+# Imported on demand, and the extra that installs it.
 EXTRAS = {"av": "video", "anywidget": "notebook", "starlette": "view", "uvicorn": "view"}
 # What comes with a dependency: triton with torch, Pillow with matplotlib, traitlets with
 # anywidget.

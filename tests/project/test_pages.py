@@ -8,6 +8,8 @@ from .packages import DOCS, FOLDERS, ROOT, titled
 
 MENU = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 PAGES = sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
+CODE = re.compile(r"```.*?```", re.DOTALL)
+MOST_WORDS = 1400  # outside of code: what one reads in five minutes
 IMAGE = re.compile(r"!\[[^]]*\]\((?!https?:)([^)\s]+)")
 
 
@@ -32,6 +34,12 @@ def test_a_package_has_tests(package: str):
 def test_the_menu_lists_every_page_once():
     listed = re.findall(r"[\w/-]+\.md", MENU.split("\nnav:\n")[1])
     assert sorted(listed) == PAGES
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("guide/")])
+def test_a_guide_page_reads_in_five_minutes(page: str):
+    words = len(CODE.sub("", (DOCS / page).read_text("utf-8")).split())
+    assert words <= MOST_WORDS, f"move details of docs/{page} to docs/reference: {words} words"
 
 
 @pytest.mark.parametrize("page", PAGES)

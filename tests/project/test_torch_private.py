@@ -51,7 +51,7 @@ def test_no_other_module_names_one(folder: str):
     )
 
 
-def test_they_would_be_found(tmp_path: Path):
+def test_the_patterns_would_find_them(tmp_path: Path):
     path = tmp_path / "some.py"
     path.write_text(
         "import torch\nfrom torch._dynamo import exc\nfrom torch.autograd import forward_ad\n"

@@ -1,4 +1,4 @@
-"""What the type checker finds does not depend on the rivals that are installed."""
+"""What the type checker finds does not depend on installed benchmark libraries."""
 
 import ast
 import tomllib

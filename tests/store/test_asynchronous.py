@@ -55,7 +55,7 @@ def test_the_caller_goes_on_and_may_change_everything(tmp_path, monkeypatch):
     assert loaded.extra == {"list": [1]}
 
 
-def test_one_is_under_way_at_most_and_loading_waits_for_it(tmp_path, monkeypatch):
+def test_at_most_one_is_in_flight_and_loading_waits_for_it(tmp_path, monkeypatch):
     gate = Gate(monkeypatch)
     checkpoints = Checkpoints(tmp_path)
     u = torch.zeros(3)
@@ -152,7 +152,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("where", ["wait", "save", "load", "with"])
-def test_a_failure_is_said_at_once_and_raised_at_the_next_chance(
+def test_a_failure_is_reported_at_once_and_raised_at_the_next_chance(
     tmp_path, monkeypatch, capsys, where
 ):
     checkpoints = Checkpoints(tmp_path)
@@ -169,7 +169,7 @@ def test_a_failure_is_said_at_once_and_raised_at_the_next_chance(
                 checkpoints.load()
     assert "hotgrid.store error: step 2 was not saved: cannot write" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["step-000000001"]
-    # It was told; now all goes on.
+    # It was reported; saving continues.
     checkpoints.wait()
     checkpoints.save(3, {"u": torch.ones(1)}, asynchronous=True)
     assert checkpoints.load().step == 3
@@ -183,7 +183,7 @@ def test_what_breaks_a_block_is_not_hidden_by_a_failed_save(tmp_path, monkeypatc
     assert "step 2 was not saved" in capsys.readouterr().err
 
 
-def test_all_ranks_save_in_the_background_and_one_failure_is_everybodys(
+def test_all_ranks_save_in_the_background_and_one_failure_is_raised_on_all(
     tmp_path, monkeypatch, capsys
 ):
     write = _save.write_shard_file

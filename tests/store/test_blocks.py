@@ -1,4 +1,4 @@
-"""Checksums: the same by threads and by hand, and nothing near goes unseen."""
+"""Checksums: the same with threads and by hand, and neighbouring changes are detected."""
 
 import errno
 import fcntl
@@ -37,7 +37,7 @@ def noise(size: int, seed: int = 0) -> bytes:
 
 @given(st.sampled_from([0, 1, 7, 8, ROW - 1, ROW, ROW + 1, 5 * ROW + 13]), st.integers(0, 9))
 @settings(max_examples=20)
-def test_it_is_what_it_says(size: int, seed: int):
+def test_it_matches_its_name(size: int, seed: int):
     data = noise(size, seed)
     assert block_sum(data) == block_sum(memoryview(bytearray(data))) == slow_sum(data)
 
@@ -101,7 +101,7 @@ def test_a_file_system_that_only_says_it_writes_directly_is_no_trouble(tmp_path,
     assert refused
 
 
-def test_what_a_thread_cannot_write_the_caller_hears(tmp_path: Path, monkeypatch):
+def test_the_caller_gets_the_errors_of_writer_threads(tmp_path: Path, monkeypatch):
     """At once, and not after all has been tried; and no thread is left behind."""
     tried: list[int] = []
 

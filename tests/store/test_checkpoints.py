@@ -131,7 +131,7 @@ WRONG_WANTS = {
 
 
 @pytest.mark.parametrize("text", WRONG_WANTS)
-def test_what_does_not_fit_is_refused(tmp_path: Path, text: str):
+def test_misfits_are_refused(tmp_path: Path, text: str):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.save(1, {"velocity": torch.zeros(2), "u": torch.zeros(4, 6)})
     with pytest.raises(ArgumentError, match=text):
@@ -158,7 +158,7 @@ def test_the_default_device_is_not_asked(tmp_path: Path):
     assert loaded.tolist() == [1, 1, 1]
 
 
-def test_what_is_not_there_is_said(tmp_path: Path):
+def test_what_is_not_there_is_reported(tmp_path: Path):
     checkpoints = Checkpoints(tmp_path / "none")
     assert checkpoints.steps() == []
     assert checkpoints.latest() is None
@@ -190,7 +190,7 @@ REFUSED = {
     "`step` is 1.5": {"step": 1.5},
     "cannot be named 3": {"tensors": {3: torch.ones(1)}},
     r"cannot be named '\\ud800'": {"tensors": {"\ud800": torch.ones(1)}},
-    "`extra` holds itself": {"extra": HOLDS_ITSELF},
+    "`extra` contains itself": {"extra": HOLDS_ITSELF},
     "cannot be named '__metadata__'": {"tensors": {"__metadata__": torch.ones(1)}},
     r"`lr` is a float; .* belong into `extra`": {"tensors": {"lr": 0.1}},
     "`tensors` is a list": {"tensors": [torch.ones(1)]},
@@ -235,7 +235,7 @@ def test_a_piece_must_lie_within_the_whole():
         ({"keep_last": 1, "keep_every": 40, "keep_best": "loss"}, [30, 40, 60]),
     ],
 )
-def test_what_the_rules_speak_for_stays(tmp_path: Path, rules: dict[str, Any], left: list[int]):
+def test_what_the_rules_protect_stays(tmp_path: Path, rules: dict[str, Any], left: list[int]):
     checkpoints = Checkpoints(tmp_path, **rules)
     losses = {10: 5.0, 20: 9, 30: 1.5, 40: 2.0, 50: float("nan"), 60: 1.5001}
     for step, loss in losses.items():
@@ -258,7 +258,7 @@ def test_rules_that_make_no_sense_are_refused(tmp_path: Path):
             Checkpoints(tmp_path, keep_best="loss").save(1, {}, extra=extra)
 
 
-def test_a_step_beside_later_ones_stays_and_that_is_said(tmp_path: Path, capsys):
+def test_a_step_beside_later_ones_stays_and_that_is_reported(tmp_path: Path, capsys):
     checkpoints = Checkpoints(tmp_path, keep_last=2)
     for step in (10, 20, 30):
         checkpoints.save(step, {})

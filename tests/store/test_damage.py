@@ -1,4 +1,4 @@
-"""Nothing that was damaged or made up is taken for a checkpoint, and the way on is found."""
+"""Damaged or forged checkpoints are refused, and the last good one is found."""
 
 import json
 import os
@@ -135,7 +135,7 @@ def test_a_tensor_to_fill_is_untouched_when_loading_fails(tmp_path: Path):
     assert not v.any()
 
 
-def test_when_nothing_is_good_all_reasons_are_told(tmp_path: Path, capsys):
+def test_when_nothing_is_good_all_reasons_are_reported(tmp_path: Path, capsys):
     checkpoints = filled(tmp_path)
     (step_folder(tmp_path, 1) / MANIFEST).unlink()
     os.truncate(step_folder(tmp_path, 2) / SHARD, 1)

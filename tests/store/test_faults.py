@@ -118,7 +118,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path):
         checkpoints.steps()
 
 
-def test_a_host_that_does_not_share_the_folder_is_told(tmp_path: Path):
+def test_a_host_that_does_not_share_the_folder_is_reported(tmp_path: Path):
     def save(group: Any) -> None:
         folder = tmp_path / "shared" if group.rank == 0 else tmp_path / "own"
         shard = Shard(torch.ones(2), (2 * group.rank,), (4,))
@@ -191,7 +191,7 @@ def test_saving_goes_on_when_no_thread_can_be_started(tmp_path: Path, monkeypatc
 
 # A process that has torch already is forked again and again, so that a kill costs
 # milliseconds. Each child saves and is killed: first at every call to the system that
-# Python can see, then at moments that nobody chose.
+# Python can see, then at random moments.
 KILLED = """
 import os, random, signal, sys, time
 import torch

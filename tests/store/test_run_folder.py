@@ -1,4 +1,5 @@
-"""One folder, one run: locked while it lives, moved aside whole, never mixed, never lost."""
+"""One folder, one run: locked while it runs, moved aside as a whole, never mixed, never
+lost."""
 
 import os
 import shutil
@@ -85,7 +86,7 @@ def test_a_record_that_cannot_be_read_is_still_a_run(tmp_path: Path, record: byt
     assert names(tmp_path / "earlier-1") == {"run.toml", "checkpoints", "x.old"}
 
 
-def test_a_record_from_a_stranger_moves_nothing_out_of_the_folder(tmp_path: Path):
+def test_a_foreign_record_moves_nothing_out_of_the_folder(tmp_path: Path):
     out = tmp_path / "out"
     made(out, ASKED, "a.csv")
     (tmp_path / "mine").touch()

@@ -291,7 +291,7 @@ class TestMapWindows:
             lambda x: map_windows(lambda w: w.prod(-1).sum(-1), x, (3, 2), 2, boundary), x
         )
 
-    def test_a_function_that_keeps_the_window_is_told_so(self):
+    def test_a_function_that_keeps_the_window_is_reported(self):
         with pytest.raises(ArgumentError) as caught:
             map_windows(torch.neg, torch.zeros(2, 6, 7), (3, 3))
         assert str(caught.value) == (
@@ -311,7 +311,7 @@ class TestMapWindows:
         with pytest.raises(ArgumentError, match="`fn` 3 must be a function"):
             map_windows(3, torch.zeros(3), 2)  # pyright: ignore[reportArgumentType]
 
-    def test_a_function_that_returns_no_tensor_is_told_so(self):
+    def test_a_function_that_returns_no_tensor_is_reported(self):
         with pytest.raises(ArgumentError, match="returned float"):
             map_windows(lambda w: w.sum().item(), torch.zeros(6, 7), (3, 3))  # pyright: ignore[reportArgumentType]
 

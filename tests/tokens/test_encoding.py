@@ -1,4 +1,4 @@
-"""The interface: same answers and same exceptions as tiktoken, and what it lacks."""
+"""The interface: same results and same exceptions as tiktoken, and additions."""
 
 import pickle
 import subprocess
@@ -210,7 +210,7 @@ def test_threads_that_are_too_few():
             encoding.encode_batch(["a"], num_threads=threads)
 
 
-def test_no_tokens_are_said_to_be_none():
+def test_no_tokens_are_reported_to_be_none():
     encoding, _ = both("cl100k_base")
     for call in (encoding.decode, encoding.decode_bytes):
         with pytest.raises(TypeError, match="expected a sequence of tokens, got NoneType"):
@@ -222,7 +222,7 @@ def test_the_two_names_of_a_token_of_harmony():
     assert ours.decode([200018]) == theirs.decode([200018]) == "<|endofprompt|>"
 
 
-def test_special_tokens_that_are_refused_tell_the_ways_out():
+def test_special_tokens_that_are_refused_show_the_ways_out():
     encoding, _ = both("cl100k_base")
     with pytest.raises(ArgumentError) as refusal:
         encoding.encode(f"a{END}")

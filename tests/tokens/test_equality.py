@@ -1,4 +1,4 @@
-"""Token for token what tiktoken gives, on any input."""
+"""The same tokens as tiktoken, on any input."""
 
 from functools import cache
 

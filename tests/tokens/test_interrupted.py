@@ -1,4 +1,4 @@
-"""What others see of a batch that is being made, and what an interruption does to it."""
+"""Batches in construction: what other threads see, and interruptions."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from hotgrid.tokens import get_encoding
 
-# Lists of tokens that are not filled yet must not be found by who walks all objects.
+# Lists of tokens that are not filled yet must not be found by `gc.get_objects`.
 ONLOOKER = """
 import gc, threading
 from hotgrid.tokens import get_encoding

@@ -81,7 +81,7 @@ def test_all_ways_to_encode_agree_with_the_definition(pat_str: str, text: str, o
 
 
 @given(text=texts)
-def test_nothing_special(text: str):
+def test_no_special_tokens(text: str):
     normal, plain = pair("qwen2")
     form = unicodedata.normalize(
         "NFC", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -42,7 +42,7 @@ def test_any_vocabulary_comes_back(ranks: dict[bytes, int], tmp_path_factory):
         (b"\n\n", "no token is there"),
     ],
 )
-def test_files_that_are_none(data: bytes, words: str, tmp_path: Path):
+def test_files_that_are_invalid(data: bytes, words: str, tmp_path: Path):
     path = tmp_path / "bad.tiktoken"
     path.write_bytes(data)
     with pytest.raises(ArgumentError, match=rf"bad\.tiktoken` cannot be read: .*{words}"):
@@ -60,13 +60,13 @@ def test_a_pattern_by_its_name(pattern: str, tmp_path: Path):
 @pytest.mark.parametrize(
     ("number", "error"), [(-1, OverflowError), (2**32 - 1, ArgumentError), (1.5, TypeError)]
 )
-def test_special_tokens_that_are_none(number: float, error: type, tmp_path: Path):
+def test_special_tokens_that_are_invalid(number: float, error: type, tmp_path: Path):
     (tmp_path / "mine.tiktoken").write_bytes(b"aGk= 0")
     with pytest.raises(error, match="`special_tokens`: the number of '<s>' must be"):
         load_tiktoken(tmp_path / "mine.tiktoken", special_tokens={"<s>": number})
 
 
-def test_places_that_are_none(tmp_path: Path):
+def test_places_that_are_invalid(tmp_path: Path):
     with pytest.raises(ArgumentError, match=r"cannot read `.*nowhere`: No such file"):
         load_tiktoken(tmp_path / "nowhere")
     encoding, _ = both("gpt2")

@@ -19,7 +19,7 @@ SIZES = [0, 1, 7, 8, 9, 63, 64, 65, 500, (1 << 17) - 1, (1 << 17) + 9]
 
 
 def without_utf8(text: str) -> str:
-    """A copy of which nobody has asked for UTF-8 yet."""
+    """A copy without cached UTF-8."""
     return json.loads(json.dumps(text))
 
 

@@ -1,4 +1,4 @@
-"""Vocabularies of one's own: learnt by the rule, from anything, and usable everywhere."""
+"""Trained vocabularies: learnt by the rule, from any input, and usable everywhere."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The vocabulary that comes with hotgrid: there at once, and the one its card tells of."""
+"""The vocabulary that comes with hotgrid: always present, and the one its card describes."""
 
 import hashlib
 import pickle

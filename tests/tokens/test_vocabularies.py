@@ -1,5 +1,6 @@
-"""Where files of ranks are looked for, and what happens when one is not what it should be."""
+"""Where files of ranks are searched, and errors for wrong ones."""
 
+import re
 import stat
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hotgrid.errors import DamagedError, MissingPartError
 from hotgrid.tokens import get_encoding
 from hotgrid.tokens._files import _vocabularies, read_vocabulary
-from hotgrid.tokens._files._vocabularies import RankFile, located
+from hotgrid.tokens._files._vocabularies import RankFile
 
 from .vocabularies import _FILES, _GPT2_MERGES, files
 
@@ -40,6 +41,14 @@ def put(path: Path, data: bytes = GOOD) -> Path:
     return path
 
 
+def expect_read(path: Path) -> None:
+    """This is the file that is read: damaged, it is the one that is named."""
+    put(path, b"damaged")
+    with pytest.raises(DamagedError, match=re.escape(str(path))):
+        read_vocabulary("tiny")
+    assert put(path).read_bytes() == read_vocabulary("tiny")
+
+
 def test_the_names_in_the_cache_are_those_of_tiktoken():
     assert _FILES["cl100k_base"].cache_name == "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
     assert _GPT2_MERGES.cache_name == "6d1cbeee0f20b3d9449abfede4726ed8212e3aee"
@@ -47,18 +56,15 @@ def test_the_names_in_the_cache_are_those_of_tiktoken():
 
 def test_every_place_in_order(tiny: RankFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     ours = tmp_path / "cache" / "hotgrid" / "vocabularies" / tiny.name
-    assert located("tiny") is None
     assert read_vocabulary("tiny") == GOOD  # fetched
-    assert located("tiny") == ours
     assert ours.read_bytes() == GOOD
     assert [path.name for path in ours.parent.iterdir()] == [tiny.name]
-    theirs = put(tmp_path / "theirs" / tiny.cache_name)
-    assert located("tiny") == theirs
+    expect_read(ours)
+    expect_read(theirs := tmp_path / "theirs" / tiny.cache_name)
     folder = tmp_path / "folder"
     monkeypatch.setenv("HOTGRID_VOCAB_DIR", str(folder))
-    assert located("tiny") == theirs
-    mine = put(folder / tiny.name)
-    assert located("tiny") == mine
+    expect_read(theirs)
+    expect_read(mine := folder / tiny.name)
     given = put(tmp_path / "given.tiktoken")
     mine.write_bytes(b"not read")
     assert read_vocabulary("tiny", given) == GOOD
@@ -93,7 +99,7 @@ def test_what_is_fetched_is_checked_too(tiny: RankFile, tmp_path: Path):
     (tmp_path / "published").write_bytes(b"something else")
     with pytest.raises(DamagedError):
         read_vocabulary("tiny")
-    assert located("tiny") is None
+    assert not list((tmp_path / "cache").rglob(tiny.name))
 
 
 def test_without_a_network(tiny: RankFile, tmp_path: Path):
@@ -104,7 +110,7 @@ def test_without_a_network(tiny: RankFile, tmp_path: Path):
         assert words in str(refusal.value)
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tiny: RankFile, tmp_path: Path):
+def test_a_cache_that_cannot_be_written_is_ignored(tiny: RankFile, tmp_path: Path):
     put(tmp_path / "cache", b"a file where a folder should be")
     assert read_vocabulary("tiny") == GOOD
 

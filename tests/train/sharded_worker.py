@@ -34,6 +34,7 @@ class Gpt(nn.Module):
         torch.manual_seed(0)
         self.wte = nn.Embedding(ITEMS, 7)
         self.h = nn.ModuleList([Block(), Block()])
+        self.mix = nn.Conv1d(7, 7, 3, padding=1)
         self.head = nn.Linear(7, 3)
         self.double()
 
@@ -41,7 +42,7 @@ class Gpt(nn.Module):
         x = self.wte(x)
         for block in self.h:
             x = block(x)
-        return self.head(x)
+        return self.head(self.mix(x[:, :, None])[:, :, 0])
 
 
 def specs() -> dict[str, OptimizerSpec]:
@@ -50,7 +51,7 @@ def specs() -> dict[str, OptimizerSpec]:
         clip=2.0, name="matrices",
     )  # fmt: skip
     return {
-        "Gpt/*[@name='h']//Param[@rank=2]": muon,
+        "Gpt/*[@name='h']//Param[@rank=2] | //Conv1d/*[@name='weight']": muon,
         "//*[@name='head']": Lion(rate=0.001, name="head"),
     }
 

@@ -161,7 +161,7 @@ def test_the_rest_can_stay_trained():
 def test_freezing_and_back():
     model = Gpt()
     total = sum(p.numel() for p in model.parameters())
-    report = freeze(model, "//*[@name='h'] | //*[@name='wte']")
+    report = freeze(model, "//*[@name='h'] | //*[@name='wte'] | //Conv1d")
     assert report.paths == ("head.weight", "head.bias")
     assert (report.trained, report.total) == (3 * 7 + 3, total)
     assert freeze(model, "//Param[@name='bias']", frozen=False).paths == tuple(

@@ -27,9 +27,8 @@ def test_every_parameter_is_in_one_group():
     found = groups(model, specs(), rest=AdamW(rate=0.1)).parameters()
     paths = [path for group in found.values() for path in group]
     assert sorted(paths) == sorted(name for name, _ in model.named_parameters())
-    assert found["matrices"].keys() == {
-        f"h.{i}.{n}.weight" for i in (0, 1) for n in ("fc", "proj")
-    }
+    blocks = {f"h.{i}.{n}.weight" for i in (0, 1) for n in ("fc", "proj")}
+    assert found["matrices"].keys() == {*blocks, "mix.weight"}
     assert all(p is model.get_parameter(path) for g in found.values() for path, p in g.items())
 
 
@@ -53,7 +52,9 @@ def test_random_groups_are_disjoint_and_complete_or_refused(data):
         groups(model, wanted)
     twice = {path for path in together if together.count(path) > 1}
     wrong = twice or set(paths) - set(together)
-    assert all(f"`{path}`" in str(refused.value) for path in wrong)
+    named = {path for path in wrong if f"`{path}`" in str(refused.value)}
+    assert len(named) == min(12, len(wrong))
+    assert named == wrong or f"and {len(wrong) - 12} more" in str(refused.value)
 
 
 def test_an_overlap_names_parameters_and_selectors():
@@ -212,7 +213,7 @@ def test_the_table_shows_what_is_trained():
         p.numel() for p in model.parameters()
     )
     matrices = sum(p.numel() for p in optimizer.parameters()["matrices"].values())
-    sides = 4 * 16  # NorMuon keeps one number for each index of the longer side
+    sides = 4 * 16 + 21  # NorMuon keeps one number for each index of the longer side
     assert rows["matrices"].state_bytes == 8 * matrices + 4 * sides
     others = optimizer.parameters()["rest"]
     count = sum(p.numel() for p in others.values())

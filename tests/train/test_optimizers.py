@@ -248,7 +248,7 @@ def test_torchs_muon_ends_at_the_same_place(shape):
         mine.step()
         other.step()
     moved = (theirs.weight - start).norm()
-    assert (ours.weight - theirs.weight).norm() < 0.01 * moved
+    assert (ours.weight - theirs.weight).norm() < 0.02 * moved
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Who is let in: token, Host and Origin, over real sockets."""
+"""Access control: token, Host and Origin, over real sockets."""
 
 import http.client
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_the_address_opens_and_sets_a_cookie_that_scripts_cannot_read(server: Pa
 
 
 @pytest.mark.parametrize("token", ["", "?token=", "?token=wrong", "?token=%00", "?token=%FF"])
-def test_without_the_token_nothing_is_told(server: PageServer, token: str):
+def test_without_the_token_nothing_is_served(server: PageServer, token: str):
     assert status(server, f"/{token}") == 403
 
 
@@ -103,6 +103,6 @@ def test_the_next_port_is_taken_where_one_is_in_use(server: PageServer):
 @pytest.mark.parametrize(
     ("port", "host"), [(-1, "127.0.0.1"), (70000, "127.0.0.1"), (0, "nowhere")]
 )
-def test_an_address_that_cannot_be_is_said(port: int, host: str):
+def test_an_invalid_address_is_reported(port: int, host: str):
     with pytest.raises(ArgumentError, match="must be"):
         PageServer(APP, port=port, host=host)

@@ -46,7 +46,7 @@ def test_a_message_has_its_fields_checked():
         ('{"type": "stop", "pad": "' + "x" * 70000 + '"}', "at most 65536 bytes"),
     ],
 )
-def test_what_is_wrong_is_said(text: Any, problem: str):
+def test_errors_are_reported(text: Any, problem: str):
     with pytest.raises(MessageError, match=problem):
         parse_message(text, SMALL)
 

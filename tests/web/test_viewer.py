@@ -8,7 +8,7 @@ from hotgrid.web import MessageError, Viewer
 
 
 class Page:
-    """A socket whose far end reads only when told."""
+    """A socket whose page reads only on request."""
 
     def __init__(self) -> None:
         self.got: list[Any] = []
@@ -41,7 +41,7 @@ async def nothing(text: str | bytes) -> None:
     pass
 
 
-def test_only_the_latest_frame_is_sent_and_two_are_under_way():
+def test_only_the_latest_frame_is_sent_and_two_are_in_flight():
     async def scene() -> None:
         page = Page()
         viewer = Viewer(page)
@@ -95,13 +95,13 @@ def test_wrong_messages_are_answered_and_too_many_are_slowed(monkeypatch):
     allowed = iter([True, False, True, False])
     monkeypatch.setattr("hotgrid.web._messages.Meter.take", lambda meter: next(allowed))
 
-    async def hear(text: str | bytes) -> None:
+    async def receive(text: str | bytes) -> None:
         raise MessageError(f"not {text!r}")
 
     async def scene() -> None:
         page = Page()
         viewer = Viewer(page)
-        serving = asyncio.create_task(viewer.serve(hear))
+        serving = asyncio.create_task(viewer.serve(receive))
         for n in range(4):
             page.sends.put_nowait({"type": "websocket.receive", "text": str(n)})
         while len(page.got) < 6:

@@ -18,6 +18,7 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -32,7 +33,9 @@ Exit codes:
   141  the reader of the output went away
 """
 
-_DOCTOR_EPILOGUE = """\
+_DOCTOR = """\
+Report what this machine has, what is missing and what is broken.
+
 Exits with 1 when something is broken. A note is about something optional;
 it says what its absence costs and how to get it.
 
@@ -41,13 +44,17 @@ Examples:
   hotgrid doctor --quick --json | python -m json.tool
 """
 
-_MODELS_EPILOGUE = """\
+_MODELS = """\
+List every model that comes with hotgrid.
+
 Examples:
   hotgrid models
   hotgrid models --json | python -m json.tool
 """
 
-_RUN_EPILOGUE = """\
+_RUN = """\
+Run a model; write pictures, films, fields and observables.
+
 A `file.py:ClassName` is your own model: the file is run. Bad input is reported
 before anything is run or written.
 
@@ -69,7 +76,9 @@ A case file has the options as keys, and those of the model in a table:
   rate = 0.1
 """
 
-_VIEW_EPILOGUE = """\
+_VIEW = """\
+Watch and touch a running model in the browser.
+
 The page is served to this machine only, behind a token in its address. Several
 pages share one simulation. Ctrl-C ends it.
 
@@ -80,7 +89,9 @@ Examples:
   hotgrid view gray-scott --device cuda --size 2048x2048 --port 9000 --no-open
 """
 
-_VALIDATE_EPILOGUE = """\
+_VALIDATE = """\
+Compare models with exact and published results.
+
 Every row has a reference with its source, the value found on this device, how far
 apart they are and how far they may be. Exits with 1 when a row fails. The whole
 table takes minutes on a GPU and hours on a CPU; --quick is for the latter.
@@ -91,7 +102,9 @@ Examples:
   hotgrid validate --device cuda --html table.html
 """
 
-_PLAN_EPILOGUE = """\
+_PLAN = """\
+Predict memory and speed of a model on many devices.
+
 Nothing of the planned size is allocated. Devices are named (H200, B200,
 H100, A100, MI300X, ...), described by memory and copy bandwidth, or `local`:
 this machine as --calibrate measured it. A plan chooses the mesh and the steps
@@ -105,7 +118,9 @@ Examples:
   hotgrid plan karman --size 4096x4096 --devices 4xlocal --json
 """
 
-_TUNE_EPILOGUE = f"""\
+_TUNE = f"""\
+Show, explain, fill or clear the winners of the tuner.
+
 The fastest way to compute an op is found by timing, once for each kind of call,
 and stored in the place of `autotune.cache`. So is the fastest form of a simulation,
 under the name grid: it takes a model and sizes, and --set options of the model.
@@ -122,7 +137,23 @@ Examples:
 {examples_text()}
 """
 
-_COMPLETION_EPILOGUE = """\
+_TREE = """\
+Show and count the modules and parameters of a model.
+
+A factory is called without memory (on the meta device) where it can be. A file
+is run, as with `python file.py`. Expressions are XPath over types and fields, as
+in hotgrid.nn.select; one that selects nothing is an error that shows what is there.
+
+Examples:
+  hotgrid tree torch.nn:Transformer --depth 2
+  hotgrid tree torch.nn:Linear --set in_features=768 --set out_features=3072
+  hotgrid tree models/net.py:Net --select "//Linear/*[@name='weight'][@rank=2]"
+  hotgrid tree models/net.py:Net --select "//Param[@trainable='true']" --json
+"""
+
+_COMPLETION = """\
+Print or install shell completion.
+
 Examples:
   hotgrid completion bash --install
   hotgrid completion zsh > ~/.zfunc/_hotgrid
@@ -137,6 +168,20 @@ Examples:
   hotgrid config init
   hotgrid config check
 """
+
+
+# Name: where it is; its summary, and after a blank line what follows its options.
+_COMMANDS = {
+    "models": ("run._command:models", _MODELS),
+    "run": ("run._command:run", _RUN),
+    "view": ("view._command:view", _VIEW),
+    "plan": ("plan._command:plan", _PLAN),
+    "validate": ("_validate:validate", _VALIDATE),
+    "tree": ("tree._command:tree", _TREE),
+    "tune": ("tune._command:tune", _TUNE),
+    "doctor": ("doctor._command:doctor", _DOCTOR),
+    "completion": ("_completion:completion", _COMPLETION),
+}
 
 
 def build() -> App:
@@ -154,56 +199,11 @@ def build() -> App:
         print_error=False,
         suppress_keyboard_interrupt=False,
     )
-    app.command(
-        "hotgrid.cli.run._command:models",
-        name="models",
-        help="List every model that comes with hotgrid.",
-        help_epilogue=_MODELS_EPILOGUE,
-    )
-    app.command(
-        "hotgrid.cli.run._command:run",
-        name="run",
-        help="Run a model; write pictures, films, fields and observables.",
-        help_epilogue=_RUN_EPILOGUE,
-    )
-    app.command(
-        "hotgrid.cli.view._command:view",
-        name="view",
-        help="Watch and touch a running model in the browser.",
-        help_epilogue=_VIEW_EPILOGUE,
-    )
-    app.command(
-        "hotgrid.cli.plan._command:plan",
-        name="plan",
-        help="Predict memory and speed of a model on many devices.",
-        help_epilogue=_PLAN_EPILOGUE,
-    )
-    app.command(
-        "hotgrid.cli._validate:validate",
-        name="validate",
-        help="Compare models with exact and published results.",
-        help_epilogue=_VALIDATE_EPILOGUE,
-    )
+    for name, (place, text) in _COMMANDS.items():
+        summary, _, epilogue = text.partition("\n\n")
+        app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
-    app.command(
-        "hotgrid.cli.tune._command:tune",
-        name="tune",
-        help="Show, explain, fill or clear the winners of the tuner.",
-        help_epilogue=_TUNE_EPILOGUE,
-    )
-    app.command(
-        "hotgrid.cli.doctor._command:doctor",
-        name="doctor",
-        help="Report what this machine has, what is missing and what is broken.",
-        help_epilogue=_DOCTOR_EPILOGUE,
-    )
     app.command(_config_group())
-    app.command(
-        "hotgrid.cli._completion:completion",
-        name="completion",
-        help="Print or install shell completion.",
-        help_epilogue=_COMPLETION_EPILOGUE,
-    )
     _add_global_options(app)
     return app
 

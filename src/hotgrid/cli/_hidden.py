@@ -8,12 +8,12 @@ from pathlib import Path
 
 def hidden_package(names: tuple[str, ...] = ("numpy", "torch")) -> tuple[str, str] | None:
     """Return what is wrong and how to fix it, if a package comes from such a folder."""
-    told = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    listed = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     for name in names:
         folder = _folder_of(name)
         if folder is None:
             continue
-        for part in told:
+        for part in listed:
             if _same(folder, part):
                 problem = f"PYTHONPATH names `{part}`, so {name} comes from there"
                 return problem, f"unset PYTHONPATH, or take `{part}` out of it"

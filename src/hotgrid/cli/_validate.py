@@ -107,5 +107,5 @@ def _verdict(rows: "list[Row]") -> Text:
     end = f" in {seconds:.0f} s."
     if not failed:
         return Text.assemble((f"All {len(rows)} rows pass", "green"), end)
-    said = f"{len(failed)} of {len(rows)} rows fail"
-    return Text.assemble((said, "bold red"), f" ({'; '.join(failed)})", end)
+    summary = f"{len(failed)} of {len(rows)} rows fail"
+    return Text.assemble((summary, "bold red"), f" ({'; '.join(failed)})", end)

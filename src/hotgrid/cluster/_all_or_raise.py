@@ -38,10 +38,10 @@ def all_or_raise(communicator: Communicator, work: Callable[[], Result]) -> Resu
         done.append(work())
     except HotgridError as found:
         problem = found
-    heard = communicator.gather_json(problem and [type(problem).__name__, str(problem)])
+    replies = communicator.gather_json(problem and [type(problem).__name__, str(problem)])
     if problem is not None:
         raise problem
-    for rank, other in enumerate(heard):
+    for rank, other in enumerate(replies):
         if other is not None:
             raise getattr(errors, other[0], HotgridError)(f"rank {rank}: {other[1]}")
     return done[0]

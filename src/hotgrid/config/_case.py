@@ -77,7 +77,7 @@ def _path(value: object) -> Path:
     return value if isinstance(value, Path) else Path(_text(value))
 
 
-def _told(expected: str, read: Callable[[Any], object], meaning: str, **default: Any) -> Any:
+def _field(expected: str, read: Callable[[Any], object], meaning: str, **default: Any) -> Any:
     """A field of `Case`: what it must be, how it is read, and its line of `--help`."""
     known = default or {"default": None}
     return field(metadata={"expected": expected, "read": read, "meaning": meaning}, **known)
@@ -94,118 +94,118 @@ class Case:
     name, type, default, what is expected, how it is read, and the line of `--help`.
     """
 
-    model: str = _told(
+    model: str = _field(
         "the name of a model or `file.py:ClassName`",
         _text,
         "A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.",
     )
-    size: tuple[int, ...] | None = _told(
+    size: tuple[int, ...] | None = _field(
         "whole numbers of at least 1, such as 400x1600",
         _size,
         "The grid, such as 400x1600; by default the model's own.",
     )
-    steps: int | None = _told(
+    steps: int | None = _field(
         "a whole number of at least 0",
         _whole(0),
         "How many steps, counted from the start also with --resume; by default 1000.",
     )
-    time: float | None = _told(
+    time: float | None = _field(
         "a number of at least 0",
         _duration,
         "For how long instead, in the units of the model.",
     )
-    device: str | None = _told(
+    device: str | None = _field(
         "a device, such as cpu or cuda",
         _text,
         "Where to run, such as cpu or cuda; by default the GPU if there is one.",
     )
-    dtype: Dtype = _told(
+    dtype: Dtype = _field(
         _A_DTYPE,
         _dtype,
         "The type of arithmetic; by default float32.",
         default="float32",
     )
-    storage: Dtype | None = _told(
+    storage: Dtype | None = _field(
         _A_DTYPE,
         _dtype,
         "The type in which fields are kept; by default that of arithmetic.",
     )
-    set: Mapping[str, object] = _told(
+    set: Mapping[str, object] = _field(
         "a table of options of the model, such as [set]",
         _table,
         "One option of the model; repeatable.",
         default_factory=dict,
     )
-    seed: int = _told(
+    seed: int = _field(
         "a whole number of at least 0",
         _whole(0),
         "Seeds the initial state; by default 0.",
         default=0,
     )
-    out: Path | None = _told(
+    out: Path | None = _field(
         "a folder",
         _path,
         "The folder for checkpoints and for what --export names.",
     )
-    view: str | None = _told(
+    view: str | None = _field(
         "the name of a view",
         _text,
         "What to draw; by default the model's own choice.",
     )
-    record: Path | None = _told(
+    record: Path | None = _field(
         "a film, such as film.mp4",
         _path,
         "Film the run into this .mp4 or .gif; a bare name goes into --out.",
     )
-    export: tuple[str, ...] = _told(
+    export: tuple[str, ...] = _field(
         "formats, such as npz,png",
         _words,
         "Write at the end any of npz, csv, png, vti, separated by commas; vti with --every on "
         "the way, too.",
         default=(),
     )
-    every: int | None = _told(
+    every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Steps between frames, rows, .vti files and checkpoints; by default 200 rows, and one "
         "checkpoint at the end.",
     )
-    mesh: str | None = _told(
+    mesh: str | None = _field(
         "ranks along each axis, such as 2x2",
         _text,
         "Split the grid over ranks, such as 2x2; they are started here unless torchrun did.",
     )
-    depth: int | None = _told(
+    depth: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "With --mesh, steps between two exchanges; by default chosen by the planner.",
     )
-    overlap: bool | None = _told(
+    overlap: bool | None = _field(
         "true or false",
         _flag,
         "With --mesh, send messages while the interior is computed; by default on GPUs.",
     )
-    trace: Path | None = _told(
+    trace: Path | None = _field(
         "a file, such as trace.json",
         _path,
         "With --mesh, write a timeline of all ranks, for chrome://tracing.",
     )
-    checkpoint_every: int | None = _told(
+    checkpoint_every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Steps between checkpoints, if different from --every.",
     )
-    keep: int | None = _told(
+    keep: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "How many of the newest checkpoints are kept; by default 3.",
     )
-    keep_every: int | None = _told(
+    keep_every: int | None = _field(
         "a whole number of at least 1",
         _whole(1),
         "Also keep checkpoints of steps that are a multiple of this.",
     )
-    restarts: int | None = _told(
+    restarts: int | None = _field(
         "a whole number of at least 0",
         _whole(0),
         "How often the ranks of --mesh are restarted after one was lost; by default 3 "
@@ -224,8 +224,8 @@ def case_of(model: str, options: Mapping[str, object]) -> Case:
     Raises:
         ArgumentError: A name is unknown or a value is not of its kind.
     """
-    told = {name: value for name, value in options.items() if value is not None}
-    values = _checked(told, lambda name: f"`{_option(name)}`")
+    given = {name: value for name, value in options.items() if value is not None}
+    values = _checked(given, lambda name: f"`{_option(name)}`")
     if not model.endswith(".toml"):
         return _agreed({"model": model, **values})
     base = read_case(Path(model))

@@ -114,8 +114,8 @@ class Contract:
         self._unpack = native.unpack if native else plain.unpack
         self._try_check = native.try_match if native else undecided
         terms = self._matcher.groups[0]
-        said = [[term.label] if term.label else names_in(term.expression) for term in terms]
-        self._implied_keys = tuple(dict.fromkeys(name for names in said for name in names))
+        named = [[term.label] if term.label else names_in(term.expression) for term in terms]
+        self._implied_keys = tuple(dict.fromkeys(name for names in named for name in names))
 
     @property
     def names(self) -> tuple[str, ...]:

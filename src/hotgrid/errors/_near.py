@@ -14,9 +14,7 @@ def near(
 
     Args:
         word: What was given.
-        words: The valid words. Case only decides between words that differ in nothing
-        else.
-            but for it.
+        words: The valid words. Case only decides between words that are otherwise equal.
         hint: The text, with `{}` where the similar word goes.
         cutoff: How similar they must be, from 0 to 1.
 

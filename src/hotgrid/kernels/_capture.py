@@ -33,13 +33,12 @@ _PLAIN = (Tensor, Parameter)
 def capture(function: Callable[..., Any]) -> "Captured":
     """Return a function that does the same with few launches.
 
-    An operation on a small tensor costs far more to start than to compute. A captured
-    function is compiled as a whole, for each kind of call once; on a GPU the kernels that
-    remain are recorded in a CUDA graph and started together. It may be called from several
-    threads. Results are those of the plain function, up to rounding where operations were
-    fused. Each call runs it once, also the first, with all that it does to random numbers
-    and to tensors; what changes tensors or gives arguments back is compiled but not
-    recorded.
+    Small operations take longer to launch than to compute. A captured function is compiled as a
+    whole, for each kind of call once; on a GPU the kernels that remain are recorded in a CUDA
+    graph and started together. It may be called from several threads. Results are those of the
+    plain function, up to rounding where operations were fused. Each call runs it once, also the
+    first, with its effects on random numbers and tensors; a function that mutates tensors or
+    returns arguments is compiled but not recorded.
 
     Inside of `torch.func` transforms, `torch.vmap`, forward mode and dispatch modes, while
     `torch.jit.trace` records, and for subclasses of tensors the plain function runs.
@@ -74,7 +73,7 @@ def capture(function: Callable[..., Any]) -> "Captured":
 
 
 class Captured:
-    """A function that `capture` has taken over; call it like the plain one.
+    """A captured function; call it like the plain one.
 
     Attributes:
         function: The plain one.
@@ -103,7 +102,7 @@ class Captured:
         """Compute it.
 
         Raises:
-            ArgumentError: An argument is no tensor or has no place, they are on several
+            ArgumentError: An argument is no tensor or has no position, they are on several
                 devices, or the function cannot be captured: it is not made of tensor
                 operations alone.
             MissingPartError: `compile.enabled` is `on` and nothing can be compiled here.
@@ -114,14 +113,15 @@ class Captured:
             return self.function(*tensors)
         kind = _kind(tensors)
         for number, x in enumerate(tensors):
-            if x.is_sparse:  # its kind looks like that of a dense one
+            if x.is_sparse:  # its key equals that of a dense one
                 expect_array(f"tensors[{number}]", x)
-            # Their own classes say what becomes of these; a kept kernel would not ask.
+            # Subclasses of tensors define their own operations, which a compiled kernel would
+            # skip.
             if type(x) not in _PLAIN:
                 return self.function(*tensors)
             if x.is_neg() or x.is_conj() or is_zero_tensor(x):
-                # Compiled code reads memory as it is, and these are still to be turned; a copy
-                # that is would take the changes meant for them.
+                # Compiled code ignores lazy conjugates and negatives; resolving them here would
+                # copy, and mutations would hit the copy.
                 return self.function(*tensors)
         state = self._state
         ready = state.ready.get(kind)
@@ -134,7 +134,7 @@ class Captured:
         return ready(*self._object, *tensors)
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Learn which method of a class this is."""
+        """Store the name of the method that this is."""
         self._attribute = name
 
     def __get__(self, instance: object, owner: type | None = None) -> "Captured":
@@ -163,7 +163,7 @@ class Captured:
         return bound
 
     def _kept(self, instance: object) -> "_Method":
-        """Remember a method as long as its object lives."""
+        """Cache a method as long as its object lives."""
         methods, key = self._methods, id(instance)
         try:
             kept = _Method(weakref.ref(instance, lambda _: methods.pop(key, None)))
@@ -195,12 +195,12 @@ class Captured:
         if bound.kwargs:
             raise ArgumentError(
                 f"`{next(iter(bound.kwargs))}` cannot be given by name to the captured "
-                f"`{self._name}`: it has no place without others that were left out"
+                f"`{self._name}`: it is keyword-only, or an argument before it is missing"
             )
         return bound.args
 
     def _first(self, tensors: Sequence[Tensor]) -> tuple[Callable[..., Any], Any]:
-        """Run it for the first time, once; return what to call from then on, and the result."""
+        """Run it for the first time; return the function for later calls, and the result."""
         device = _common_device(tensors)
         wanted = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
         trial = None if current().compile.enabled == "off" else self._compiled(tensors, wanted)
@@ -256,11 +256,11 @@ class Captured:
         self, ready: Callable[..., Any], tensors: Sequence[Tensor]
     ) -> Callable[..., Any]:
         device, first = tensors[0].device, self._object
-        # The random numbers of warm-ups are given back.
+        # Restore the generator: warm-ups draw random numbers.
         with torch.cuda.device(device), torch.random.fork_rng([device]):
             own = [x.detach().clone() for x in tensors]
             pairs = zip(own, tensors, strict=True)
-            # Copies of expanded and sliced tensors lie differently.
+            # Copies of expanded and sliced tensors have other strides.
             if ready is not self._plain and any(a.stride() != b.stride() for a, b in pairs):
                 ready, _ = Trial(self._plain, len(first)).run((*first, *own))
             graph = Graph(functools.partial(ready, *first) if first else ready, own)
@@ -268,7 +268,7 @@ class Captured:
 
 
 class _State:
-    """What was made of one function, by the kind of call; `lock` is held to make more."""
+    """The compiled variants of one function by key; hold `lock` to add one."""
 
     def __init__(self) -> None:
         self.ready: dict[Hashable, Callable[..., Any]] = {}
@@ -276,10 +276,10 @@ class _State:
 
 
 class _Method:
-    """A captured method of one object, which is not kept alive by it."""
+    """A captured method of one object, held by a weak reference."""
 
     def __init__(self, instance: "weakref.ref[object]") -> None:
-        self.instance = instance  # forgets the method when the object goes
+        self.instance = instance  # drops the method when the object is freed
         self.state = _State()
         self.bound: Callable[[], Captured | None] = lambda: None
 
@@ -287,14 +287,14 @@ class _Method:
 def _unless_shared(
     ready: Callable[..., Any], plain: Callable[..., Any], first: int
 ) -> Callable[..., Any]:
-    """Compiled code that changes tensors takes each for one in memory of its own."""
+    """Run the plain function if arguments share memory; compiled code assumes they do not."""
     return lambda *given: (plain if share_memory(given[first:]) else ready)(*given)
 
 
 def _with_gradients(
     run: Callable[..., Any], name: str, first: int, wanted: bool
 ) -> Callable[..., Any]:
-    """Refuse gradients of gradients in clear words; torch's own error names no function."""
+    """Refuse second derivatives; torch's own error names no function."""
 
     def ready(*given: Any) -> Any:
         tensors = _watched(given[first:], name) if wanted else given[first:]
@@ -306,7 +306,7 @@ def _with_gradients(
 
 
 class _Refused(torch.autograd.Function):
-    """Gives a gradient on, and has none itself; what it depends on is named beside it."""
+    """Passes a gradient on and refuses to be differentiated; takes what it depends on."""
 
     @staticmethod
     def forward(ctx: Any, gradient: Tensor, x: Tensor, name: str) -> Tensor:
@@ -316,8 +316,8 @@ class _Refused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise ArgumentError(
-            f"the gradients of the captured `{ctx.name}` have no gradients of their own; "
-            "call its plain `.function` where those are wanted"
+            f"the gradients of the captured `{ctx.name}` cannot be differentiated; "
+            "call its plain `.function` for second derivatives"
         )
 
 
@@ -325,7 +325,7 @@ _refused: Any = _Refused.apply
 
 
 def _watched(tensors: Sequence[Tensor], name: str) -> list[Tensor]:
-    """The tensors, such that a derivative of their gradients is refused in clear words."""
+    """The tensors, such that second derivatives raise a clear error."""
     made = {id(x): _watched_one(x, name) for x in tensors if x.requires_grad}
     return [made.get(id(x), x) for x in tensors]
 
@@ -350,7 +350,7 @@ def _refuse_second_gradients(result: Any, name: str) -> None:
 
     nodes = {x.grad_fn for x in tree_leaves(result) if isinstance(x, Tensor)}
     for node in nodes:
-        # What was only handed through has gradients of its own.
+        # Arguments that are returned unchanged have gradients of their own.
         if node is not None and node.name().startswith("CompiledFunction"):
             node.register_hook(refuse)
 
@@ -385,7 +385,7 @@ def _kind(tensors: Sequence[Tensor]) -> Hashable:
     # A tensor that is given twice goes into the compiled graph once.
     names = [id(x) for x in tensors]
     twins = tuple(map(names.index, names)) if len(set(names)) < len(names) else None
-    # What is cast, and what is noted for gradients, is compiled in.
+    # Autocast and gradient mode are compiled in.
     cast = _autocast_of(device) if any_autocast() else None
     modes = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), cast)
     count = count_function_modes()

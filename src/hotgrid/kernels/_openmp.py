@@ -3,7 +3,7 @@
 Threads of torch's OpenMP library look for more work for a while after each operation, and so
 do those of the core: side by side they are in each other's way, and threads that have just
 worked begin sooner than those that sleep. Nothing is linked: the library is found in the
-process, and the core is told where two of its functions are. Short jobs stay on the core's
+process, and the core gets the addresses of two of its functions. Short jobs stay on the core's
 own threads, which start faster. Where there is no such library, after a fork, and with
 `HOTGRID_POOL=own`, all do; with `HOTGRID_POOL=openmp` none.
 """
@@ -36,7 +36,7 @@ def core() -> ModuleType:
     wanted = os.environ.get("HOTGRID_POOL", "")
     if wanted not in ("", *_CHOICES):
         logger("kernels").warning(
-            "`HOTGRID_POOL` is %r; expected %s: it is left aside",
+            "`HOTGRID_POOL` is %r; expected %s: it is ignored",
             wanted,
             " or ".join(map(repr, _CHOICES)),
         )

@@ -58,12 +58,12 @@ def all_or_raise(group: Group, work: Callable[[], Result]) -> Result:
         results.append(work())
     except Exception as found:  # noqa: BLE001  whatever it is, the others must know
         problem = found
-    heard = group.gather_json(
+    replies = group.gather_json(
         None if problem is None else [type(problem).__name__, str(problem)]
     )
     if problem is not None:
         raise problem
-    for rank, other in enumerate(heard):
+    for rank, other in enumerate(replies):
         if other is not None:
             raise _KINDS.get(other[0], StoreError)(f"rank {rank}: {other[1]}")
     return results[0]

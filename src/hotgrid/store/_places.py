@@ -55,7 +55,7 @@ class Aside:
 
 
 def hide_step(folder: Path, step: int) -> Path | None:
-    """Hide a checkpoint, so that nobody ever sees it half removed."""
+    """Hide a checkpoint, so that it is never seen half removed."""
     hidden = _hidden(folder, "removing", step)
     try:
         return step_folder(folder, step).rename(hidden)

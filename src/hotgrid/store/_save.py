@@ -66,7 +66,9 @@ class Save:
             try:
                 check_json("extra", self._extra)
             except RecursionError:
-                raise ArgumentError("`extra` holds itself, or is nested too deeply") from None
+                raise ArgumentError(
+                    "`extra` contains itself, or is nested too deeply"
+                ) from None
             # A copy: the caller may change its own while a thread writes.
             self._extra = json.loads(json.dumps(self._extra))
             with _writable(self._folder):

@@ -51,12 +51,13 @@ TORCH_LIBRARY: str = _C.__file__  # the shared library that knows torch's OpenMP
 OpOverload: Any = torch._ops.OpOverload  # the type of `torch.ops.aten.add.Tensor`
 
 # Operators over lists of tensors: one launch for many small ones.
-foreach_add_: Callable[..., None] = torch._foreach_add_
-foreach_copy_: Callable[..., None] = torch._foreach_copy_
-foreach_lerp: Callable[..., list[Tensor]] = torch._foreach_lerp  # pyright: ignore
-foreach_lerp_: Callable[..., None] = torch._foreach_lerp_
-foreach_mul_: Callable[..., None] = torch._foreach_mul_
-foreach_sign_: Callable[..., None] = torch._foreach_sign_
+_torch: Any = torch
+foreach_add_: Callable[..., None] = _torch._foreach_add_
+foreach_copy_: Callable[..., None] = _torch._foreach_copy_
+foreach_lerp: Callable[..., list[Tensor]] = _torch._foreach_lerp
+foreach_lerp_: Callable[..., None] = _torch._foreach_lerp_
+foreach_mul_: Callable[..., None] = _torch._foreach_mul_
+foreach_sign_: Callable[..., None] = _torch._foreach_sign_
 
 
 def in_forward_mode() -> bool:

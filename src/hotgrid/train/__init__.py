@@ -1,6 +1,8 @@
 """train: optimizers in groups, schedules, weights from files.
 
-Layer: above `nn` and `store`.
+Layer: above `nn` and `store`. `groups` divides the parameters of a model among optimizers by
+selectors. Optimizers and schedules are data. `load_partial` and `save_weights` are strict
+about weights in files; `lora`, `freeze` and `rehead` change a model by selector.
 """
 
 from ._adapters import (

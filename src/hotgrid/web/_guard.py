@@ -1,4 +1,4 @@
-"""Who may talk to the server: a token, and checks of Host and Origin."""
+"""Access control of the server: a token, and checks of Host and Origin."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping

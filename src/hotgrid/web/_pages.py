@@ -1,4 +1,4 @@
-"""The files of a page, read once; nothing but them can be asked for."""
+"""The files of a page, read once; no other file is served."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  only where a user asks for it
 
 
 class PageServer:
-    """Serves an application to one machine, or to others where told.
+    """Serves an application to one machine, or to others on request.
 
     Arguments:
         app: An ASGI application.

@@ -100,13 +100,13 @@ class Viewer:
         if self._acknowledged < frame <= self._sent:
             self._acknowledged = frame
 
-    async def serve(self, hear: Callable[[str | bytes], Awaitable[None]]) -> None:
+    async def serve(self, receive: Callable[[str | bytes], Awaitable[None]]) -> None:
         """Send and receive until the page leaves.
 
         Arguments:
-            hear: Called with every message; a `MessageError` it raises is answered.
+            receive: Called with every message; a `MessageError` it raises is answered.
         """
-        tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._receive(hear))]
+        tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._receive(receive))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -132,7 +132,7 @@ class Viewer:
                 self._sent += 1
                 await asyncio.wait_for(self._socket.send_bytes(frame), self._timeout)
 
-    async def _receive(self, hear: Callable[[str | bytes], Awaitable[None]]) -> None:
+    async def _receive(self, receive: Callable[[str | bytes], Awaitable[None]]) -> None:
         meter = Meter(self._limits)
         while True:
             found = await self._socket.receive()
@@ -143,6 +143,6 @@ class Viewer:
                 await asyncio.sleep(1 / self._limits.rate)
             text = found.get("text")
             try:
-                await hear(text if text is not None else found.get("bytes") or b"")
+                await receive(text if text is not None else found.get("bytes") or b"")
             except MessageError as problem:
                 self.tell({"type": "error", "text": str(problem)})

@@ -1,4 +1,4 @@
-"""The cases: what each promises, at sizes that a test can afford."""
+"""The cases: what each promises, on small grids."""
 
 import math
 
@@ -162,7 +162,7 @@ def test_the_strouhal_number_of_a_sine():
         frequency(swing[:25])
 
 
-def test_numbers_that_cannot_be_are_refused():
+def test_invalid_numbers_are_refused():
     with pytest.raises(
         ArgumentError, match=r"`velocity` must be above 0 and at most 0\.3, got 0\.5"
     ):

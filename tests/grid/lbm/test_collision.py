@@ -1,4 +1,4 @@
-"""Collisions: what they conserve, and how they stand to each other."""
+"""Collisions: what they conserve, and how they relate to each other."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Every form gives the same bits, and gradients are those of finite differences."""
+"""Every form computes the same bits, and gradients match finite differences."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Lattices: their symmetry is what makes a fluid of them."""
+"""Lattices: the symmetries that a fluid needs."""
 
 from itertools import product
 

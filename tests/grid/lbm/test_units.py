@@ -1,4 +1,4 @@
-"""Units: there and back, and warnings where the lattice is out of its depth."""
+"""Units: round trips, and warnings outside of the valid range."""
 
 import warnings
 
@@ -15,7 +15,7 @@ numbers = st.floats(1e-3, 1e3)
 
 
 @given(st.sampled_from(sorted(_KINDS)), numbers)
-def test_there_and_back(kind: str, value: float):
+def test_a_round_trip(kind: str, value: float):
     units = Units(**AIR)
     assert units.to_world(units.to_lattice(value, kind), kind) == pytest.approx(value)
 

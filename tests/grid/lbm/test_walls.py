@@ -144,7 +144,7 @@ def test_walls_stand_on_every_axis_of_a_box(axis: str):
     torch.testing.assert_close(found, found.flip(0), rtol=1e-12, atol=0)
 
 
-def test_walls_that_cannot_be_are_refused():
+def test_walls_that_are_impossible_are_refused():
     with pytest.raises(ArgumentError, match=r"`face` 'left' is unknown; use one of x-, x\+"):
         Wall("left")
     with pytest.raises(ArgumentError, match=r"there is no face 'z-' in 2 dims"):

@@ -1,4 +1,4 @@
-"""Parts of a flow that do not fit together: said before anything runs."""
+"""Parts of a flow that do not fit together: refused before anything runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -86,7 +86,7 @@ BALL = lbm.ball((4, 4), 2)
         (lambda: lbm.SchaeferTurek.grid(2.5), "`rows` must be a whole number, got 2.5"),
     ],
 )
-def test_it_is_refused_in_clear_words(make: Callable[[], Any], said: str):
+def test_it_is_refused_with_a_clear_message(make: Callable[[], Any], said: str):
     with pytest.raises(ArgumentError, match=said):
         make()
 

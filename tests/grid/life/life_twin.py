@@ -1,4 +1,4 @@
-"""Life written down once more, slowly and without torch."""
+"""A second implementation of Life, slow and without torch."""
 
 from itertools import product
 

@@ -56,7 +56,7 @@ def test_cells_read_back_as_written(one):
 
 @given(patterns)
 @settings(max_examples=20)
-def test_both_formats_tell_the_same_cells(one):
+def test_both_formats_show_the_same_cells(one):
     assert torch.equal(read_cells(write_cells(one)).cells, read_rle(write_rle(one)).cells)
 
 
@@ -184,7 +184,7 @@ def test_names_of_patterns_are_forgiving():
         pattern("gosper-gum")
 
 
-def test_a_pattern_is_placed_in_the_middle_or_where_it_is_told():
+def test_a_pattern_is_placed_in_the_middle_or_at_a_given_place():
     block = Pattern(torch.ones(2, 2), name="block")
     assert block.placed((4, 6)).nonzero().tolist() == [[1, 2], [1, 3], [2, 2], [2, 3]]
     assert block.placed((3, 3), at=(1, 0)).nonzero().tolist() == [

@@ -1,4 +1,4 @@
-"""What is known of Life for certain."""
+"""Known facts about Life."""
 
 import pytest
 import torch

@@ -64,7 +64,7 @@ def windows(rule: Any) -> None:
         (lambda: GLIDER.placed((2, 8)), "does not fit .* take a `size` of at least 3 x 3"),
     ],
 )
-def test_it_is_refused_in_clear_words(make: Callable[[], Any], said: str):
+def test_it_is_refused_with_a_clear_message(make: Callable[[], Any], said: str):
     with pytest.raises(ArgumentError, match=said):
         make()
 

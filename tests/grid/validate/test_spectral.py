@@ -1,4 +1,4 @@
-"""The second opinion, held against exact solutions."""
+"""The spectral solver against exact solutions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""`hotgrid validate`: exit codes, JSON, and a page that nothing can break out of."""
+"""`hotgrid validate`: exit codes, JSON, and an HTML page that escapes everything."""
 
 import json
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_the_page_needs_nothing_else():
 
 
 @pytest.mark.parametrize("place", [".", "file/truth.html"])
-def test_a_page_that_cannot_be_written_is_said_before_anything_runs(
+def test_a_page_that_cannot_be_written_is_reported_before_anything_runs(
     place: str, capsys: pytest.CaptureFixture[str]
 ):
     Path("file").write_text("not a folder")

@@ -68,7 +68,7 @@ class Desk:
         self._id += 1
         text = json.dumps({"type": kind, "id": self._id, **fields})
         page = page or self.page
-        asyncio.run(self.session.hear(page, text))  # pyright: ignore[reportArgumentType]
+        asyncio.run(self.session.receive(page, text))  # pyright: ignore[reportArgumentType]
         return self.until(lambda: next((m for m in page.told if m.get("id") == self._id), None))
 
     def until(self, found: Callable[[], Any]) -> Any:
@@ -238,7 +238,7 @@ def test_viewers_look_at_their_own_regions_and_a_stalled_one_gets_nothing(desk):
     here.session.join(other)
     other.stalled = True
     look = {"view": "u", "region": [4, 8, 12, 24], "pixels": [100, 100]}
-    asyncio.run(here.session.hear(here.page, json.dumps({"type": "look", **look})))
+    asyncio.run(here.session.receive(here.page, json.dumps({"type": "look", **look})))
     here.until(
         lambda: here.page.frames and parsed(here.page.frames[-1])["region"] == (4, 8, 12, 24)
     )
@@ -253,7 +253,7 @@ def test_viewers_look_at_their_own_regions_and_a_stalled_one_gets_nothing(desk):
     assert parsed(other.frames[-1])["region"] == (0, 0, 32, 32)
     for wrong in ({**look, "view": "none"}, {**look, "range": [2, 1]}):
         with pytest.raises(MessageError):
-            asyncio.run(here.session.hear(here.page, json.dumps({"type": "look", **wrong})))
+            asyncio.run(here.session.receive(here.page, json.dumps({"type": "look", **wrong})))
 
 
 def test_hello_says_what_can_be_seen_and_touched(desk):
@@ -283,7 +283,7 @@ def test_a_value_is_that_of_its_cell(desk):
 
 
 @pytest.mark.parametrize("radius", [0.0, 1.0, 2.5])
-def test_discs_are_what_is_near_the_line(radius: float):
+def test_discs_cover_cells_close_to_the_line(radius: float):
     points = [[3.2, 4.9], [10.7, 15.1], [-4.0, 18.0]]
     mask = disc_mask((16, 20), points, radius)
     for y in range(16):
@@ -300,7 +300,7 @@ def test_discs_are_what_is_near_the_line(radius: float):
                 assert bool(mask[y, x]) == (best < radius or held), (y, x)
 
 
-def test_a_brush_that_is_none_is_refused():
+def test_a_brush_that_is_invalid_is_refused():
     sim = Simulation(life.Life(), size=(8, 64), device="cpu", compiled=False)
     with pytest.raises(ArgumentError, match="no brush `ink`"):
         sim.paint("ink", torch.zeros(8, 64, dtype=torch.bool), 1)

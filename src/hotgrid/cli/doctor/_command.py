@@ -81,7 +81,7 @@ def _table(findings: Sequence[Finding]) -> Table:
 
 def _verdict(findings: Sequence[Finding]) -> Text:
     counts = Counter(finding.state for finding in findings)
-    said = "Something is broken" if counts["broken"] else "Nothing is broken"
+    verdict = "Something is broken" if counts["broken"] else "Nothing is broken"
     style = _STYLES["broken" if counts["broken"] else "ok"]
     rest = f": {counts['ok']} ok, {counts['note']} noted, {counts['broken']} broken."
-    return Text.assemble((said, style), rest)
+    return Text.assemble((verdict, style), rest)

@@ -66,13 +66,13 @@ def _processor_name() -> str:
 def processor_in(cpuinfo: str) -> str | None:
     """Return the name of the processor in the text of /proc/cpuinfo, or None."""
     pairs = re.findall(r"^([^:\n]+?)\s*:[ \t]*(.+)$", cpuinfo, re.MULTILINE)
-    said = {key.casefold(): value for key, value in reversed(pairs)}
-    if "model name" in said:
-        return said["model name"]
-    if "cpu part" not in said:
+    facts = {key.casefold(): value for key, value in reversed(pairs)}
+    if "model name" in facts:
+        return facts["model name"]
+    if "cpu part" not in facts:
         return None
     # On ARM the kernel gives numbers; the names are in the manuals of the manufacturers.
-    maker, part = said.get("cpu implementer", "?"), said["cpu part"]
+    maker, part = facts.get("cpu implementer", "?"), facts["cpu part"]
     return _ARM_PARTS.get((maker, part), f"ARM, implementer {maker}, part {part}")
 
 

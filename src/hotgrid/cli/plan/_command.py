@@ -2,15 +2,12 @@
 
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 import hotgrid as hg
+from hotgrid.cli._case_options import case_from, case_options
 from hotgrid.cli._terminal import Terminal
-from hotgrid.cli._whole_number import WholeNumber
-from hotgrid.cli.run._command import pairs
-from hotgrid.config import Case, Dtype, case_of
+from hotgrid.config import Case
 from hotgrid.errors import ArgumentError
 
 from ._text import (
@@ -30,44 +27,40 @@ _MOST_SIMULATED = 1 << 16
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
+@case_options(
+    "set",
+    "dtype",
+    "storage",
+    size="The grid, such as 131072x131072; by default the model's own.",
+    mesh="The only mesh to consider, such as 8x8; by default all of them.",
+    depth="The only depth to consider: steps between two exchanges.",
+)
 def plan(
     model: str | None = None,
     /,
     *,
-    size: str | None = None,
     devices: str | None = None,
     link: str | None = None,
-    set_: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
-    dtype: Dtype | None = None,
-    storage: Dtype | None = None,
-    mesh: str | None = None,
-    depth: WholeNumber = None,
     json: bool = False,
     plot: Path | None = None,
     calibrate: bool = False,
     check: bool = False,
+    **options: Any,
 ) -> None:
     """Predict what a model would need and how fast it would be on many devices.
 
     Args:
         model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
-        size: The grid, such as 131072x131072; by default the model's own.
         devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for four machines
             like this one.
         link: Bandwidth out of a device and latency, such as 450GB/s,3us.
-        set_: One option of the model; repeatable.
-        dtype: The type of arithmetic; by default float32.
-        storage: The type in which fields are kept; by default that of arithmetic.
-        mesh: The only mesh to consider, such as 8x8; by default all of them.
-        depth: The only depth to consider: steps between two exchanges.
         json: Print one JSON object instead of tables.
         plot: Draw the scaling curves into this .png, .svg or .pdf.
         calibrate: Measure this machine first, and the model on it, and store the result.
         check: Compare predictions for 1, 2 and 4 ranks on this machine with short runs.
+        **options: Fields of `Case`.
     """
-    options = {"size": size, "set": pairs(set_) or None, "dtype": dtype}
-    options |= {"storage": storage, "mesh": mesh, "depth": depth}
-    case = case_of(model, options) if model is not None else None
+    case = case_from(model, options) if model is not None else None
     _expect_sense(case, devices, plot, calibrate, check)
     from hotgrid.grid.run._plan_model import checks, model_key, model_of
 

@@ -4,18 +4,15 @@ import inspect
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import fields
 from json import dumps
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import CycloptsError, Parameter
 from rich.table import Table
 from rich.text import Text
 
+from hotgrid.cli._case_options import case_from, case_options
 from hotgrid.cli._terminal import Terminal
-from hotgrid.cli._whole_number import WholeNumber
-from hotgrid.config import Case, Dtype, case_of
+from hotgrid.config import Case
 
 if TYPE_CHECKING:
     from hotgrid.grid import Model, Option, Simulation
@@ -48,90 +45,46 @@ def models(*, json: bool = False) -> None:
         return
     rows: list[tuple[str, Text]] = []
     for name, model in known.items():
-        told = "  ".join(map(_shown_option, _options(model)))
+        options = "  ".join(map(_shown_option, _options(model)))
         rows.append((name, Text(_summary(model))))
-        rows.append(("", Text(f"--set {told}", "dim")))
+        rows.append(("", Text(f"--set {options}", "dim")))
     _print_rows(console, rows)
     console.print("Run one with `hotgrid run NAME`.", style="dim", markup=False)
 
 
-def run(name: str, /, **told: Any) -> None:
-    """Run a model and report its observables and speed."""
-    resume, watch, json = (told.pop(name, False) for name in _NOT_OF_A_CASE)
-    case = case_of(name, {**told, "set": pairs(told.get("set", ())) or None})
+@case_options()
+def run(
+    model: str,
+    /,
+    *,
+    resume: bool = False,
+    watch: bool = False,
+    json: bool = False,
+    **options: Any,
+) -> None:
+    """Run a model and report its observables and speed.
+
+    Args:
+        model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
+        resume: Continue from the newest checkpoint in --out, on any mesh.
+        watch: Draw the run in the terminal instead of a progress bar.
+        json: Print one JSON object instead of a table.
+        **options: Fields of `Case`.
+    """
+    case = case_from(model, options)
     # Not earlier: a misspelled option need not wait for torch.
     from hotgrid.grid.run import perform, start_ranks
 
     if start_ranks(case, sys.argv[1:], resume=resume):
         return
     outcome = perform(case, resume=resume, watch=watch)
-    if not outcome.spoken:
+    if not outcome.is_primary:
         return
     console = Terminal(highlight=False)
     if json:
         console.out(dumps(outcome.plain(), indent=2, ensure_ascii=False), highlight=False)
     else:
         _report(console, case, outcome)
-
-
-def _signature() -> inspect.Signature:
-    """The options of `run`: the fields of a case, and those that no case file has."""
-    found: list[inspect.Parameter] = []
-    kinds = get_type_hints(Case)
-    for each in fields(Case):
-        meaning = each.metadata["meaning"]
-        if each.name == "model":
-            kind, default = Annotated[str, Parameter(help=meaning)], inspect.Parameter.empty
-        elif each.name == "set":
-            named = Parameter(name="--set", metavar="NAME=VALUE", help=meaning)
-            kind, default = Annotated[tuple[str, ...], named], ()
-        else:
-            kind = Annotated[
-                _AS_TYPED.get(kinds[each.name], str | None), Parameter(help=meaning)
-            ]
-            default = None
-        place = "POSITIONAL_ONLY" if each.name == "model" else "KEYWORD_ONLY"
-        found.append(_parameter(each.name, place, default, kind))
-    for name, meaning in _NOT_OF_A_CASE.items():
-        kind = Annotated[bool, Parameter(help=meaning)]
-        found.append(_parameter(name, "KEYWORD_ONLY", False, kind))
-    return inspect.Signature(found)
-
-
-def _parameter(name: str, place: str, default: object, kind: Any) -> inspect.Parameter:
-    kinds = inspect.Parameter
-    return kinds(name, getattr(kinds, place), default=default, annotation=kind)
-
-
-# What is typed for a field that is not text, by its type.
-_AS_TYPED: dict[Any, Any] = {
-    int | None: WholeNumber,
-    int: WholeNumber,
-    float | None: float | None,
-    Path | None: Path | None,
-    bool | None: bool | None,
-    Dtype: Dtype | None,
-    Dtype | None: Dtype | None,
-}
-_NOT_OF_A_CASE = {
-    "resume": "Continue from the newest checkpoint in --out, on any mesh.",
-    "watch": "Draw the run in the terminal instead of a progress bar.",
-    "json": "Print one JSON object instead of a table.",
-}
-run.__signature__ = _signature()
-
-
-def pairs(texts: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name.strip() and equals):
-            raise CycloptsError(
-                msg=f"`--set {text}` must be NAME=VALUE, such as `--set rate=0.1`; "
-                "`hotgrid models` lists the names."
-            )
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _summary(model: "type[Model]") -> str:

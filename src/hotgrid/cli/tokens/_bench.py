@@ -79,8 +79,8 @@ def bench(
     for output, threads, *speeds in map(dict.values, rows):
         table.add_row(output, str(threads), *(f"{speed:,.1f}" for speed in speeds))
     print_table(console, table)
-    said = f"{visible(encoding.name)}, {len(texts):,} texts, {size:,} bytes."
-    console.print(said, style="dim", markup=False, soft_wrap=True)
+    summary = f"{visible(encoding.name)}, {len(texts):,} texts, {size:,} bytes."
+    console.print(summary, style="dim", markup=False, soft_wrap=True)
     return 0
 
 

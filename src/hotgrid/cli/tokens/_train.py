@@ -108,10 +108,10 @@ def _report(encoding: "Encoding", out: Path, pattern: str, wanted: int, *, json:
     if json:
         console.out(dumps(facts, indent=2, ensure_ascii=False), highlight=False)
         return
-    told = f"Wrote {visible(out)} with {written:,} tokens"
+    summary = f"Wrote {visible(out)} with {written:,} tokens"
     if encoding.n_vocab < wanted:
-        told += f"; the texts have no pairs for more of the {wanted:,}"
-    lines = [f"{told}."]
+        summary += f"; the texts have no pairs for more of the {wanted:,}"
+    lines = [f"{summary}."]
     if lost:
         names = ", ".join(f"{visible(name)} ({number})" for name, number in lost.items())
         lines.append(

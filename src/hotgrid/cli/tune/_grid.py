@@ -44,8 +44,8 @@ def grid_calls(
     calls: list[dict[str, Any]] = []
     for size in sizes:
         simulation = hg.Simulation(model, size, device=device, dtype=kind)
-        told = _explained(simulation) if explain else _filled(simulation)
-        calls.append({"shape": list(size), **told})
+        found = _explained(simulation) if explain else _filled(simulation)
+        calls.append({"shape": list(size), **found})
     return {"op": GRID, "model": words[0], "calls": calls}
 
 

@@ -29,7 +29,7 @@ EXAMPLES: Mapping[str, str] = MappingProxyType(
 
 def options_text() -> str:
     """Return a line for each op."""
-    rows = [(name, *told) for name, told in OPTIONS.items()]
+    rows = [(name, *columns) for name, columns in OPTIONS.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  " + "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()

@@ -6,48 +6,38 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from hotgrid.cli._case_options import case_from, case_options
 from hotgrid.cli._terminal import Terminal
-from hotgrid.cli.run._command import pairs
-from hotgrid.config import Dtype, case_of
 from hotgrid.errors import ArgumentError
 
 
+@case_options("size", "device", "dtype", "seed", "set")
 def view(
     name: str | None = None,
     /,
     *,
-    size: str | None = None,
-    device: str | None = None,
-    dtype: Dtype | None = None,
-    seed: int | None = None,
-    set: Annotated[tuple[str, ...], Parameter(name="--set", metavar="NAME=VALUE")] = (),
     port: int = 8765,
     host: str = "127.0.0.1",
     out: Path = Path("hotgrid-view"),
     open: Annotated[bool, Parameter(negative="--no-open")] = True,
     paused: bool = False,
+    **options: Any,
 ) -> None:
     """Watch and touch a running model in the browser.
 
     Args:
         name: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml;
             without one, the gallery of all models.
-        size: The grid, such as 400x1600; by default the model's own.
-        device: Where to run, such as cpu or cuda; by default the GPU if there is one.
-        dtype: The type of arithmetic; by default float32.
-        seed: Seeds the initial state; by default 0.
-        set: One option of the model; repeatable.
         port: Where the page is served; the next free one if it is taken.
         host: The address to listen on; by default only this machine can open the page.
         out: The folder for pictures, films and checkpoints that are saved from the page.
         open: Open the page in the browser.
         paused: Do not run before Play is pressed.
+        **options: Fields of `Case`.
     """
-    told: dict[str, Any] = {"size": size, "device": device, "dtype": dtype, "seed": seed}
-    told["set"] = pairs(set) or None
-    if name is None and any(value is not None for value in told.values()):
+    if name is None and options:
         raise ArgumentError("name a model for these options, such as `hotgrid view karman`")
-    case = None if name is None else case_of(name, told)
+    case = None if name is None else case_from(name, options)
     # Not before: a misspelled option need not wait for torch.
     from hotgrid.grid.view import ViewApp
 

@@ -36,9 +36,9 @@ def run_module(ranks: int, module: str, arguments: Sequence[str], timeout: float
             f"{ranks} ranks of `{module}` did not end within {timeout:g} s"
         ) from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
         reason = next(
-            (line for line in said if line.startswith("hotgrid:")), "".join(said[-1:])
+            (line for line in lines if line.startswith("hotgrid:")), "".join(lines[-1:])
         )
         raise HotgridError(f"{ranks} ranks of `{module}` failed: {reason}")
     return done.stdout

@@ -207,8 +207,8 @@ def calibrate(device: str | None = None) -> Calibration:
 def _measured_link(kind: str, copy_bandwidth: float) -> Link:
     """Latency from margins of one number, bandwidth from what larger ones take longer."""
     sizes = [str(_SMALL), str(_LARGE)]
-    said = run_module(2, f"{__package__}._link_probe", [kind, *sizes], _PROBE_SECONDS)
-    small, large = json.loads(said.strip().splitlines()[-1])
+    output = run_module(2, f"{__package__}._link_probe", [kind, *sizes], _PROBE_SECONDS)
+    small, large = json.loads(output.strip().splitlines()[-1])
     # Both messages are packed and unpacked, which the planner counts by itself.
     packing = 2 * 4 * _LARGE / copy_bandwidth
     longer = max(large - small - packing, 0.05 * (large - small), 1e-9)

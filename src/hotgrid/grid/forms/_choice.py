@@ -141,8 +141,8 @@ class UndecidedForm(Form):
         """
         able = candidates_of(self.setting)
         if self._ranks is not None:
-            told = self._ranks.gather_json([kind.name for kind in able])
-            able = [kind for kind in able if all(kind.name in each for each in told)]
+            everyone = self._ranks.gather_json([kind.name for kind in able])
+            able = [kind for kind in able if all(kind.name in each for each in everyone)]
         able = able or [RollForm]
         times = [self._times(able)]
         if self._ranks is not None:
@@ -300,11 +300,11 @@ def _digest(model: Model) -> str:
     A change inside a function that a step calls is not seen; the winner is then perhaps no
     longer the fastest, and still right.
     """
-    said: list[Any] = [type(model).__module__, type(model).__qualname__, model.choices()]
-    said += [model.radius, *map(_declared, (*model.fields, *model.inputs))]
+    identity: list[Any] = [type(model).__module__, type(model).__qualname__, model.choices()]
+    identity += [model.radius, *map(_declared, (*model.fields, *model.inputs))]
     code = getattr(type(model).step, "__code__", None)
-    said += [] if code is None else [part for each in _codes(code) for part in each]
-    return hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()[:12]
+    identity += [] if code is None else [part for each in _codes(code) for part in each]
+    return hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:12]
 
 
 def _declared(kind: Field | Input) -> str:
@@ -315,8 +315,8 @@ def _codes(code: CodeType) -> Iterator[tuple[str, ...]]:
     """The instructions, names and constants of a function and of those inside it."""
     plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
     # The order of a set is another in every process.
-    told = [sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x) for x in plain]
-    yield code.co_code.hex(), str(code.co_names), str(told)
+    constants = [sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x) for x in plain]
+    yield code.co_code.hex(), str(code.co_names), str(constants)
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield from _codes(each)

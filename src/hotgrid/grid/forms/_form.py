@@ -279,8 +279,8 @@ def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> 
         ):
             raise ArgumentError(
                 f"{what} returned the shape {tuple(plane.shape)} for the field `{field.name}`; "
-                "it must have one number for each cell, as what `state` gives has: make new "
-                "tensors by torch.zeros_like and the like"
+                "it must have one number for each cell, like the tensors of `state`: create "
+                "new tensors with torch.zeros_like and the like"
             )
         plane = plane.expand(shape)
     return plane.to(kept_as)
@@ -319,8 +319,8 @@ def compile_step(
 def compiled_code_folder() -> Path | None:
     """Where compiled code is kept for the next process; None where it is not."""
     _keep_compiled_code()
-    told = os.environ.get(_CACHE_VARIABLE)
-    return None if told is None else Path(told)
+    folder = os.environ.get(_CACHE_VARIABLE)
+    return None if folder is None else Path(folder)
 
 
 def _keep_compiled_code() -> None:
@@ -328,17 +328,17 @@ def _keep_compiled_code() -> None:
     from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
 
     quote_torch_folder()
-    told = os.environ.get(_CACHE_VARIABLE)
-    if told is not None:
-        problem = _obstacle_to_writing(told)
+    folder = os.environ.get(_CACHE_VARIABLE)
+    if folder is not None:
+        problem = _obstacle_to_writing(folder)
         if not problem:
-            os.environ[_CACHE_VARIABLE] = without_blanks(told)
+            os.environ[_CACHE_VARIABLE] = without_blanks(folder)
             return
         del os.environ[_CACHE_VARIABLE]
         logger("compile").warning(
             "compiled code is not stored in the `%s` of %s, which cannot be written (%s), but "
             "where `compile.cache` says; set or unset the variable",
-            told,
+            folder,
             _CACHE_VARIABLE,
             problem,
         )
@@ -362,8 +362,8 @@ def _obstacle_to_writing(folder: str) -> str:
 def _cause(text: str) -> str:
     """The first line, and of a compiler's output the line with the error."""
     first, *others = text.splitlines() or [""]
-    told = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
-    return f"{first} ({told[0]})" if told else first
+    causes = [line.strip() for line in others if _COMPILER_ERROR.search(line)]
+    return f"{first} ({causes[0]})" if causes else first
 
 
 class FirstCall:

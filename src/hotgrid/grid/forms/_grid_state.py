@@ -230,10 +230,10 @@ class GridState:
                 not in the order of their steps.
         """
         plan = self._schedule
-        for name, told in changes.items():
-            plan = plan.with_changes(name, told)
+        for name, given in changes.items():
+            plan = plan.with_changes(name, given)
             for change in plan.changes[name]:
-                # Said now, not after hours when its step has come.
+                # Refused now, not after hours when its step has come.
                 checked_size(self._start.changed(**{name: change.value}), self.size)
         self._follow(plan)
 

@@ -72,13 +72,13 @@ class ParameterSchedule:
     def __bool__(self) -> bool:
         return bool(self.changes)
 
-    def with_changes(self, name: str, told: object) -> "ParameterSchedule":
+    def with_changes(self, name: str, given: object) -> "ParameterSchedule":
         """A schedule with more changes of one parameter.
 
         Raises:
             ArgumentError: The text or list is not one of changes; the message has an example.
         """
-        found = _changes(name, told)
+        found = _changes(name, given)
         known = (*self.changes.get(name, ()), *found)
         for earlier, later in pairwise(known):
             end = earlier.since if earlier.until is None else earlier.until
@@ -137,7 +137,7 @@ def alike(one: Any, other: Any, depth: int = 8) -> bool:
 
 
 def _parts(x: Any) -> Mapping[Any, Any] | None:
-    """What an object is made of, by name or index; None where that cannot be told."""
+    """What an object is made of, by name or index; None if unknown."""
     if isinstance(x, Mapping):
         return x
     if isinstance(x, list | tuple):
@@ -157,16 +157,16 @@ def split_start(text: str) -> tuple[str, str]:
     return start.strip(), changes.strip()
 
 
-def _changes(name: str, told: object) -> tuple[Change, ...]:
-    if isinstance(told, str):
-        return tuple(_parsed(name, part, told) for part in told.split("->"))
-    if not isinstance(told, Sequence):
+def _changes(name: str, given: object) -> tuple[Change, ...]:
+    if isinstance(given, str):
+        return tuple(_parsed(name, part, given) for part in given.split("->"))
+    if not isinstance(given, Sequence):
         raise ArgumentError(
             f"the changes of `{name}` are a text such as {_GRAMMAR}, or a list of pairs "
-            f"[(step, value), ...], got {told!r}"
+            f"[(step, value), ...], got {given!r}"
         )
     found: list[Change] = []
-    for pair in told:
+    for pair in given:
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise ArgumentError(f"a change of `{name}` is a pair (step, value), got {pair!r}")
         step, value = pair
@@ -176,11 +176,11 @@ def _changes(name: str, told: object) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _parsed(name: str, part: str, told: str) -> Change:
+def _parsed(name: str, part: str, given: str) -> Change:
     match = _CHANGE.fullmatch(part)
     if match is None:
         raise ArgumentError(
-            f"`{part.strip()}` in `{name}={told}` is no change; write {_GRAMMAR}"
+            f"`{part.strip()}` in `{name}={given}` is no change; write {_GRAMMAR}"
         )
     since, until = int(match["since"]), match["until"]
     if until is not None and int(until) <= since:

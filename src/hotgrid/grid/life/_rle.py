@@ -107,11 +107,11 @@ def _tokens(pattern: Pattern) -> Iterator[str]:
     """Runs as text; dead cells at the end of a row and empty rows at the end go unsaid."""
     ends = 0
     for row in pattern.cells.tolist():
-        said = "".join("bo"[cell] for cell in row).rstrip("b")
-        if said and ends:
+        letters = "".join("bo"[cell] for cell in row).rstrip("b")
+        if letters and ends:
             yield f"{ends if ends > 1 else ''}$"
             ends = 0
-        for run in re.finditer(r"b+|o+", said):
+        for run in re.finditer(r"b+|o+", letters):
             count = len(run[0])
             yield f"{count if count > 1 else ''}{run[0][0]}"
         ends += 1

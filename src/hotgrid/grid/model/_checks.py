@@ -142,9 +142,9 @@ def named_tensors(
             raise ArgumentError(f"{type(model).__name__} needs `{name}` in `{what}`")
     for name in given:
         if name not in known:
-            told = name if isinstance(name, str) else brief(name)
+            shown = name if isinstance(name, str) else brief(name)
             raise ArgumentError(
-                f"{type(model).__name__} has no {what} `{told}`{near(name, known)} "
+                f"{type(model).__name__} has no {what} `{shown}`{near(name, known)} "
                 f"(it has {', '.join(known) or 'none'})"
             )
     sizes = {f"n{i}": n for i, n in enumerate(size)}

@@ -143,8 +143,8 @@ class TerminalPicture:
         due = now - self._drawn[1] >= max(_FRAME, _TIMES_DRAWING * self._cost)
         # Every rank must take part after the same steps.
         ranks = simulation._form.ranks
-        told = [due, min(wanted, 4 * self._period)]
-        due, period = told if ranks is None else ranks.gather_json(told)[0]
+        mine = [due, min(wanted, 4 * self._period)]
+        due, period = mine if ranks is None else ranks.gather_json(mine)[0]
         if due:
             self.draw()
         self._follow(period)
@@ -217,7 +217,7 @@ class TerminalPicture:
         before: Sequence[str] = self._lines
         begin = f"\x1b[{len(before)}A\r" if before else "\r"
         if self._size is not None and size != self._size:
-            # Lines of another width were broken anew; nobody knows where they are now.
+            # Lines of another width were rewrapped; their positions are unknown.
             before, begin = [], "\x1b[2J\x1b[H"
         same = [*before] + [""] * (len(lines) - len(before))
         changed = ["" if line == old else line for line, old in zip(lines, same, strict=True)]

@@ -84,7 +84,7 @@ def _model_in_file(file: str, name: str) -> type[Model]:
         raise ArgumentError(
             f"`{path}` is not a Python file; a model of your own is `file.py:ClassName`"
         )
-    module = _imported(path)
+    module = imported(path)
     there = _models_in(module)
     if name in there:
         return there[name]
@@ -101,7 +101,12 @@ def _model_in_file(file: str, name: str) -> type[Model]:
     raise ArgumentError(f"`{name}` in `{path}` is not a hotgrid.grid.Model; {choice}")
 
 
-def _imported(path: Path) -> ModuleType:
+def imported(path: Path) -> ModuleType:
+    """Run a Python file and return it as a module.
+
+    Raises:
+        ArgumentError: The file fails; the message has the line.
+    """
     name = f"hotgrid_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

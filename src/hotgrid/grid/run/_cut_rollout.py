@@ -67,7 +67,7 @@ def _steps_of(model: Model, halo: HaloExchange) -> int:
         depth += 1
     if cut and not depth:
         raise ArgumentError(
-            f"a step of {type(model).__name__} looks {model.reach(1, rank)[cut[0]]} cells far, "
+            f"steps of {type(model).__name__} read {model.reach(1, rank)[cut[0]]} cells away, "
             f"but the margins of `halo` are {halo.margin}"
         )
     return depth or 1

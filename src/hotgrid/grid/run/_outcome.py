@@ -19,7 +19,7 @@ class RunOutcome:
         files: What was written.
         copy_bandwidth: Of the device, in bytes a second; None when no step was made, or
             when it is not known and the run was too short to measure it.
-        spoken: Whether this process reports it.
+        is_primary: Whether this process reports it.
         stopped: Whether it was stopped before its end.
     """
 
@@ -28,7 +28,7 @@ class RunOutcome:
     observables: dict[str, Any]
     files: list[Path]
     copy_bandwidth: float | None
-    spoken: bool = True
+    is_primary: bool = True
     stopped: bool = False
 
     @property

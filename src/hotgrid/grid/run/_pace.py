@@ -232,9 +232,9 @@ class Pace:
         name, cell = first_bad_cell(own, len(self._simulation.size))
         here = tuple(c + o for c, o in zip(cell, self._form.offset, strict=False))
         ranks = self._form.ranks
-        told = [(name, here)] if ranks is None else ranks.gather_json((name, here))
+        replies = [(name, here)] if ranks is None else ranks.gather_json((name, here))
         # A rank whose numbers are all finite has no cell to report.
-        name, found = next((each for each in told if each[1]), told[0])
+        name, found = next((each for each in replies if each[1]), replies[0])
         return name, tuple(found)
 
 

@@ -187,10 +187,12 @@ def _measured_run(case: Case, size: tuple[int, ...], best: Estimate, kind: str) 
     arguments += ["--steps", str(steps - steps % best.depth + 1), "--dtype", case.dtype]
     arguments += ["--storage", case.storage] if case.storage else []
     arguments += [part for k, v in case.set.items() for part in ("--set", f"{k}={v}")]
-    said = cluster.run_module(best.mesh.ranks, "hotgrid", [*arguments, "--json"], _CHECK_LIMIT)
+    output = cluster.run_module(
+        best.mesh.ranks, "hotgrid", [*arguments, "--json"], _CHECK_LIMIT
+    )
     try:
-        speed = json.loads(said[said.index("{") :])["speed"]
+        speed = json.loads(output[output.index("{") :])["speed"]
     except (ValueError, KeyError):
-        sys.stderr.write(said)
+        sys.stderr.write(output)
         raise HotgridError("the ranks printed something else than a result") from None
     return 1 / speed["steps_per_second"]

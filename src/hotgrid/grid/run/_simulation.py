@@ -146,8 +146,8 @@ class Simulation(GridState):
         self._edits += 1
         self.step_count = step_count
         plan = ParameterSchedule()
-        for name, told in changes.items():
-            plan = plan.with_changes(name, told)
+        for name, text in changes.items():
+            plan = plan.with_changes(name, text)
         self._follow(plan)
 
     def identity(self) -> dict[str, str]:

@@ -69,7 +69,7 @@ def chosen(checks: Sequence[Check], quick: bool, only: Collection[str]) -> list[
                 f"there is no check `{name}`{near(plain, known)} (there are {', '.join(known)})"
             )
         if quick and not any(check.quick for check in found):
-            raise ArgumentError(f"`{name}` is not a quick check; leave out `quick` to make it")
+            raise ArgumentError(f"`{name}` is not a quick check; leave out `quick` to run it")
         wanted += found
     return [
         check

@@ -30,7 +30,7 @@ from ._gallery import Thumbnails, listed
 from ._live import LiveRun
 from ._session import Session
 
-# Seconds after which a session of the gallery that nobody watches ends.
+# Seconds after which a session of the gallery without viewers ends.
 _LINGER = 30.0
 _MOST_SESSIONS = 4
 
@@ -84,7 +84,7 @@ class ViewApp:
         """Start the simulation of the one model that is shown.
 
         Raises:
-            HotgridError: It cannot be run as told.
+            HotgridError: It cannot be run with these options.
         """
         if self._case is not None:
             self._session(self._name(), {})
@@ -99,17 +99,17 @@ class ViewApp:
         text = "" if self._case is None else self._case.model
         return text if text in models() else Path(text.partition(":")[0]).stem
 
-    def _session(self, name: str, told: Mapping[str, Any]) -> Session:
+    def _session(self, name: str, options: Mapping[str, Any]) -> Session:
         """The session of a model, started where it does not run yet."""
         with self._lock:
-            key = name if not told else f"{name}?{sorted(told.items())}"
+            key = name if not options else f"{name}?{sorted(options.items())}"
             if key in self._sessions:
                 return self._sessions[key]
             if self._case is not None and name == self._name():
-                case = replace(self._case, **told) if told else self._case
+                case = replace(self._case, **options) if options else self._case
             else:
                 find_model(name)
-                case = case_of(name, {**told})
+                case = case_of(name, {**options})
             if len(self._sessions) >= _MOST_SESSIONS:
                 self._end_one()
             live = LiveRun(name, prepared(case), case, self._folder)
@@ -189,15 +189,17 @@ class ViewApp:
         viewer = Viewer(socket)
         try:
             self._known(socket.path_params["name"])
-            told = _told(socket)
-            session = await asyncio.to_thread(self._session, socket.path_params["name"], told)
+            options = _options(socket)
+            session = await asyncio.to_thread(
+                self._session, socket.path_params["name"], options
+            )
         except HotgridError as problem:
             await socket.send_json({"type": "error", "text": str(problem)})
             await socket.close(4400)
             return
         await asyncio.to_thread(session.join, viewer)
         try:
-            await viewer.serve(lambda text: session.hear(viewer, text))
+            await viewer.serve(lambda text: session.receive(viewer, text))
         finally:
             session.leave(viewer)
             if self._case is None:
@@ -205,17 +207,17 @@ class ViewApp:
                 await asyncio.to_thread(self._end_unwatched)
 
 
-def _told(connection: HTTPConnection) -> dict[str, Any]:
+def _options(connection: HTTPConnection) -> dict[str, Any]:
     """The options in an address: size, seed, and `set=name:value`."""
     query = connection.query_params
-    told: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if "size" in query:
-        told["size"] = query["size"]
+        options["size"] = query["size"]
     if "seed" in query:
         if not query["seed"].isdigit():
             raise ArgumentError(f"`seed` must be a whole number, got {query['seed']!r}")
-        told["seed"] = int(query["seed"])
+        options["seed"] = int(query["seed"])
     pairs = [each.partition(":") for each in query.getlist("set")]
     if pairs:
-        told["set"] = {name: value for name, _, value in pairs}
-    return told
+        options["set"] = {name: value for name, _, value in pairs}
+    return options

@@ -35,7 +35,7 @@ def listed() -> dict[str, Any]:
 
 
 def _shown() -> dict[str, type[Model]]:
-    """The models that can be made without being told anything."""
+    """The models that can be made without options."""
     return {
         name: model
         for name, model in models().items()

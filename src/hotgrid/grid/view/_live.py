@@ -116,17 +116,17 @@ class LiveRun:
         found = [f"{dashes}size{space}{'x'.join(map(str, simulation.size))}"]
         if self.seed:
             found.append(f"{dashes}seed{space}{self.seed}")
-        told = {name: str(value) for name, value in self.case.set.items()}
+        values = {name: str(value) for name, value in self.case.set.items()}
         now = simulation.model.parameters
         for name, parameter in start._parameters.items():
-            if now[name] != parameter.default or name in told:
-                told[name] = f"{now[name]:.12g}"
+            if now[name] != parameter.default or name in values:
+                values[name] = f"{now[name]:.12g}"
         quoted = lambda text: (
             f"'{text}'" if dashes and re.search(r"[\s;&|<>*?$]", text) else text
         )
         return [
             *found,
-            *(f"{dashes}set{space}{quoted(f'{k}{equals}{v}')}" for k, v in told.items()),
+            *(f"{dashes}set{space}{quoted(f'{k}{equals}{v}')}" for k, v in values.items()),
         ]
 
     def _reset(self, viewer: int, seed: int | None) -> None:
@@ -161,11 +161,11 @@ class LiveRun:
 
     def _undo(self, viewer: int) -> None:
         if not self._strokes.undo():
-            raise ArgumentError("there is no stroke to take back")
+            raise ArgumentError("there is no stroke to undo")
 
     def _redo(self, viewer: int) -> None:
         if not self._strokes.redo():
-            raise ArgumentError("there is no stroke to make again")
+            raise ArgumentError("there is no stroke to redo")
 
     def _save(self, viewer: int, what: str, name: str) -> dict[str, Any]:
         path = self._path(name, ".png" if what == "picture" else ".safetensors")

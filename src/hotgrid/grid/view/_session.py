@@ -120,7 +120,7 @@ class Session:
         with self._lock:
             self._seats.pop(viewer.number, None)
 
-    async def hear(self, viewer: Viewer, text: str | bytes) -> None:
+    async def receive(self, viewer: Viewer, text: str | bytes) -> None:
         """Take a message of a viewer.
 
         Raises:
@@ -140,21 +140,21 @@ class Session:
         self._wake.set()
 
     def _look(self, message: PageMessage, number: int) -> Gaze:
-        told = dict(message.fields)
-        if told["view"] not in self.live.simulation.model.views():
-            raise MessageError(f"there is no view {told['view']!r}")
-        bounds = told.pop("range")
+        fields = dict(message.fields)
+        if fields["view"] not in self.live.simulation.model.views():
+            raise MessageError(f"there is no view {fields['view']!r}")
+        bounds = fields.pop("range")
         if bounds is not None and not bounds[0] < bounds[1]:
             raise MessageError("`range` of `look` must be two numbers, the smaller first")
         return Gaze(
-            view=told["view"],
-            region=tuple(told["region"]),
-            pixels=tuple(told["pixels"]),
-            axis=told["axis"],
-            slice=told["slice"],
+            view=fields["view"],
+            region=tuple(fields["region"]),
+            pixels=tuple(fields["pixels"]),
+            axis=fields["axis"],
+            slice=fields["slice"],
             range=None if bounds is None else (bounds[0], bounds[1]),
-            arrows=told["arrows"],
-            volume=told["volume"],
+            arrows=fields["arrows"],
+            volume=fields["volume"],
             number=number,
         )
 
@@ -172,7 +172,7 @@ class Session:
                     self._transport.playing, self._transport.goal = False, None
                     self._tell_all({"type": "error", "text": str(problem)})
                     continue
-                except Exception as problem:  # noqa: BLE001  the page must hear of it
+                except Exception as problem:  # noqa: BLE001  the page must show it
                     _LOG.exception("the simulation failed")
                     self._transport.playing, self._transport.goal = False, None
                     self._tell_all(
@@ -191,7 +191,7 @@ class Session:
         return 0.1 if self._transport.playing or self._seats else 0.5
 
     def _answer(self) -> bool:
-        """Do what viewers have asked for since the last time."""
+        """Execute the requests of viewers since the last call."""
         any_done = False
         while not self._inbox.empty():
             viewer, message = self._inbox.get()
@@ -199,8 +199,8 @@ class Session:
             try:
                 answer = self._perform(viewer, message)
             except HotgridError as problem:
-                told = {"type": "error", "text": str(problem)}
-                viewer.tell(told if message.id is None else {**told, "id": message.id})
+                reply = {"type": "error", "text": str(problem)}
+                viewer.tell(reply if message.id is None else {**reply, "id": message.id})
                 continue
             if answer is not None:
                 viewer.tell(answer if message.id is None else {**answer, "id": message.id})
@@ -373,10 +373,10 @@ class Session:
         return found
 
     def _tell_others(self, viewer: Viewer, fields: Any) -> None:
-        told = {k: fields[k] for k in ("points", "radius", "brush")}
+        stroke = {k: fields[k] for k in ("points", "radius", "brush")}
         for seat in list(self._seats.values()):
             if seat.viewer is not viewer:
-                seat.viewer.tell({"type": "stroke", "viewer": viewer.number, **told})
+                seat.viewer.tell({"type": "stroke", "viewer": viewer.number, **stroke})
 
     def _tell_all(self, message: dict[str, Any]) -> None:
         for seat in list(self._seats.values()):

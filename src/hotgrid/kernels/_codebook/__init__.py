@@ -1,7 +1,7 @@
 """kernels._codebook: linear layers whose weights are codebooks, multiplied without decoding.
 
 `compress` replaces `nn.Linear` by `CodebookLinear`, in the form that meets a target of size,
-bits or error. The error is measured, kept and shown; a form that is too far off is refused.
+bits or error. The error is measured, stored and shown; a form beyond the limit is refused.
 """
 
 from ._learn._compress import compress as compress

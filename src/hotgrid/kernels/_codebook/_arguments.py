@@ -1,4 +1,4 @@
-"""The parts of a coded matrix as callers give them, checked: kernels trust them."""
+"""Checks of the parts of a coded matrix: kernels do not check them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ._learn._fit import FORMS
 
 
 def expect_form(form: object) -> None:
-    """Do nothing if there is such a form.
+    """Check the name of a form.
 
     Raises:
         ArgumentError: There is none.
@@ -25,7 +25,7 @@ def expect_form(form: object) -> None:
 def checked_parts(form: str, x: Tensor, *parts: Tensor | None) -> Coded:
     """Return the coded matrix that `x` `[count, cols]` is to be multiplied with.
 
-    All that is asked follows from types, shapes and devices.
+    Only types, shapes and devices are checked.
 
     Raises:
         ArgumentError: A part does not fit the form, `x`, or the other parts.

@@ -1,4 +1,4 @@
-"""`Coded`: a matrix in one of the forms, as tensors; and what it says when decoded.
+"""`Coded`: a matrix in one of the forms, as tensors, and how to decode it.
 
 | form | codes | table | scale |
 |---|---|---|---|
@@ -58,7 +58,7 @@ class Coded:
 
     @property
     def bytes(self) -> int:
-        """What it takes to keep it."""
+        """Its size in bytes."""
         held = [part for _, part in self.parts if part is not None]
         return sum(part.numel() * part.element_size() for part in held)
 
@@ -68,7 +68,7 @@ class Coded:
         return 8 * self.bytes / max(1, self.rows * self.cols)
 
     def fault(self) -> str | None:
-        """Say what is wrong with parts that come from elsewhere; kernels would trust them."""
+        """Describe what is wrong with parts from outside; kernels do not check them."""
         wrong = self.misfit()
         if wrong is None and self.form == "rows" and self.codes.numel():
             last, count = int(self.codes.max()), self.scale.shape[0]
@@ -77,7 +77,7 @@ class Coded:
         return wrong
 
     def misfit(self) -> str | None:
-        """Say the same of what need not be read for it: types and shapes."""
+        """Describe what is wrong with types and shapes."""
         if self.cols < 1:
             return "a matrix has at least one column"
         if self.codes.ndim == 0 or self.scale.ndim == 0:
@@ -90,7 +90,7 @@ class Coded:
             if part is None or shape is None or part.shape != shape:
                 found = "missing" if part is None else f"of shape {tuple(part.shape)}"
                 return f"`{name}` is {found}, which does not fit the form `{self.form}`"
-            # A module can be cast as a whole, so that numbers may be of any floating type.
+            # `module.to(dtype)` casts them, so any floating type is allowed.
             if part.dtype != dtype if dtype else not part.is_floating_point():
                 return f"`{name}` is {part.dtype}, which does not fit the form `{self.form}`"
             if _without_memory(part):
@@ -158,7 +158,7 @@ class Coded:
 
 
 def _without_memory(part: Tensor) -> bool:
-    """Whether its storage was made smaller than what it says to have; a kernel would crash."""
+    """Whether its storage is smaller than its shape needs; a kernel would crash."""
     if type(part) is not Tensor or not part.is_cpu or not part.numel():
         return False
     last = sum((size - 1) * step for size, step in zip(part.shape, part.stride(), strict=True))
@@ -208,7 +208,7 @@ def rotated(x: Tensor, signs: Tensor) -> Tensor:
 
 
 def unrotated(x: Tensor, signs: Tensor) -> Tensor:
-    """Undo `rotated`. What is rotated on both sides of a product leaves it as it was."""
+    """Undo `rotated`. A product of two rotated sides equals the plain product."""
     return _butterflies(x) * signs.to(x.dtype)
 
 

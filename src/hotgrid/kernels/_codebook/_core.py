@@ -1,4 +1,4 @@
-"""The candidate of the C++ core: codes are multiplied as they are.
+"""The candidate of the C++ core: multiplies codes without decoding.
 
 The smallest of these products take 15 us, so every step before them counts.
 """
@@ -27,7 +27,7 @@ def _core_product(
     checked: bool = False,
 ) -> Tensor:
     """Return `x @ matrix.T` for `x` `[count, cols]` of f32 or bf16, on the CPU."""
-    # The module may have been cast as a whole.
+    # `module.to(dtype)` may have cast the scales.
     scale = scale.to(_BF16 if form == "int4" else _F32)
     if form == "pq" and table is not None and table.ndim == 3:
         table = table.float()

@@ -17,7 +17,7 @@ from ._op import decoded_product, tuned_codebook
 from ._registered import multiplied, operator
 
 FEW = 8
-"""Rows of x up to which codes are multiplied as they are; more are worth a decoded matrix."""
+"""Up to so many rows of x are multiplied from the codes; for more the matrix is decoded."""
 
 
 class CodebookLinear(nn.Module):
@@ -84,7 +84,7 @@ class CodebookLinear(nn.Module):
 
     @property
     def bytes(self) -> int:
-        """What the weight takes to keep; the bias is not counted."""
+        """The size of the stored weight; the bias is not counted."""
         return self.coded.bytes
 
     @property
@@ -153,7 +153,7 @@ class CodebookLinear(nn.Module):
         return F.linear(x, self.weight.to(x.dtype))
 
     def extra_repr(self) -> str:
-        """Say what it is, how large, and how far off."""
+        """Describe its form, size and error."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}, form={self.form!r}, bits={self.bits:.2f}, "
@@ -162,7 +162,7 @@ class CodebookLinear(nn.Module):
 
 
 def _product_again(form: str, x: Tensor, *parts: Tensor) -> Callable[..., Tensor]:
-    """Return what multiplies such an `x` with such parts by the function of a candidate.
+    """Return a function that multiplies such an `x` with such parts by a candidate.
 
     Only the last ones of `PARTS` may be missing.
     """
@@ -170,7 +170,7 @@ def _product_again(form: str, x: Tensor, *parts: Tensor) -> Callable[..., Tensor
     sizes = [part.untyped_storage().nbytes() for part in parts]
 
     def compute(multiply: Callable[..., Tensor], x: Tensor, *parts: Tensor) -> Tensor:
-        # The check of tensors does not notice that the memory of one was taken away.
+        # The guard does not notice that the storage of a tensor was freed.
         if [part.untyped_storage().nbytes() for part in parts] != sizes:
             checked_parts(form, x.reshape(-1, shape[-1]), *parts, *missing)
         if flat:

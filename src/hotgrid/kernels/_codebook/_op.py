@@ -32,13 +32,13 @@ def decoded_product(form: str, x: Tensor, *parts: Any) -> Tensor:
     return y.to(x.dtype)
 
 
-# Equals are tried in this order.
+# Candidates of equal priority are tried in this order.
 CANDIDATES = (CORE, CODED_GPU, Candidate(name="decoded", function=decoded_product))
 
 
 def describe(form: str, x: Tensor, *parts: Tensor | None) -> Call:
     """Describe a call: a form, its matrix `[rows, cols]` and `count` vectors."""
-    # Follows from types and shapes alone, so once for all calls that share these.
+    # Depends on types and shapes only, so it is cached by these.
     coded = checked_parts(form, x, *parts)
     _, _, table, signs = parts
     books = () if table is None or table.ndim != 3 else tuple(table.shape[:2])

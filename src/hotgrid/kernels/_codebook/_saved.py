@@ -27,7 +27,7 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
     """Write a compressed layer or model to one safetensors file.
 
     It holds the `state_dict`, and in its metadata which layers are codebooks, of what form,
-    and a checksum of each tensor. The file appears whole or not at all.
+    and a checksum of each tensor. It is written atomically.
 
     Args:
         module: What `compress` returned, or a model that holds it.
@@ -80,7 +80,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
     Raises:
         ArgumentError: The layers of the file are not those of the module, by name, shape
             or bias, or other tensors are not.
-        DamagedError: The file was not written by `save_compressed`, or is not as it was.
+        DamagedError: The file was not written by `save_compressed`, or was changed.
         StoreError: The file cannot be read.
 
     Example:
@@ -99,7 +99,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
         except AttributeError:
             raise ArgumentError(
                 f"`{path}` has a layer `{name}`, which the given {type(module).__name__} "
-                "has not"
+                "does not have"
             ) from None
         found = _layer(f"`{path}`, layer `{name}`", parts, about)
         if _described(found) != _described(there):
@@ -108,14 +108,14 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
                 f"{type(module).__name__} {_described(there)}"
             )
         made[id(there)] = in_place_of(there, found)
-    # Exchanged before it is copied: the weights that go need no copy.
+    # Replace before copying: replaced weights need no copy.
     whole = copy.deepcopy(replaced(module, made)).cpu()
     if missing := sorted(whole.state_dict().keys() - _names(tensors, whole)):
         raise ArgumentError(f"`{path}` has no {', '.join(f'`{each}`' for each in missing)}")
     if unknown := sorted(tensors.keys() - whole.state_dict().keys()):
         raise ArgumentError(
             f"`{path}` has {', '.join(f'`{each}`' for each in unknown)}, which the given "
-            f"{type(module).__name__} has not"
+            f"{type(module).__name__} does not have"
         )
     try:
         whole.load_state_dict(tensors, strict=False)
@@ -147,7 +147,7 @@ def _names(tensors: dict[str, Tensor], module: nn.Module) -> set[str]:
 
 
 def _distinct(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors by name, each once: safetensors refuses what is shared."""
+    """Tensors by name, each once: safetensors refuses shared ones."""
     seen: set[tuple[int, torch.Size, torch.dtype]] = set()
     kept = {}
     for name, each in tensors.items():
@@ -167,7 +167,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         layers = json.loads(about) if about else None
         # Files of earlier versions have none.
         expected = json.loads(sums) if sums is not None else None
-    # The last for brackets without end.
+    # RecursionError: deeply nested brackets.
     except (safetensors.SafetensorError, ValueError, RecursionError) as problem:
         raise DamagedError(f"`{path}` cannot be read: {problem}") from problem
     except OSError as problem:
@@ -180,7 +180,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _checksums(about: str, tensors: dict[str, Tensor]) -> dict[str, int]:
-    """CRC-32 of each tensor with its type and shape, and of what is said about the layers."""
+    """CRC-32 of each tensor with its type and shape, and of the metadata of the layers."""
     sums = {}
     for name, each in tensors.items():
         start = zlib.crc32(f"{each.dtype} {tuple(each.shape)}".encode())

@@ -58,7 +58,7 @@ def _bytes(checked: bool, x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
 
     if not checked:
         return matrix_times_vectors(codes, x, scale)
-    # The matrix may be cut into as many parts as keep a GPU busy.
+    # The matrix may be split into as many parts as keep a GPU busy.
     sizes = {"codes": codes.numel(), "x": x.numel(), "sums": codes.numel() * x.shape[0]}
     faults = Faults("codebook.triton", sizes | {"scale": scale.numel()}, x.device)
     y = matrix_times_vectors(codes, x, scale, faults=faults)

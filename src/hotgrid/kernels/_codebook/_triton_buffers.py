@@ -1,4 +1,4 @@
-"""The buffers of the codebook's kernels on a GPU: made, read, and watched for faults."""
+"""Buffers of the codebook kernels on a GPU: allocation, loads and fault records."""
 
 import torch
 import triton
@@ -10,22 +10,22 @@ from hotgrid.kernels.tune._triton_guarded import guarded_load
 
 
 @triton.jit
-def load_near(
-    start, far, near, mask, length, faults, BUFFER: tl.constexpr, CHECK: tl.constexpr
+def load_at(
+    start, base, offset, mask, length, faults, BUFFER: tl.constexpr, CHECK: tl.constexpr
 ):  # fmt: skip
-    """Load `start[far + near]`, 0 where `mask` does not hold; `far` is the same everywhere.
+    """Load `start[base + offset]`, 0 where `mask` does not hold; `base` is the same everywhere.
 
     A thread then adds 32 bits to an address that all threads share, which costs a third of
-    adding 64 bits for each. `near` is not negative.
+    adding 64 bits for each. `offset` is not negative.
     """
     if CHECK:
-        number = guarded_load(start, far + near, mask, 0, length, faults, BUFFER, CHECK)
+        number = guarded_load(start, base + offset, mask, 0, length, faults, BUFFER, CHECK)
     else:
-        number = tl.load(start + far + near.to(tl.uint32), mask=mask, other=0)
+        number = tl.load(start + base + offset.to(tl.uint32), mask=mask, other=0)
     return number
 
 
-def room_for(
+def buffer_for(
     parts: int, vectors: int, rows: int, dtype: torch.dtype, device: torch.device
 ) -> Tensor:
     """Return a buffer for sums: f32 `[parts, vectors, rows]`, or for one part the result's."""

@@ -1,9 +1,9 @@
 """Four bits a weight on a GPU: `int4`, and `pq` with sixteen levels.
 
-A program has a few rows, so that what it reads of `x` serves all of them, and walks along
-their codes, decoding in registers: levels lie one in each thread of a warp and are fetched by
-shuffles. A matrix of few rows is cut along its columns, too; the parts are added in order, so
-that the result is the same on every run.
+A program processes a few rows, so that `x` is read once for all of them, and decodes their
+codes in registers: each thread of a warp holds one level, fetched by shuffles. A matrix of few
+rows is also split along its columns; the parts are added in order, so the result is
+deterministic.
 """
 
 import torch
@@ -14,11 +14,11 @@ from torch import Tensor
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
 from hotgrid.kernels.tune._triton_launch import Launcher
 
-from ._triton_buffers import faults_of, load_near, room_for
+from ._triton_buffers import buffer_for, faults_of, load_at
 
 _ROWS = 4
-# Groups of 64 columns at a time, how often before the loop turns, and warps. A shuffle wants
-# a byte to a thread; several bytes to a thread are read faster where none is needed.
+# Groups of 64 columns per step, unrolled steps, and warps. A shuffle needs one byte per thread;
+# without shuffles several bytes per thread are read faster.
 _LEVELS = (4, 4, 4)
 _NUMBERS = (16, 1, 2)
 _NUMBERS_OF_MANY = (16, 1, 4)
@@ -43,7 +43,8 @@ def _nibbles(
     all_rows = first * 0 + rows
     its_group = tl.arange(0, GROUPS)
     byte = its_group[:, None] * 32 + tl.arange(0, 32)[None, :]
-    # Twice over: Triton cannot gather by shuffles from fewer numbers than a warp has threads.
+    # Twice: Triton gathers by shuffles only from at least as many numbers as a warp has
+    # threads.
     levels = tl.zeros([GROUPS, 32], tl.float32)
     if LEVELS:
         slot = tl.arange(0, 32) % 16
@@ -61,9 +62,9 @@ def _nibbles(
             )
             more = ()
             for r in tl.static_range(ROWS):
-                # Beyond the last row it is that row again; it is not written.
+                # Rows beyond the last repeat it and are not written.
                 row = tl.minimum(first + r, rows - 1)
-                both = load_near(
+                both = load_at(
                     codes, row * groups * 32, group * 32 + byte, here[:, None],
                     all_rows * groups * 32, faults, 0, CHECK,
                 ).to(tl.int32)  # fmt: skip
@@ -99,7 +100,7 @@ def _nibbles(
 
 @triton.jit
 def _number_of(code, middle):
-    """A code less its middle, in f32; faster than a conversion, which few units can do."""
+    """A code minus its middle, in f32; faster than a conversion."""
     return (code | 0x4B000000).to(tl.float32, bitcast=True) - (8388608.0 + middle)
 
 
@@ -108,15 +109,15 @@ def _halves_of_x(
     x, begin, here, cols, faults,
     VECTORS: tl.constexpr, GROUPS: tl.constexpr, HIGH: tl.constexpr, CHECK: tl.constexpr,
 ):  # fmt: skip
-    """Of each vector what the low and the high halves of bytes meet, the latter times HIGH."""
+    """The parts of each vector for the low and the high nibbles, the latter times HIGH."""
     column = begin * 64 + tl.arange(0, GROUPS)[:, None] * 64 + tl.arange(0, 32)[None, :]
     numbers = ()
     for v in tl.static_range(VECTORS):
-        low = load_near(
+        low = load_at(
             x, v * cols, column, here[:, None] & (column < cols), VECTORS * cols,
             faults, 1, CHECK,
         ).to(tl.float32)  # fmt: skip
-        high = load_near(
+        high = load_at(
             x, v * cols, column + 32, here[:, None] & (column < cols - 32), VECTORS * cols,
             faults, 1, CHECK,
         ).to(tl.float32)  # fmt: skip
@@ -135,7 +136,7 @@ def nibbles_times_vectors(
     table: Tensor | None,
     checked: bool,
 ) -> Tensor:
-    """Return the products, or the sums of several parts; see `room_for`."""
+    """Return the products, or the sums of several parts; see `buffer_for`."""
     (vectors, cols), (rows, groups, _) = x.shape, codes.shape
     few = vectors <= 2
     if table is not None:
@@ -147,7 +148,7 @@ def nibbles_times_vectors(
         (some, turns, warps), at_once = _NUMBERS_OF_MANY, 1
     programs = triton.cdiv(rows, at_once)
     parts = max(1, min(_BUSY_PROGRAMS // programs, groups // _SHORTEST_PART))
-    y = room_for(parts, vectors, rows, dtype, x.device)
+    y = buffer_for(parts, vectors, rows, dtype, x.device)
     faults = faults_of(checked, codes, x, scale, table, y)
     levels = scale if table is None else table
     _LAUNCHER(

@@ -1,7 +1,6 @@
-"""`rows` on a GPU: a program has a centroid, and writes its product to every row that is one.
+"""`rows` on a GPU: a program multiplies a centroid and writes to all rows with its id.
 
-All programs read all ids. That is a byte for each row and comes from the cache; in return one
-launch does both, the products and where they go.
+All programs read all ids, a byte per row from the cache; so one launch does it all.
 """
 
 import torch
@@ -50,7 +49,7 @@ def _centroids(
         place = at + tl.arange(0, IDS)
         here = place < rows
         number = guarded_load(ids, place, here, 0, rows, faults, 0, CHECK).to(tl.int32)
-        # An id that names no centroid gives zeros, as in the core; somebody must write them.
+        # The first program writes zeros for ids beyond the last centroid, as in the core.
         mine = here & ((number == own) | ((own == 0) & (number >= centroids)))
         for v in tl.static_range(VECTORS):
             product = tl.where(number == own, totals[v], 0.0)
@@ -63,7 +62,7 @@ _LAUNCHER = Launcher(_centroids)
 def repeated_rows(
     dtype: torch.dtype, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, checked: bool
 ) -> Tensor:
-    """Put the products of centroids with `x` where the codes say: `[vectors, rows]`."""
+    """The products of centroids with `x`, scattered by the codes: `[vectors, rows]`."""
     (vectors, cols), rows, centroids = x.shape, codes.shape[0], table.shape[0]
     y = torch.empty((vectors, rows), dtype=dtype, device=x.device)
     faults = faults_of(checked, codes, x, scale, table, y)

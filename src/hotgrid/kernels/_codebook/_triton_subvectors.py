@@ -1,9 +1,9 @@
 """`pq` of sub-vectors on a GPU: products of `x` with all codes once, then looked up.
 
-A program has a few blocks of 32 rows and a part of the columns. For some sub-vectors at a
-time it multiplies their piece of `x` with all 16 codes of a book, one in each thread of half
-a warp; what the codes of its rows name is fetched by shuffles and added. Parts are added in
-order, so that the result is the same on every run.
+A program processes a few blocks of 32 rows and a part of the columns. For some sub-vectors at a
+time it multiplies their piece of `x` with all 16 codes of a book, one in each thread of half a
+warp; the products that the codes select are fetched by shuffles and added. Parts are added in
+order, so the result is deterministic.
 """
 
 import torch
@@ -14,10 +14,10 @@ from torch import Tensor
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
 from hotgrid.kernels.tune._triton_launch import Launcher
 
-from ._triton_buffers import faults_of, load_near, room_for
+from ._triton_buffers import buffer_for, faults_of, load_at
 
-# Blocks, sub-vectors at a time, how often before the loop turns, and warps. A shuffle wants a
-# byte to a thread, so that sub-vectors are twice the warps.
+# Blocks, sub-vectors per step, unrolled steps, and warps. A shuffle needs one byte per thread,
+# so there are twice as many sub-vectors as warps.
 _LONG = (4, 8, 4, 4)
 _SHORT = (1, 16, 8, 8)
 _LONG_OF_MANY = (2, 8, 1, 4)
@@ -63,7 +63,7 @@ def _subvectors(
                 for v in tl.static_range(VECTORS):
                     product = tl.zeros([TABLES, 16], tl.float32)
                     for j in tl.static_range(WIDTH):
-                        number = load_near(
+                        number = load_at(
                             x, v * cols + j, (piece + its_piece) * WIDTH, here, VECTORS * cols,
                             faults, 1, CHECK,
                         )  # fmt: skip
@@ -71,9 +71,9 @@ def _subvectors(
                     products = products + (product,)
                 more = ()
                 for b in tl.static_range(BLOCKS):
-                    # Beyond the last block it is that block again; it is not written.
+                    # Blocks beyond the last repeat it and are not written.
                     line = tl.minimum(first + b, blocks - 1) * tables + book * pieces
-                    both = load_near(
+                    both = load_at(
                         codes, line * 16, piece * 16 + byte, here[:, None],
                         blocks * tables * 16, faults, 0, CHECK,
                     ).to(tl.int32)  # fmt: skip
@@ -103,11 +103,11 @@ _LAUNCHER = Launcher(_subvectors)
 def subvectors_times_vectors(
     dtype: torch.dtype, x: Tensor, codes: Tensor, scale: Tensor, table: Tensor, checked: bool
 ) -> Tensor:
-    """Return the products, or the sums of several parts; see `room_for`."""
+    """Return the products, or the sums of several parts; see `buffer_for`."""
     (vectors, cols), (blocks, tables, _) = x.shape, codes.shape
     (books, width, _), rows = table.shape, scale.shape[0]
     pieces = cols // width
-    # A short row is done by one program, so that one launch does it all.
+    # One program computes a short row, so one launch suffices.
     if pieces >= _LONG_ROW:
         at_once, some, turns, warps = _LONG if vectors <= 2 else _LONG_OF_MANY
         programs = triton.cdiv(blocks, at_once)
@@ -115,7 +115,7 @@ def subvectors_times_vectors(
     else:
         at_once, some, turns, warps = _SHORT if vectors <= 2 else _SHORT_OF_MANY
         programs, parts = triton.cdiv(blocks, at_once), 1
-    y = room_for(parts, vectors, rows, dtype, x.device)
+    y = buffer_for(parts, vectors, rows, dtype, x.device)
     faults = faults_of(checked, codes, x, scale, table, y)
     _LAUNCHER(
         (programs, parts, 1),

@@ -53,7 +53,7 @@ def convolve(
     Spectra mix all cells of a grid. So the error of a cell is relative to the largest one:
     some 1e-7 (1e-16 in f64), and never more than 1e-5 (1e-13), of the largest cell of its
     grid times the length of the kernel as a vector. In a mean over 21 x 21, one cell of 1e7
-    makes far ones wrong by a thousandth. A cell that sees NaN or Inf is not finite, and
+    makes distant ones wrong by a thousandth. A cell that sees NaN or Inf is not finite, and
     others of the same grid may be so too. Where the numbers of a grid are of very different
     sizes, ask for `exact`: then a cell depends on nothing but what it sees.
 

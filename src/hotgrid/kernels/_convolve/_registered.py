@@ -61,7 +61,7 @@ def _weights_gradient(
         lengths = cells.shape[1:]
         # Scaled before, so that no spectrum is larger than the cells.
         spectrum = torch.fft.rfftn(cells * (1 / prod(lengths)), dim=dims)
-        # In cells with their margin nothing that is asked for wraps around.
+        # With the margin included no needed cell wraps around.
         other = torch.fft.rfftn(factors, lengths, dims)
         both = (spectrum * other.conj().resolve_conj()).sum(0)
         sums = torch.fft.irfftn(both, lengths, norm="forward")

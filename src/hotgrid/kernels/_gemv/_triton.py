@@ -1,4 +1,4 @@
-"""Gemv on a GPU, for matrices whose rows or columns lie in one piece."""
+"""Gemv on a GPU, for matrices with contiguous rows or columns."""
 
 from collections.abc import Callable
 
@@ -36,7 +36,7 @@ def _walking_ready(
 ) -> Callable[..., Tensor] | None:
     """Return a function for tensors of the same types, shapes, strides and device.
 
-    None if the kernel has not yet run on such tensors, or if more is to be done than to run it.
+    None if the kernel has not yet run on such tensors, or if it needs more than one launch.
     """
     from ._triton_gemv import product_like
 

@@ -1,8 +1,8 @@
-"""A matrix times a few vectors on a GPU, columns in one piece: a program walks down a few rows.
+"""A matrix times a few vectors on a GPU, contiguous columns: a program has a few rows.
 
-So many rows that they fill a line of memory, and steps so long that enough of it is on its way:
-then only matrices of few rows must be cut into parts whose sums are added afterwards. Sums are
-kept in fp32, or in fp64 for fp64.
+The rows fill a line of memory, and steps are long enough to keep memory busy, so only matrices
+of few rows are split into parts whose sums are added afterwards. Sums are kept in fp32, or in
+fp64 for fp64.
 """
 
 import triton

@@ -1,8 +1,8 @@
 """A matrix times one or a few vectors, on a GPU: the matrix is read once, at the memory limit.
 
-A program has a row of the matrix, or a few where columns lie in one piece. One row to a program
-is enough to keep an H200 busy from 2,000 rows on; a matrix with fewer is cut along its columns,
-and the parts are added in order, so that the result is the same on every run.
+A program has one row of the matrix, or a few where columns are contiguous. One row per program
+keeps an H200 busy from 2,000 rows on; a matrix with fewer is split along its columns, and the
+parts are added in order, so the result is deterministic.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def matrix_times_vectors(
 def product_like(
     weight: Tensor, x: Tensor, scales: Tensor | None
 ) -> Callable[..., Tensor] | None:
-    """Return a function that does the same with such tensors, and has everything at hand.
+    """Return a function that does the same for such tensors, with everything precomputed.
 
     Arguments:
         weight: As in `matrix_times_vectors`; so are the others.
@@ -118,10 +118,10 @@ def _launch(
 
 
 class _Plan(NamedTuple):
-    """How the work is dealt out.
+    """How the work is divided.
 
     Attributes:
-        rows: Of a program; more than one where columns lie in one piece.
+        rows: Of a program; more than one where columns are contiguous.
         parts: Of a row.
         span: The length of a part.
         block: The length of a step in it.
@@ -180,7 +180,7 @@ def _down_columns(rows: int, columns: int, vectors: int, size: int) -> _Plan:
 
 
 def _cut(columns: int, wanted: int) -> tuple[int, int]:
-    """Into how many parts, and how long they are."""
+    """The number and the length of parts."""
     parts = max(1, min(wanted, columns // _SHORTEST_PART))
     span = triton.cdiv(columns, parts)
     return triton.cdiv(columns, span), span

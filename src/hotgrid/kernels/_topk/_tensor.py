@@ -15,7 +15,7 @@ def _select(x: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[T
     """`torch.topk`, with the lowest indices where values are equal.
 
     Of equal values torch takes any, in any order. Its values are right all the same: so
-    one more is asked for, and only if the k-th equals the one after it, some index may be
+    one more is computed, and only if the k-th equals the one after it, some index may be
     wrong, and those lines are sorted as a whole. Equals among the k are put in order.
     """
     size = x.shape[dim]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import TRITON, Call, Candidate, Faults
 
-# Beyond it the best no longer fit in the registers of a thread.
+# More no longer fit in the registers of a thread.
 _MOST = 32
 _ROWS, _COLUMNS = "rows", "columns"
 # The keys of int64 have no number to spare for an empty place.
@@ -37,7 +37,7 @@ def _best(
 
 @cache
 def _kernels() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Both, imported only now: Triton is not everywhere."""
+    """Both kernels, imported lazily: Triton is optional."""
     from ._triton_columns import best_of_columns
     from ._triton_rows import best_of_rows
 
@@ -47,7 +47,7 @@ def _kernels() -> tuple[Callable[..., Any], Callable[..., Any]]:
 def _streaming(
     x: Tensor, k: int, dim: int, largest: bool, sorted: bool
 ) -> tuple[Tensor, Tensor]:
-    """The result is in order whether `sorted` asks for it or not."""
+    """The result is always sorted."""
     return _best(x, k, dim, largest, None)
 
 

@@ -1,8 +1,7 @@
 """Top-k along any axis but the last, on a GPU.
 
-A thread owns a column, walks along it, and keeps its k best in registers, sorted: of equals
-the first stays ahead. Where there are few columns they are cut into pieces, and a second
-pass takes the best of the pieces' best.
+A thread owns a column, walks along it, and keeps its k best in registers, sorted: of equals the
+first stays ahead. If there are few columns they are split, and a second pass merges the parts.
 """
 
 import torch
@@ -16,14 +15,14 @@ from hotgrid.kernels.tune._triton_launch import Launcher
 
 from ._triton_keys import empty_like, key_of
 
-# Threads that keep the memory of an H200 busy, each with several loads under way.
+# Threads that keep the memory of an H200 busy, each with several loads in flight.
 _BUSY = 1 << 17
 _MANY_COLUMNS = 1 << 19
 
 
 @triton.jit
 def _inserted(best, places, key, place):
-    """The k best with one more, which goes behind its equals."""
+    """Insert a number into the k best, after its equals."""
     better = key > best[0]
     new_best = (tl.maximum(best[0], key),)
     new_places = (tl.where(better, place, places[0]),)

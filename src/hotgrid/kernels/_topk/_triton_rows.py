@@ -1,8 +1,8 @@
 """Top-k along the last axis, on a GPU.
 
-A warp goes through a row in parts. Of the largest at each place of a part the k-th is a
-bound that few numbers reach; on a second way, through the cache, those are collected, and
-the best are taken from them one by one.
+A warp goes through a row in parts. Of the largest at each place of a part the k-th is a bound
+that few numbers reach; a second pass, from the cache, collects those, and the best are taken
+from them one by one.
 """
 
 import torch
@@ -27,7 +27,7 @@ _FAR = tl.constexpr(0x7FFFFFFF)
 @triton.jit
 def _part(x, start, begin, n, all, faults, LARGEST: tl.constexpr, BLOCK: tl.constexpr,
           CHECK: tl.constexpr):  # fmt: skip
-    """Keys of a part of a row, and their places; behind its end the mark of nothing."""
+    """Keys of a part of a row, and their places; beyond its end the mark of an empty place."""
     place = begin + tl.arange(0, BLOCK)
     number = guarded_load(x, start + place, place < n, 0, all, faults, 0, CHECK)
     key = key_of(number, LARGEST)
@@ -52,7 +52,7 @@ def _taken(key, place, K: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def _one_by_one(x, start, n, all, faults, K: tl.constexpr, LARGEST: tl.constexpr,
                 BLOCK: tl.constexpr, WIDTH: tl.constexpr, CHECK: tl.constexpr):  # fmt: skip
-    """As `_taken` for a whole row: k times the best of those behind the last one."""
+    """As `_taken` for a whole row: k times the best after the last one."""
     slot = tl.arange(0, WIDTH)
     found = tl.full([WIDTH], 0, tl.int32)
     key, place = _part(x, start, 0, n, all, faults, LARGEST, BLOCK, CHECK)
@@ -81,7 +81,7 @@ def _rows(
 ):  # fmt: skip
     """The k best of a row.
 
-    `collected` has for each row a count and `COLLECTED` places, and is rubbish at first.
+    `collected` has for each row a count and `COLLECTED` places, and is uninitialized.
     """
     row = tl.program_id(0).to(tl.int64)
     start = row * n
@@ -100,7 +100,7 @@ def _rows(
             tops = tl.maximum(key, tops)
         bound = tl.max(tops)
         for _ in tl.static_range(K - 1):
-            # Equals go together: the bound is lower then than it could be, and still holds.
+            # Equals count once: the bound is then lower than necessary, but valid.
             tops = tl.where(tops == bound, empty_like(tops), tops)
             bound = tl.max(tops)
         count = collected + row * (COLLECTED + 1)

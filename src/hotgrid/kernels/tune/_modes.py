@@ -65,7 +65,7 @@ def plain_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
 
 
 def differentiated(x: Tensor) -> bool:
-    """Return whether a derivative with respect to `x` may be asked for.
+    """Return whether a derivative with respect to `x` may be requested.
 
     Transforms such as `torch.func.grad` and forward mode do not show in the tensor, so inside
     of them the answer is always yes.

@@ -1,9 +1,9 @@
-"""Launching Triton kernels again, past their own look at every argument and option.
+"""Launch Triton kernels again without Triton's launcher.
 
-Triton binds names, types and options anew on every call, which takes longer than a small
+Triton binds names, types and options on every call, which takes longer than a small
 kernel. What it compiles depends on types, constants, numbers, and whether addresses are
-multiples of 16. By these the compiled kernel is found again here, and it is given addresses,
-since for each tensor its launcher would ask the driver whether the GPU can see it.
+multiples of 16. Compiled kernels are cached by these, and called with addresses, since for each
+tensor the launcher would ask the driver whether the GPU can access it.
 """
 
 from collections.abc import Callable, Hashable
@@ -43,7 +43,7 @@ class Launcher:
         """Run it on the device of its first tensor."""
         device = tensors[0].device
         if device.type == "cuda" and device.index != current_cuda_device():
-            # Triton launches on the current device, whatever its arguments say.
+            # Triton launches on the current device, not on that of the arguments.
             with torch.cuda.device(device):
                 self(grid, tensors, numbers, constants, num_warps)
             return
@@ -75,7 +75,7 @@ class Launcher:
         constants: tuple[int | bool, ...],
         num_warps: int = 4,
     ) -> Callable[..., None] | None:
-        """Return a launch that was made before, as a function of the tensors' addresses.
+        """Return an earlier launch as a function of the tensors' addresses.
 
         They must all be multiples of `ALIGNED`, on the device of `tensors`, which must be
         the current one. None where there was no such launch.
@@ -114,6 +114,6 @@ def _again(
 
 
 def _watched(runtime: Any) -> bool:
-    """Whether somebody wants to hear of launches."""
+    """Whether launch hooks are set."""
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
     return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))

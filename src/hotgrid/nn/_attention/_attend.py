@@ -1,6 +1,7 @@
 """`attention`: SDPA or flex_attention, whichever the mask and the device call for."""
 
-from functools import cache
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from hotgrid.errors import ArgumentError
 from ._mask import Mask
 
 CAUSAL = Mask()
+# Shorter prompts come in many lengths, each of which would be compiled; a dense mask of them is
+# small.
+_LONG = 4096
 
 
 @checked(q="b heads t size", k="b kv s size", v="b kv s out", returns="b heads t out")
@@ -29,7 +33,7 @@ def attention(
 
     A causal mask or none goes to the fastest kernel of `scaled_dot_product_attention`.
     A window or documents go to a compiled `flex_attention` on CUDA, which skips what is
-    masked, and to a dense mask elsewhere.
+    masked, in training and for long sequences, and to a dense mask elsewhere.
 
     Args:
         q: Queries; their heads are a multiple of those of keys, which are shared (GQA).
@@ -52,9 +56,9 @@ def attention(
             return F.scaled_dot_product_attention(q, k, v, **shared)
         if offset == 0 and queries == keys:
             return F.scaled_dot_product_attention(q, k, v, is_causal=True, **shared)
-    elif q.is_cuda and queries > 1 and isinstance(offset, int):
+    elif q.is_cuda and isinstance(offset, int) and (q.requires_grad or queries >= _LONG):
         blocks = mask.blocks(queries, keys, offset, q.device)
-        return _flex()(q, k, v, block_mask=blocks, **shared)
+        return _flex(q, keys, mask)(q, k, v, block_mask=blocks, **shared)
     seen = mask.dense(queries, keys, offset, q.device)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, **shared)
 
@@ -80,17 +84,29 @@ def _expect_sense(q: Tensor, k: Tensor, mask: Mask, offset: int | Tensor) -> Non
         )
 
 
-@cache
-def _compiled_flex() -> Any:
+def _flex(q: Tensor, keys: int, mask: Mask) -> Any:
+    """`flex_attention`; uncompiled it would keep all scores."""
     from torch.nn.attention.flex_attention import flex_attention
 
-    return torch.compile(flex_attention, dynamic=False)
-
-
-def _flex() -> Any:
-    """`flex_attention`; uncompiled it would keep all scores."""
     if torch.compiler.is_compiling():
-        from torch.nn.attention.flex_attention import flex_attention
-
         return flex_attention
-    return _compiled_flex()
+    kind = (mask.causal, mask.window, mask.documents is None, q.shape, keys, q.dtype)
+    return _compiled_flex(kind, torch.is_grad_enabled())
+
+
+@lru_cache(maxsize=64)
+def _compiled_flex(*kind: Any) -> Any:
+    """One compiled function for every kind of call.
+
+    Dynamo gives up after a few recompilations of one code object and then runs the function
+    uncompiled. A copy of the code object has a count of its own.
+    """
+    from torch.nn.attention.flex_attention import flex_attention
+
+    flex: Any = flex_attention
+
+    def call(*args: Tensor, **options: Any) -> Tensor:
+        return flex(*args, **options)
+
+    own = FunctionType(call.__code__.replace(), call.__globals__, closure=call.__closure__)
+    return torch.compile(own, dynamic=False)

@@ -47,15 +47,6 @@ class Mask:
                 f"{list(self.documents.shape)}"
             )
 
-    def sees(self, query: Tensor, key: Tensor) -> Tensor:
-        """Whether positions of queries see positions of keys, documents aside."""
-        seen = key <= query if self.causal else torch.ones_like(key <= query)
-        if self.window is not None:
-            seen = seen & (query - key < self.window)
-            if not self.causal:
-                seen = seen & (key - query < self.window)
-        return seen
-
     def dense(
         self, queries: int, keys: int, offset: int | Tensor, device: torch.device
     ) -> Tensor:
@@ -67,7 +58,7 @@ class Mask:
         def compute() -> Tensor:
             query = torch.arange(queries, device=device)[:, None] + offset
             key = torch.arange(keys, device=device)
-            seen = self.sees(query, key)
+            seen = _sees(query, key, self.causal, self.window)
             if self.documents is not None:
                 of_keys = self.documents[:, None, None, :keys]
                 of_queries = self.documents[:, query[:, 0]][:, None, :, None]
@@ -82,11 +73,12 @@ class Mask:
         """The same for `flex_attention`."""
         from torch.nn.attention.flex_attention import create_block_mask
 
-        documents = self.documents
+        # Not `self`, so that compiled code depends on no more than it reads.
+        causal, window, documents = self.causal, self.window, self.documents
 
         def seen(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             at = query + offset
-            inside = self.sees(at, key)
+            inside = _sees(at, key, causal, window)
             return (
                 inside
                 if documents is None
@@ -108,3 +100,13 @@ class Mask:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = compute()
         return self._kept[key]
+
+
+def _sees(query: Tensor, key: Tensor, causal: bool, window: int | None) -> Tensor:
+    """Whether positions of queries see positions of keys, documents aside."""
+    seen = key <= query if causal else torch.ones_like(key <= query)
+    if window is not None:
+        seen = seen & (query - key < window)
+        if not causal:
+            seen = seen & (key - query < window)
+    return seen

@@ -34,6 +34,7 @@ ACTIVATIONS: MappingProxyType[str, Callable[[Tensor], Tensor]] = MappingProxyTyp
         "identity": lambda x: x,
     }
 )
+"""Functions of each element, by name."""
 
 
 class Activation(nn.Module):

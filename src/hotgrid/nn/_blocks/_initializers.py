@@ -32,7 +32,6 @@ def _uniform(x: Tensor, bound: float, generator: torch.Generator) -> Tensor:
     return x.uniform_(-bound, bound, generator=generator)
 
 
-# Of a tensor, the scale and a generator.
 INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
     {
         "zeros": lambda x, scale, generator: x.zero_(),
@@ -59,6 +58,7 @@ INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
         ),
     }
 )
+"""What fills a tensor, by name: of the tensor, the scale and a generator."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,10 @@ def initialize(
         digest = hashlib.sha256(f"{seed}/{path}".encode()).digest()
         generator = torch.Generator(parameter.device)
         generator.manual_seed(int.from_bytes(digest[:8], "little"))
-        init.fill(parameter, generator)
+        try:
+            init.fill(parameter, generator)
+        except ArgumentError as problem:
+            raise ArgumentError(f"`{path}` cannot be `{init.name}`: {problem}") from None
     return [path for path in left if path not in chosen]
 
 

@@ -123,7 +123,6 @@ def _group(size: int, groups: int = 32, **options: Any) -> nn.Module:
     return nn.GroupNorm(groups, size, **options)
 
 
-# Each takes the number of features, options of its own, `device` and `dtype`.
 NORMS: MappingProxyType[str, Callable[..., nn.Module]] = MappingProxyType(
     {
         "rms": RMSNorm,
@@ -134,6 +133,7 @@ NORMS: MappingProxyType[str, Callable[..., nn.Module]] = MappingProxyType(
         "none": _no_norm,
     }
 )
+"""What makes a norm, by name: of the features, options of its own, `device` and `dtype`."""
 
 
 @dataclass(frozen=True)

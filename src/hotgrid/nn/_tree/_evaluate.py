@@ -162,16 +162,17 @@ def walk(step: Step) -> Walk:
         found: list[Node] = []
         for context in contexts:
             here = _passing(test, axis(context))
-            for each in predicates:
-                here = _kept(here, each)
-            found += here
+            if here:
+                for each in predicates:
+                    here = _kept(here, each)
+                found += here
         return in_document_order(found)
 
     return one_by_one
 
 
 def _passing(test: str, nodes: Sequence[Node]) -> Sequence[Node]:
-    if test == "node()":
+    if test == "node()" or not nodes:
         return nodes
     if test == "*":
         return [node for node in nodes if node.order]
@@ -181,6 +182,9 @@ def _passing(test: str, nodes: Sequence[Node]) -> Sequence[Node]:
 def _kept(nodes: Sequence[Node], predicate: Compiled) -> list[Node]:
     """The nodes that a predicate keeps; they come in the order that positions count."""
     size = len(nodes)
+    if isinstance(predicate.literal, float):
+        place = predicate.literal
+        return [nodes[int(place) - 1]] if place in range(1, size + 1) else []
     value = predicate.value if predicate.kind == "number" else _as("boolean", predicate)
     if predicate.kind == "number":
         return [node for i, node in enumerate(nodes, 1) if value(node, i, size) == i]

@@ -28,7 +28,10 @@ class Node:
         children: Parameters first, then modules, both in order of registration.
     """
 
-    __slots__ = ("_held", "_parent", "_tree", "children", "end", "key", "name", "order", "type")
+    __slots__ = (
+        *("_held", "_parent", "_path", "_tree", "children"),
+        *("end", "key", "name", "order", "type"),
+    )
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class Node:
         self.order = order  # in the document; a subtree is `order` to `end`
         self.end = order + 1
         self.children: Sequence[Node] = ()
+        self._path: str | None = None
 
     @property
     def parent(self) -> "Node | None":
@@ -63,11 +67,16 @@ class Node:
     @property
     def path(self) -> str:
         """The key in `state_dict()` of the module without wrappers; empty for the root."""
-        keys, node = [], self
-        while node is not None and node.order > 1:
-            keys.append(node.key)
-            node = node._parent
-        return ".".join(reversed(keys))
+        parent = self._parent
+        if parent is None or self.order == 1:
+            return ""
+        if self._path is None:
+            above = parent.path
+            path = f"{above}.{self.key}" if above else self.key
+            if not self.children:
+                return path
+            self._path = path  # those below need it again
+        return self._path
 
     @property
     def is_parameter(self) -> bool:
@@ -107,9 +116,6 @@ class Node:
     @property
     def rank(self) -> int | None:
         """The number of dimensions of a parameter; None as for `shape`."""
-        held = self._held
-        if type(held) is nn.Parameter:
-            return held.ndim
         shape = self.shape
         return None if shape is None else len(shape)
 
@@ -232,14 +238,16 @@ def _grow(
         module = getattr(module, kind.inner)
         kind = kinds.get(type(module)) or kinds.setdefault(type(module), kind_of(type(module)))
     nodes = tree.nodes
-    node = Node(tree, module, kind.type, key, parent, len(nodes))
-    nodes.append(node)
-    node.children = children = []
+    order = len(nodes)
+    node = Node(tree, module, kind.type, key, parent, order)
+    children: list[Node] = []
     for name, parameter in module._parameters.items():
         if parameter is not None:
-            leaf = Node(tree, parameter, PARAMETER, name, node, len(nodes))
-            nodes.append(leaf)
-            children.append(leaf)
+            order += 1
+            children.append(Node(tree, parameter, PARAMETER, name, node, order))
+    nodes.append(node)
+    nodes += children
+    node.children = children
     for name, child in module._modules.items():
         if child is not None:
             children.append(_grow(tree, child, name, node, kinds))
@@ -274,6 +282,12 @@ def _dtype(node: Node) -> str | None:
     return None if node.dtype is None else str(node.dtype).removeprefix("torch.")
 
 
+def _rank(node: Node) -> int | None:
+    """As the property, with a short cut for most parameters."""
+    held = node._held
+    return held.ndim if type(held) is nn.Parameter else node.rank
+
+
 # What `@name` and its like read. The names are fixed, so that a misspelt one can be reported.
 ATTRIBUTES: dict[str, Callable[[Node], str | None]] = {
     "name": lambda node: node.name,
@@ -290,7 +304,7 @@ ATTRIBUTES: dict[str, Callable[[Node], str | None]] = {
 # Those that are numbers, so that comparing need not go through text.
 NUMBERS: dict[str, Callable[[Node], int | None]] = {
     "index": lambda node: node.index,
-    "rank": lambda node: node.rank,
+    "rank": _rank,
     "size": lambda node: node.size,
 }
 

@@ -78,13 +78,13 @@ class RunRecord:
         names = sorted({*self.asked, *other.asked})
         differ = [name for name in names if self.asked.get(name) != other.asked.get(name)]
         if differ:
-            told = "; ".join(
+            differences = "; ".join(
                 f"its {name}: {self.asked.get(name)}, here {other.asked.get(name)}"
                 for name in differ
             )
             raise ArgumentError(
-                f"`{folder}` contains another run: {told}. Use the same settings to continue "
-                "it, or leave out `--resume` to move it aside and start a new run"
+                f"`{folder}` contains another run: {differences}. Use the same settings to "
+                "continue it, or leave out `--resume` to move it aside and start a new run"
             )
 
     def write(self, folder: Path) -> None:

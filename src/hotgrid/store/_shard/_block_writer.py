@@ -41,7 +41,7 @@ class BlockWriter:
     """Writes a new file from tensors of bytes, on any device.
 
     The caller fills one block while threads compute the checksums of others and write them.
-    They write with `O_DIRECT` if the file system supports it: data that nobody will read
+    They write with `O_DIRECT` if the file system supports it: data that will not be read
     soon need not pass through the page cache, which costs a copy, pages for the
     whole checkpoint, and on small machines most of the time.
 

@@ -92,11 +92,6 @@ def _found(file: RankFile, place: Path | None) -> bytes | None:
     return None
 
 
-def located(name: str) -> Path | None:
-    """The file that `read_vocabulary` would read, or None if it would have to fetch it."""
-    return next((path for path in _places(_FILES[name]) if path.is_file()), None)
-
-
 def _in_folder(place: Path, file: RankFile) -> Iterator[Path]:
     if place.is_dir():
         yield place / file.name

@@ -133,7 +133,7 @@ def _count(
         )
     counter.add(texts_or_files)
     if not trainer.words and trainer.forgotten:
-        raise ArgumentError("`max_words` is too small: no word is so frequent that it was kept")
+        raise ArgumentError("`max_words` is too small: no word is frequent enough to be kept")
     if not trainer.words:
         raise ArgumentError("`texts_or_files` holds no text to learn from")
 

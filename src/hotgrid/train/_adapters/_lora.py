@@ -83,14 +83,17 @@ def lora(
         model.requires_grad_(False)
     # A shared layer comes under each of its paths.
     for layer in {id(layer): layer for layer in layers.values()}.values():
-        weight = layer.weight
-        a = weight.new_empty(rank, layer.in_features)  # pyright: ignore
-        nn.init.kaiming_uniform_(a, a=math.sqrt(5))
-        layer.lora_a = nn.Parameter(a)
-        layer.lora_b = nn.Parameter(weight.new_zeros(layer.out_features, rank))  # pyright: ignore
-        layer.lora_scale = scale  # pyright: ignore[reportAttributeAccessIssue]
-        layer.__class__ = _adapted(type(layer))  # pyright: ignore
+        _adapt(layer, rank, scale)
     return trainable(model)
+
+
+def _adapt(layer: Any, rank: int, scale: float) -> None:
+    a = layer.weight.new_empty(rank, layer.in_features)
+    nn.init.kaiming_uniform_(a, a=math.sqrt(5))
+    layer.lora_a = nn.Parameter(a)
+    layer.lora_b = nn.Parameter(layer.weight.new_zeros(layer.out_features, rank))
+    layer.lora_scale = scale
+    layer.__class__ = _adapted(type(layer))
 
 
 def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
@@ -127,7 +130,7 @@ def merge_lora(model: nn.Module) -> list[str]:
         if LoRA not in type(layer).__bases__:
             raise ArgumentError(f"`{path}` is sharded; merge adapters in a whole model")
     for layer in {id(layer): layer for layer in found.values()}.values():
-        weight: Tensor = layer.weight  # pyright: ignore[reportAssignmentType]
+        weight: Any = layer.weight
         wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
         product = layer.lora_b.to(wide) @ layer.lora_a.to(wide)
         weight.copy_(weight.to(wide) + product * layer.lora_scale)

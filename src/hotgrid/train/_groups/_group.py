@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator
 from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._optimizers import OptimizerSpec, Value, local
+from hotgrid.train._optimizers import OptimizerSpec, Value, is_cut, local
 
 from ._table import GroupRow
 from ._values import Setting
@@ -40,24 +40,26 @@ class TrainedGroup:
             key: Setting(f"`{key}` of the group `{name}`", value, named)
             for key, value in given.items()
         }
-        self.values: dict[str, float] = {}
-        self.apply(0)
+        self.values = {key: setting.at(0) for key, setting in self._settings.items()}
+        self._moving = {k: each for k, each in self._settings.items() if not each.is_fixed}
+        self._cut = any(map(is_cut, parameters.values()))
         self.bound = spec.bind(self.parameters, ranks)
 
     def apply(self, step: int) -> None:
         """Set every number to what it is at a step."""
-        self.values = {key: setting.at(step) for key, setting in self._settings.items()}
+        for key, setting in self._moving.items():
+            self.values[key] = setting.at(step)
 
     @torch.no_grad()
     def clip(self) -> Tensor:
         """Return the norm of all gradients, and scale them down to `clip` if it is larger."""
         gradients = [p.grad for p in self.parameters.values() if p.grad is not None]
-        norm = _norm(gradients)
+        norm = _norm(gradients, self._cut)
         limit = self.values.get("clip")
         if limit is not None and gradients:
             # As torch does, and without asking the device for the norm.
             share = torch.clamp(limit / (norm + 1e-6), max=1.0)
-            for device, parts in _by_device(gradients).items():
+            for device, parts in _by_device(gradients, self._cut).items():
                 foreach_mul_(parts, share.to(device))
         return norm
 
@@ -76,9 +78,9 @@ class TrainedGroup:
         )
 
 
-def _norm(gradients: list[Tensor]) -> Tensor:
-    cut = [g for g in gradients if hasattr(g, "to_local")]
-    whole = [g for g in gradients if not hasattr(g, "to_local")]
+def _norm(gradients: list[Tensor], any_cut: bool) -> Tensor:
+    cut = [g for g in gradients if any_cut and is_cut(g)]
+    whole = [g for g in gradients if not (any_cut and is_cut(g))]
     norms = [torch.nn.utils.get_total_norm(whole)] if whole else []
     if cut:
         norms.append(torch.nn.utils.get_total_norm(cut).full_tensor())  # pyright: ignore
@@ -87,10 +89,10 @@ def _norm(gradients: list[Tensor]) -> Tensor:
     return norms[0] if len(norms) == 1 else torch.linalg.vector_norm(torch.stack(norms))
 
 
-def _by_device(gradients: list[Tensor]) -> dict[torch.device, list[Tensor]]:
+def _by_device(gradients: list[Tensor], any_cut: bool) -> dict[torch.device, list[Tensor]]:
     found: dict[torch.device, list[Tensor]] = {}
     for gradient in gradients:
-        mine = local(gradient)
+        mine = local(gradient) if any_cut else gradient
         if mine.numel():
             found.setdefault(mine.device, []).append(mine)
     return found

@@ -41,7 +41,7 @@ def split(model: nn.Module, specs: Mapping[Selector, Spec], rest: Spec | None) -
             f"{'is' if len(left) == 1 else 'are'} in none; add a selector, or give "
             "`rest=` a spec or 'frozen'"
         )
-    members = [
+    members: Split = [
         (
             str(selector),
             spec,

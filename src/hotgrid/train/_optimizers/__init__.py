@@ -9,5 +9,6 @@ from ._spec import (
     ElementwiseSpec as ElementwiseSpec,
     OptimizerSpec as OptimizerSpec,
     Value as Value,
+    is_cut as is_cut,
     local as local,
 )

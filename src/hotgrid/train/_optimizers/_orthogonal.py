@@ -1,4 +1,4 @@
-"""The mathematics of Muon on stacks of matrices `[n, rows, columns]`.
+"""The mathematics of Muon on stacks `[n, *shape]`, of matrices `[n, rows, columns]` where said.
 
 Rate, decay and momentum come as numbers, or as tensors without dims where the functions are
 compiled: a number would be compiled in.
@@ -60,7 +60,7 @@ def directions(gradients: Tensor, average: Tensor, momentum: Number, recipe: Rec
 
 
 def orthogonalise(matrices: Tensor, recipe: Recipe) -> Tensor:
-    """Return the matrices with their singular values moved to about 1."""
+    """Return matrices `[n, rows, columns]` with their singular values moved to about 1."""
     if recipe.equilibrate:
         rows = _norm(matrices, -1).clamp_min(1e-6)
         matrices = matrices * (_norm(matrices) / matrices.shape[-2] ** 0.5 / rows)
@@ -69,15 +69,18 @@ def orthogonalise(matrices: Tensor, recipe: Recipe) -> Tensor:
     # The Gram matrix of the shorter side is the smaller one.
     tall = x.shape[-2] > x.shape[-1]
     x = x.mT if tall else x
+    one = torch.eye(x.shape[-2], dtype=_wide(x).dtype, device=x.device)
     for a, b, c in recipe.coefficients:
         gram = x @ x.mT
-        gram = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
-        x = torch.baddbmm(x, gram, x, beta=a)
+        # With `a` on the diagonal only small matrices are read and written between products;
+        # in bfloat16 the result is nearer to the exact one than that of a x + (b.. + c..) x.
+        polynomial = a * one + b * _wide(gram) + c * _wide(gram @ gram)
+        x = polynomial.to(x.dtype) @ x
     return x.mT if tall else x
 
 
 def normalise(matrices: Tensor, variance: Tensor | None, recipe: Recipe) -> Tensor:
-    """Set the norm, and even out rows or columns by their running variance (NorMuon)."""
+    """Set the norm of matrices, and even out rows or columns by running variance (NorMuon)."""
     x = _wide(matrices)
     if recipe.renormalise:
         x = x * (min(x.shape[-2:]) ** 0.5 / _norm(x).clamp_min(1e-6))
@@ -117,8 +120,8 @@ def whole_update(
 ) -> None:
     """Make one step of Muon on one rank; changes everything but the gradients."""
     x = directions(gradients, average, momentum, recipe)
-    x = normalise(orthogonalise(x, recipe), variance, recipe)
-    descend(parameters, x, rate, shrink, recipe)
+    x = normalise(orthogonalise(x.flatten(2), recipe), variance, recipe)
+    descend(parameters, x.reshape(parameters.shape), rate, shrink, recipe)
 
 
 def _wide(x: Tensor) -> Tensor:

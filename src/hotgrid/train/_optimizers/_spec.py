@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -101,28 +102,41 @@ def local(tensor: Tensor) -> Tensor:
     return tensor if to_local is None else to_local()
 
 
+def is_cut(tensor: Tensor) -> bool:
+    """Whether it is a DTensor, of which this rank holds a part."""
+    return hasattr(tensor, "to_local")
+
+
 class _BoundElementwise(Bound):
     def __init__(self, spec: ElementwiseSpec, parameters: Mapping[str, nn.Parameter]) -> None:
         self._spec = spec
-        self._parameters = dict(parameters)
+        self._parameters: list[Tensor] = list(parameters.values())
         self.slots = {path: spec.slots(p.detach()) for path, p in parameters.items()}
+        every = list(self.slots.values())
+        self._columns = {name: [slots[name] for slots in every] for name in every[0]}
+        self._cut = any(map(is_cut, self._parameters))
 
     @torch.no_grad()
     def step(self, values: Mapping[str, float]) -> None:
-        parameters, gradients, paths = [], [], []
-        for path, parameter in self._parameters.items():
-            if parameter.grad is None:
-                continue
-            mine = local(parameter.detach())
-            # Kernels over lists stumble over a rank that holds none of a parameter.
-            if mine.numel():
-                parameters.append(mine)
-                gradients.append(local(parameter.grad))
-                paths.append(path)
-        if not paths:
-            return
-        slots = {
-            name: [local(self.slots[path][name]) for path in paths]
-            for name in self.slots[paths[0]]
-        }
-        self._spec.update(parameters, gradients, slots, values)
+        parameters, columns = self._parameters, self._columns
+        gradients = [parameter.grad for parameter in parameters]
+        # Kernels over lists stumble over a rank that holds none of a parameter.
+        left_out = [
+            i
+            for i, gradient in enumerate(gradients)
+            if gradient is None or (self._cut and not local(gradient).numel())
+        ]
+        if left_out:
+            kept = sorted({*range(len(gradients))} - {*left_out})
+            if not kept:
+                return
+            parameters, gradients = _picked(parameters, kept), _picked(gradients, kept)
+            columns = {name: _picked(column, kept) for name, column in columns.items()}
+        if self._cut:
+            parameters, gradients = [*map(local, parameters)], [*map(local, gradients)]  # pyright: ignore
+            columns = {name: [*map(local, column)] for name, column in columns.items()}
+        self._spec.update(parameters, gradients, columns, values)  # pyright: ignore
+
+
+def _picked(items: list[Any], places: list[int]) -> list[Any]:
+    return [items[place] for place in places]

@@ -1,15 +1,10 @@
 """Drawings of schedules, as text and as pictures."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
-
-if TYPE_CHECKING:
-    from ._schedule import StepSchedule
 
 _ROWS = 10
 _SUFFIXES = (".png", ".svg", ".pdf")
@@ -18,7 +13,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _MARGIN = 11
 
 
-def draw_text(schedule: StepSchedule, steps: int, width: int) -> str:
+def draw_text(schedule: Callable[[int], float], steps: int, width: int) -> str:
     """A bar for every column, the largest and smallest value at the left, steps below."""
     columns = max(8, width - _MARGIN)
     places = [round(column * steps / (columns - 1)) for column in range(columns)]
@@ -34,7 +29,7 @@ def draw_text(schedule: StepSchedule, steps: int, width: int) -> str:
     return "\n".join([*lines, f"{'step':>{_MARGIN - 2}}  0{steps:>{columns - 1}}"])
 
 
-def write_picture(schedule: StepSchedule, steps: int, path: Path) -> None:
+def write_picture(schedule: Callable[[int], float], steps: int, path: Path) -> None:
     """A line over steps, written by matplotlib."""
     if path.suffix.lower() not in _SUFFIXES:
         raise ArgumentError(

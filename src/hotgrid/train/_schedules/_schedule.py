@@ -1,13 +1,15 @@
-"""`StepSchedule`: a number as a function of the step, as data."""
+"""`StepSchedule`: a number as a function of the step, as data; and how schedules combine."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from hotgrid.errors import ArgumentError, near
+
+from ._plot import draw_text, write_picture
 
 _KNOWN: dict[str, type["StepSchedule"]] = {}
 
@@ -31,9 +33,6 @@ class StepSchedule(ABC):
         [0.002, 0.02, 0.02, 0.01, 0.0]
     """
 
-    length: ClassVar[Any] = None
-    """Steps after which the value no longer changes; None if it always does."""
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         _KNOWN[cls.__name__] = cls
@@ -48,6 +47,11 @@ class StepSchedule(ABC):
                 self._refuse(field.name, "a finite number")
             if kind in ("int", "float"):
                 object.__setattr__(self, field.name, (int if kind == "int" else float)(value))
+
+    @property
+    def length(self) -> int | None:
+        """Steps after which the value no longer changes; None if there is no such step."""
+        return None
 
     @abstractmethod
     def at(self, step: int) -> float:
@@ -74,8 +78,6 @@ class StepSchedule(ABC):
             >>> [both(step) for step in range(7)]
             [1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0]
         """
-        from ._combined import Then
-
         steps = self.length if after is None else after
         if steps is None:
             raise ArgumentError(
@@ -85,14 +87,10 @@ class StepSchedule(ABC):
         return Then(self, following, steps)
 
     def __mul__(self, other: "StepSchedule | float") -> "StepSchedule":
-        from ._combined import Product, as_schedule
-
-        return Product(self, as_schedule(other))
+        return Product(self, _as_schedule(other))
 
     def __rmul__(self, other: float) -> "StepSchedule":
-        from ._combined import Product, as_schedule
-
-        return Product(as_schedule(other), self)
+        return Product(_as_schedule(other), self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schedule as plain data, which JSON and TOML can hold.
@@ -166,8 +164,6 @@ class StepSchedule(ABC):
         Example:
             >>> print(LinearDecay(steps=100).plot(width=24))  # doctest: +SKIP
         """
-        from ._plot import draw_text, write_picture
-
         count = self.length if steps is None else steps
         if count is None:
             raise ArgumentError(f"{self} never ends; say how much to draw: `.plot(steps=1000)`")
@@ -185,3 +181,91 @@ def _is_number(value: object) -> bool:
     return (
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     )
+
+
+@dataclass(frozen=True)
+class Constant(StepSchedule):
+    """The same value at every step.
+
+    Example:
+        >>> Constant(0.1)(1000)
+        0.1
+    """
+
+    value: float = 1.0
+
+    def at(self, step: int) -> float:
+        """Return the value."""
+        return self.value
+
+
+def _as_schedule(value: StepSchedule | float) -> StepSchedule:
+    """A schedule as it is, a number as a constant one."""
+    return value if isinstance(value, StepSchedule) else Constant(value)
+
+
+def _expect_schedules(owner: object, *parts: object) -> None:
+    for part in parts:
+        if not isinstance(part, StepSchedule):
+            raise ArgumentError(
+                f"{type(owner).__name__} is made of schedules, got {part!r}; use "
+                "`Constant(...)` for a number"
+            )
+
+
+@dataclass(frozen=True)
+class Then(StepSchedule):
+    """One schedule for some steps, then another, which counts from its own step 0.
+
+    Usually written `first.then(second)`.
+
+    Example:
+        >>> Then(Constant(2.0), Constant(3.0), after=5)(5)
+        3.0
+    """
+
+    first: StepSchedule
+    second: StepSchedule
+    after: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _expect_schedules(self, self.first, self.second)
+
+    @property
+    def length(self) -> int | None:
+        """The steps of both; None if the second never ends."""
+        return None if self.second.length is None else self.after + self.second.length
+
+    def at(self, step: int) -> float:
+        """Return the value of whichever is in force."""
+        return self.first.at(step) if step < self.after else self.second.at(step - self.after)
+
+
+@dataclass(frozen=True)
+class Product(StepSchedule):
+    """Two schedules multiplied. Usually written `a * b`, or `0.02 * b`.
+
+    Example:
+        >>> Product(Constant(2.0), LinearDecay(steps=10))(5)
+        1.0
+    """
+
+    first: StepSchedule
+    second: StepSchedule
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _expect_schedules(self, self.first, self.second)
+
+    @property
+    def length(self) -> int | None:
+        """The longer of both, where a constant has none."""
+        both = (self.first, self.second)
+        lengths = [part.length for part in both if not isinstance(part, Constant)]
+        known = [length for length in lengths if length is not None]
+        return max(known) if known and len(known) == len(lengths) else None
+
+    def at(self, step: int) -> float:
+        """Return the product."""
+        return self.first.at(step) * self.second.at(step)

@@ -1,5 +1,5 @@
 // A WebSocket that comes back by itself. It knows neither grids nor chats: text is JSON, bytes
-// are bytes, and who made it says what they mean.
+// are bytes; their meaning is up to the application.
 
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 5000;

@@ -151,8 +151,8 @@ class Operations(TorchDispatchMode):
         if name in _READS:
             self._refuse(name, "reads a number on the host, which a compiled step cannot")
         if _is_pointwise(func, name):
-            said = "" if name in _POINTWISE else self._numbers(named)
-            self.noted.append((name, said, _place()))
+            values = "" if name in _POINTWISE else self._numbers(named)
+            self.noted.append((name, values, _place()))
         elif name in _TABLES:
             if id(named.get(_TABLES[name])) in self._cells:
                 self._refuse(name, "looks through cells of the grid")

@@ -136,7 +136,7 @@ class _Trial:
         pairs = zip(chain(*first), chain(*again), strict=True)
         if not all(same_bits(a, b) for a, b in pairs):
             raise ArgumentError(
-                f"{self._name} gives something else when it is made again from the same state. "
+                f"{self._name} returns something else when run again from the same state. "
                 "It must be a pure function of what it is given; keep what changes in a `Field`"
             )
         shuffled = {name: self._shuffling(look) for name, look in rolled.items()}
@@ -144,7 +144,7 @@ class _Trial:
         for (name, numbers, place), (_, others, _) in zip(noted, again, strict=False):
             if numbers != others:
                 raise ArgumentError(
-                    f"{self._name} depends on the shape of what its handles give: `{name}` "
+                    f"{self._name} depends on the shape of its handles' tensors: `{name}` "
                     f"{said_place(place)} has the numbers {numbers} and {others} on grids of "
                     "different shape. Forms store the grid in different ways; pass its size "
                     "as a `Parameter`, and what differs from cell to cell as an `Input`"

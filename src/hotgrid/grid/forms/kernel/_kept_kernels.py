@@ -265,8 +265,8 @@ def _bits(tensors: Sequence[Tensor]) -> str:
 
 def _digest(lines: Sequence[str]) -> str:
     # The number grows when steps are compiled in another way.
-    said = "\n".join(["2", *_machine(), str(current().compile.max_fusion_size), *lines])
-    return hashlib.sha256(said.encode()).hexdigest()[:32]
+    text = "\n".join(["2", *_machine(), str(current().compile.max_fusion_size), *lines])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache

@@ -19,7 +19,7 @@ export class Camera {
      * Places for the whole grid, as top, left, bottom, right in device pixels: first those that
      * nothing covers, last the one that is taken where they are too small.
      */
-    rooms = [[0, 0, 1, 1]];
+    areas = [[0, 0, 1, 1]];
     /** Whether the whole grid is shown; it then stays so when the window changes. */
     fitted = true;
 
@@ -29,20 +29,20 @@ export class Camera {
         if (!same) this.fit();
     }
 
-    setScreen(height, width, density, rooms) {
+    setScreen(height, width, density, areas) {
         this.screen = [height, width];
         this.density = density;
-        this.rooms = rooms;
+        this.areas = areas;
         if (this.fitted) this.fit();
         else this.#keepInside();
     }
 
-    /** The best room for the whole grid, and the scale in it. */
-    #bestRoom() {
-        const found = this.rooms.map((room) => {
-            const [top, left, bottom, right] = room;
+    /** The best area for the whole grid, and the scale in it. */
+    #bestArea() {
+        const found = this.areas.map((area) => {
+            const [top, left, bottom, right] = area;
             const scale = Math.min((bottom - top) / this.height, (right - left) / this.width);
-            return { room, scale: Math.max(scale, 1e-6) };
+            return { area, scale: Math.max(scale, 1e-6) };
         });
         const last = found.pop();
         const free = found.sort((a, b) => b.scale - a.scale)[0];
@@ -54,10 +54,10 @@ export class Camera {
     }
 
     fit() {
-        const { scale, room } = this.#bestRoom();
+        const { scale, area } = this.#bestArea();
         this.scale = scale;
-        const offY = (room[0] + room[2] - this.screen[0]) / 2 / scale;
-        const offX = (room[1] + room[3] - this.screen[1]) / 2 / scale;
+        const offY = (area[0] + area[2] - this.screen[0]) / 2 / scale;
+        const offX = (area[1] + area[3] - this.screen[1]) / 2 / scale;
         this.centre = [this.height / 2 - (this.flip ? -offY : offY), this.width / 2 - offX];
         this.fitted = true;
     }
@@ -65,7 +65,7 @@ export class Camera {
     /** Zooms so that the cell at a place of the screen stays there. */
     zoomAt(py, px, factor) {
         const [y, x] = this.toCell(py, px);
-        const least = this.#bestRoom().scale / 2;
+        const least = this.#bestArea().scale / 2;
         const most = Math.max(LARGEST_CELL * this.density, least);
         this.scale = Math.min(most, Math.max(least, this.scale * factor));
         this.fitted = false;

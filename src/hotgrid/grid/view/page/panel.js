@@ -34,7 +34,7 @@ export function group(name, { open = true } = {}, ...children) {
 
 /**
  * A slider with a number beside it. Where the range spans powers of ten, so does the slider.
- * `change(value)` hears what the reader does; `show(value)` sets both without calling it.
+ * `change(value)` is called on input; `show(value)` sets both without calling it.
  */
 export function slider({ name, low, high, value, change, whole = false, limits = null }) {
     const log = low > 0 && high / low >= 100;

@@ -157,11 +157,11 @@ class Plot {
     }
 }
 
-/** A little room above and below the curve; a constant gets a range of its own size. */
+/** A margin above and below the curve; a constant gets a range of its own size. */
 function span(_, low, high) {
     if (low === null || high === null || low === undefined) return [0, 1];
-    const room = (high - low) * 0.1 || Math.abs(high) * 1e-6 || 1;
-    return [low - room, high + room];
+    const margin = (high - low) * 0.1 || Math.abs(high) * 1e-6 || 1;
+    return [low - margin, high + margin];
 }
 
 /** As many digits as tell ticks apart; where those are too many, their distances. */

@@ -100,7 +100,7 @@ vec4 blocks(vec3 ray, float from, vec3 entry) {
     for (int count = 0; count < most; count += 1) {
         vec2 here = texelFetch(values, cell, 0).rg;
         if (here.g > 0.5 || here.r * density > 0.3) {
-            // Faces are told apart by their light; what is far away is dimmer.
+            // Faces differ in brightness; distant ones are dimmer.
             float light = dot(face, vec3(0.78, 1.05, 0.62)) / max(1.0, dot(face, vec3(1)));
             vec3 tint = here.g > 0.5 ? STONE : ALIVE;
             return vec4(tint * light * (1.0 - 0.35 * min(1.0, way)), 1.0);

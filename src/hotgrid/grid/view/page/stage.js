@@ -1,4 +1,4 @@
-// The canvases: how large they are, who draws on them and when. A frame is drawn when the
+// The canvases: their sizes, and what draws on them when. A frame is drawn when the
 // display asks for the next picture, and only then acknowledged, so that the server never
 // sends faster than this page draws.
 
@@ -92,7 +92,7 @@ export class Stage {
             canvas.width = width;
             canvas.height = height;
         }
-        this.camera.setScreen(height, width, density, this.#rooms(height, width, density));
+        this.camera.setScreen(height, width, density, this.#areas(height, width, density));
         this.moved();
         // Setting a size empties a canvas: draw before the next paint, or it flashes.
         this.#paint.picture = true;
@@ -100,8 +100,8 @@ export class Stage {
         this.#draw();
     }
 
-    /** Where the whole grid has room beside the tools and the legend. */
-    #rooms(height, width, density) {
+    /** The areas beside the tools and the legend that the grid may fill. */
+    #areas(height, width, density) {
         const box = this.#box.getBoundingClientRect();
         const edges = (selector) => {
             const part = this.#box.querySelector(selector).getBoundingClientRect();
@@ -111,7 +111,7 @@ export class Stage {
         const [legendTop, legendRight] = edges(".legend");
         const [bottom, right] = [height / density - MARGIN, width / density - MARGIN];
         const wide = toolsRight < width / density / 3;
-        const rooms = wide
+        const areas = wide
             ? [
                   [MARGIN, legendRight + MARGIN, bottom, right],
                   [MARGIN, toolsRight + MARGIN, legendTop - MARGIN, right],
@@ -121,10 +121,10 @@ export class Stage {
                   [toolsBottom + MARGIN, MARGIN, legendTop - MARGIN, right],
                   [MARGIN, MARGIN, bottom, right],
               ];
-        return rooms.map((room) => room.map((edge) => edge * density));
+        return areas.map((area) => area.map((edge) => edge * density));
     }
 
-    /** The camera moved: what is drawn and what is asked for changes. */
+    /** The camera moved: redraw, and request new frames. */
     moved() {
         state.region = this.camera.region();
         tell("camera");

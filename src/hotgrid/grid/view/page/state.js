@@ -46,7 +46,7 @@ window.hotgrid = state;
 
 const bus = new EventTarget();
 
-/** Calls `action(detail)` whenever `name` is told. */
+/** Calls `action(detail)` whenever `name` is emitted. */
 export function on(name, action) {
     bus.addEventListener(name, (event) => action(event.detail));
 }
@@ -55,7 +55,7 @@ export function tell(name, detail) {
     bus.dispatchEvent(new CustomEvent(name, { detail }));
 }
 
-/** Changes what this viewer looks at; whoever shows or sends it hears of it. */
+/** Changes what this viewer looks at and notifies listeners. */
 export function look(changes) {
     Object.assign(state, changes);
     tell("look", changes);

@@ -97,7 +97,7 @@ export function waitingNote() {
     });
 }
 
-/** Keeps the name of the picture current, for those who cannot see it. */
+/** Keeps the accessible name of the picture current. */
 export function describe(stage) {
     const canvas = element("canvas");
     const name = paced(() => {

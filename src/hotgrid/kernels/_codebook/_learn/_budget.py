@@ -9,7 +9,7 @@ from hotgrid.errors import ArgumentError
 from ._fit import Recipe
 from ._searched import SearchedLayer
 
-_BEYOND = 1e6  # an error past the limit weighs more than all that are not
+_BEYOND = 1e6  # an error beyond the limit outweighs all others
 
 
 class _Step(NamedTuple):
@@ -31,7 +31,7 @@ def within_bytes(layers: Sequence[SearchedLayer], budget: float, limit: float) -
     Every layer starts in its most exact form. The step down that adds least error for each
     byte it saves is taken until all fit; on the way, single steps after which all fit are
     remembered, and the best end is taken. Then the bytes left go to the layers that
-    gain most by it. Errors add as squares. Only forms that come in question are learned.
+    gain most by it. Errors add as squares. Only forms that may be chosen are learned.
 
     Raises:
         ArgumentError: The smallest forms of all layers do not fit.

@@ -30,7 +30,7 @@ def nearest(points: Tensor, weights: Tensor, centres: Tensor) -> Tensor:
 
 
 def means(points: Tensor, weights: Tensor, ids: Tensor, old: Tensor) -> Tensor:
-    """Return the weighted mean of the points of each id; an id without any keeps its old."""
+    """Return the weighted mean of the points of each id; ids without points keep theirs."""
     weights = weights.expand_as(points)
     total = torch.zeros_like(old).index_add_(0, ids, weights)
     sums = torch.zeros_like(old).index_add_(0, ids, weights * points)
@@ -38,7 +38,7 @@ def means(points: Tensor, weights: Tensor, ids: Tensor, old: Tensor) -> Tensor:
 
 
 def clusters(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> Tensor:
-    """Return `k` centres `[k, d]` of points `[n, d]`, started apart from each other."""
+    """Return `k` centres `[k, d]` of points `[n, d]`, initialized by k-means++."""
     centres = _spread(points, weights, min(k, points.shape[0]), draw)
     for _ in range(_PASSES):
         ids = nearest(points, weights, centres)
@@ -52,7 +52,7 @@ def clusters(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> 
 
 
 def _spread(points: Tensor, weights: Tensor, k: int, draw: torch.Generator) -> Tensor:
-    """Draw each start with a chance that grows with the distance to those drawn before."""
+    """k-means++: the probability of a start grows with its distance to the others."""
     weights = weights.expand_as(points)
     first = int(torch.randint(points.shape[0], (), generator=draw, device=draw.device))
     chosen, distance = [first], points.new_full(points.shape[:1], float("inf"))
@@ -73,14 +73,13 @@ def subvectors(
 ) -> tuple[Tensor, Tensor]:
     """Return the codes of a matrix and its table of shape `[books, width, 16]`.
 
-    Books are learned in pairs on what the pairs before have left. Within a pair all 256
-    sums are tried for each sub-vector, so it is as good as one book of that many, less the
-    freedom that a sum does not have.
+    Books are learned in pairs on the residual of earlier pairs. Within a pair all 256 sums are
+    tried for each sub-vector.
     """
     rows, cols = weight.shape
     rest = weight.reshape(-1, width).clone()
     matters = importance.reshape(-1, width)
-    # Where all columns matter alike, distances are computed twice as fast.
+    # With equal weights distances are computed twice as fast.
     alike = bool((matters == matters[0, 0]).all())
     matters = matters[0] if alike else matters.repeat(rows, 1)
     draw = torch.Generator(weight.device).manual_seed(0)

@@ -18,7 +18,7 @@ from ._searched import SearchedLayer
 from ._target import Target, positive
 
 MOST = 0.15
-"""The error beyond which a form is refused where nothing else is said."""
+"""The default of `max_error`."""
 
 
 @overload
@@ -72,13 +72,13 @@ def compress(
         target: `"4bit"`, `"2MB"` or `"error<=0.1"`, or a `Target`. Bits get the most exact
             form that fits in each layer, a size the least error of all layers that fit
             in it together, an error the smallest form that meets it. None is the
-            smallest form within `max_error`. Everything that is kept counts.
+            smallest form within `max_error`. All stored bytes count.
         form: `rows` (256 different rows), `pq` (sub-vectors), `int4` or `int8`; None tries all.
         calibration: Inputs: of the layer, `[n, in_features]`, or of the model, a tensor or
             several that it is called with; for a model of several arguments tuples of
-            them, or dicts by name. What they use much is kept more exactly.
+            them, or dicts by name. Columns with large inputs are coded more exactly.
         max_error: The largest error that is taken; None is 0.15, or that of the target.
-        force: Take a form beyond `max_error` all the same.
+        force: Accept a form beyond `max_error`.
         rotate: Mix the columns of `pq` by a Hadamard rotation first, which helps where few
             weights are very large. The product rotates `x` alike. Other forms are never
             rotated.
@@ -109,7 +109,7 @@ def compress(
         SearchedLayer(name, layer, inputs.get(name), form, rotate)
         for name, layer in layers.items()
     )
-    # Whatever device, type or mode is in force around, codes are learned in f32 on the CPU.
+    # Codes are learned in f32 on the CPU, whatever defaults and modes are active.
     with (
         torch.device("cpu"),
         torch.autocast("cpu", enabled=False),
@@ -132,7 +132,7 @@ def _limits(
 
 
 def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
-    """The layers that can be exchanged, by name; what is passed over is logged."""
+    """The layers that can be replaced, by name; skipped ones are logged."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"`module` must be a torch module, got {type(module).__name__}")
     compiled = [n for n, m in module.named_modules() if "_orig_mod" in m._modules]
@@ -141,7 +141,7 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
             f"`module` has been compiled at `{compiled[0]}`; compress first, compile after"
         )
     linear = {n: m for n, m in module.named_modules() if isinstance(m, nn.Linear)}
-    # What a subclass computes is not known. A weight that is no parameter is computed from
+    # A subclass may compute something else. A weight that is no parameter is computed from
     # others, which would be lost.
     plain = {
         n: m for n, m in linear.items() if type(m) is nn.Linear and "weight" in m._parameters
@@ -152,7 +152,8 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
         raise ArgumentError(f"`module`, a {type(module).__name__}, holds no `nn.Linear`{why}")
     if others:
         logger("kernels").warning(
-            "compress: left as they are, for they are no plain nn.Linear: %s", ", ".join(others)
+            "compress: left unchanged, since they are not plain nn.Linear: %s",
+            ", ".join(others),
         )
     return plain
 
@@ -160,7 +161,7 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
 def _found(
     searched: Iterable[SearchedLayer], wanted: Target | None, limit: float, force: bool
 ) -> list[CodebookLinear]:
-    """The layers compressed. Where they do not share a size, each is done before the next."""
+    """The compressed layers. Without a common size in bytes, one after the other."""
     if wanted is None or wanted.error is not None:
         return [each.compressed(each.smallest(limit), limit, force) for each in searched]
     if wanted.bits is not None:

@@ -17,13 +17,13 @@ _MOST_ROWS = 256  # that a byte can name
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the size of a coded matrix follows from.
+    """What determines the size of a coded matrix.
 
     Attributes:
         rows: Of the matrix.
         cols: Of the matrix.
         different: How many of its rows are not the same as another.
-        rotated: Whether `pq` rotates its columns.
+        rotated: Whether `pq` rotates the columns.
     """
 
     rows: int
@@ -38,7 +38,7 @@ class Recipe:
 
     Attributes:
         form: `rows`, `pq`, `int4` or `int8`.
-        bits: Of the codes for each weight; of `rows` next to none.
+        bits: Of the codes for each weight; of `rows` almost none.
         fit: `(weight, importance, signs)`: the coded matrix. Importance is how much an
             error in each column matters, `[cols]`; signs, if any, rotate the columns.
         bytes: What the coded matrix takes, everything counted; known before it is learned.
@@ -169,6 +169,6 @@ RECIPES = (
     Recipe("int4", 4.25, fit_int4, _bytes_of_int4),
     Recipe("int8", 8.0, fit_int8, _bytes_of_int8),
 )
-"""From the narrowest codes to the widest. What takes least depends on the matrix."""
+"""From the narrowest codes to the widest. Which one is smallest depends on the matrix."""
 
 FORMS = tuple(dict.fromkeys(each.form for each in RECIPES))

@@ -1,4 +1,4 @@
-"""What layers see, and how far off a code is on it."""
+"""The inputs of layers, and the error of a code on them."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping

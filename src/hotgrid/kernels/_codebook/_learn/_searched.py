@@ -1,4 +1,4 @@
-"""The search for the form of one layer: what each takes, and how far off it is."""
+"""The search for the form of one layer, by size and error."""
 
 import math
 from functools import cached_property
@@ -20,7 +20,7 @@ _LEAST = 2.0**-100  # of the largest weight: scales below it lose bits
 
 
 class SearchedLayer:
-    """One layer, and what has been tried on it. What is tried twice is learned once.
+    """One layer and the forms tried on it. Each form is learned once.
 
     Args:
         name: Of the layer in its model; empty if it is the model.
@@ -71,11 +71,11 @@ class SearchedLayer:
         return list(self._tried)
 
     def bytes(self, recipe: Recipe) -> int:
-        """Return what a form takes, exactly once it has been tried."""
+        """Return the bytes of a form; exact after it has been tried."""
         return self._tried[recipe][0].bytes if recipe in self._tried else self._bytes[recipe]
 
     def error(self, recipe: Recipe) -> float:
-        """Return how far off a form is."""
+        """Return the error of a form."""
         if recipe not in self._tried:
             signs = None
             if self._rotate and recipe.form == "pq":
@@ -83,7 +83,7 @@ class SearchedLayer:
                 shape = self._shape[1:]
                 coins = torch.randint(0, 2, shape, generator=draw, device="cpu")
                 signs = (coins * 2 - 1).to(torch.int8)
-            # Made anew each time: not all layers of a model are to be there twice.
+            # Recomputed each time, so that only one layer at a time takes memory twice.
             weight = self._layer.weight.detach().to("cpu", torch.float32) / self._unit
             self._tried[recipe] = measured(recipe, weight, self._unit, self._inputs, signs)
         return self._tried[recipe][1]
@@ -133,11 +133,11 @@ class SearchedLayer:
         return min(self._tried, key=self.error)
 
     def granted_bytes(self, bits: float) -> float:
-        """Return the bytes that so many bits a weight grant.
+        """Return the bytes allowed at so many bits per weight.
 
-        A form with codes that are not wider is granted all that it takes besides them.
-        `rows` is not: its table is what it keeps of the weights. A form that was asked for by
-        name goes by its codes alone: those of `int4` have 4 bits, and 4.25 with their scales.
+        A form with codes that narrow may also store its scales and tables. `rows` may not: its
+        table holds the weights. A form chosen by name is judged by its codes alone: those of
+        `int4` have 4 bits, and 4.25 with their scales.
         """
         rows, cols = self._shape
         named = self.recipes if self._named else []
@@ -167,7 +167,7 @@ class SearchedLayer:
         """Return the layer in a form.
 
         Raises:
-            ArgumentError: The form is past the limit, and nothing forces it.
+            ArgumentError: The form exceeds the limit, and `force` is not set.
         """
         error = self.error(recipe)
         coded, _ = self._tried[recipe]
@@ -216,7 +216,7 @@ def _unit(weight: Tensor, shown: str) -> float:
     """
     if weight.is_meta or not weight.is_floating_point() or weight.numel() == 0:
         raise ArgumentError(
-            f"the weight of {shown} must be finite and not empty, real numbers that are there; "
+            f"the weight of {shown} must be real, finite and not empty; "
             f"it is {weight.dtype} {tuple(weight.shape)} on {weight.device}"
         )
     most = float(weight.abs().max())

@@ -1,4 +1,4 @@
-"""`Target`: how small, or how exact, a compressed layer is to be."""
+"""`Target`: the size or error of compressed layers."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ def positive(name: str, value: object) -> float:
     """Return a number that is larger than zero.
 
     Raises:
-        ArgumentError: It is something else; a truth value is no number.
+        ArgumentError: It is something else; a bool is no number.
     """
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
     if not number > 0:
@@ -30,7 +30,7 @@ class Target:
     """What a compressed layer must meet: exactly one of the three.
 
     `bits` and `bytes` ask for the most exact form that is not larger; `error` asks for the
-    smallest form that is not further off. As text: `4bit`, `2MB`, `error<=0.1`.
+    smallest form within it. As text: `4bit`, `2MB`, `error<=0.1`.
 
     Attributes:
         bits: For each weight of a layer. A form of codes that wide is granted what comes

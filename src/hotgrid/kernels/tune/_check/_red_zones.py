@@ -131,8 +131,8 @@ class _Trial:
         same, other = 0, sum(len(each.open) for each in self._zoned)
         if not _equal(first, self.results(fill, same)):
             raise KernelError(
-                f"kernel `{self._kernel}` gives two results for the same numbers; what it "
-                "reads out of bounds cannot be found"
+                f"kernel `{self._kernel}` returns different results for the same inputs; its "
+                "reads out of bounds cannot be located"
             )
         while other - same > 1:
             middle = (same + other) // 2

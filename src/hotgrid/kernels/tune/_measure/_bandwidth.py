@@ -202,7 +202,7 @@ def existing(device: torch.device | str | None) -> str:
 def _unknown_device(device: object, here: list[str]) -> ArgumentError:
     return ArgumentError(
         f"`device` is {str(device)!r}; expected one of {', '.join(here)}, "
-        "the devices that torch sees here (`hotgrid doctor` tells more)"
+        "the devices that torch sees here (`hotgrid doctor` shows more)"
     )
 
 

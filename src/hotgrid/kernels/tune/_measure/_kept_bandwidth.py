@@ -65,5 +65,5 @@ def _entries(path: Path | None) -> dict[str, Any]:
 
 def _key(device: str) -> str:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    said = [platform.node(), device, str(cores), stamp(("copy",), torch.device(device))]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+    parts = [platform.node(), device, str(cores), stamp(("copy",), torch.device(device))]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

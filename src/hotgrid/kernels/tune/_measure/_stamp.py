@@ -18,8 +18,8 @@ _MANNER = "3: normal numbers, quartiles, outside of modes"
 
 def stamp(candidates: tuple[str, ...], device: torch.device) -> str:
     """Return a short digest of the candidates, hotgrid, torch, the driver and the device."""
-    said = [*candidates, _MANNER, __version__, torch.__version__, *_machine(device)]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+    parts = [*candidates, _MANNER, __version__, torch.__version__, *_machine(device)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _machine(device: torch.device) -> tuple[str, ...]:

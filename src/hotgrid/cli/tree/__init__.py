@@ -1,0 +1,1 @@
+"""`hotgrid tree`: the modules and parameters of a model."""
