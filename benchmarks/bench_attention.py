@@ -54,6 +54,8 @@ def one(size: tuple[int, ...], device: str) -> list[dict[str, Any]]:
     inputs = [each.requires_grad_() for each in inputs]
     rows = []
     for name, mask in masks(batch, length, device).items():
+        # Dynamo stops compiling a function that was compiled for several masks.
+        torch._dynamo.reset()
         seen = mask.dense(length, length, 0, torch.device(device))
         q, k, v = (each[:1].float() for each in inputs)
         wanted = F.scaled_dot_product_attention(

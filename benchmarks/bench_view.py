@@ -6,7 +6,7 @@ takes; the time from a stroke to the frame that shows it; memory with 100 connec
 never read, and the rate of another viewer meanwhile.
 
 With `--device cuda`: steps a second of a D2Q9 flow of 4096 x 4096 with no viewer, and with one
-that takes 30 frames a second.
+that takes 30 frames a second; then where the time of one frame goes.
 
     python benchmarks/bench_view.py --device cpu
 """
@@ -22,12 +22,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
 from options import parser
 from report import report
 from websockets.sync.client import connect
 
 from hotgrid.config import case_of
-from hotgrid.grid.view import Session, ViewApp
+from hotgrid.grid.output import Colours
+from hotgrid.grid.view import Eye, Gaze, Session, ViewApp
+from hotgrid.grid.view._backlog import Stopwatch
+from hotgrid.grid.view._look import box_of
+from hotgrid.grid.view._reduce import quantized, sampled
+from hotgrid.grid.view._source import WholeGrid
 from hotgrid.web import PageServer
 
 SECONDS = 8.0
@@ -184,9 +190,12 @@ def server_alone(size: int) -> dict[str, Any]:
 
 
 def thread_seconds(client: Client) -> float:
-    stat = Path(f"/proc/self/task/{client._thread.native_id}/stat").read_text()
-    fields = stat.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU seconds of the two threads of a client."""
+    ticks = 0
+    for thread in (client._thread, client.socket.recv_events_thread):
+        stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def latency(size: int) -> dict[str, Any]:
@@ -268,9 +277,69 @@ def _same_python() -> dict[str, str]:
     return {**os.environ, "PATH": paths, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
-def on_gpu(size: int) -> list[dict[str, Any]]:
+VIEWER = """
+import json, sys, time
+from websockets.sync.client import connect
+address, view, size, rate = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+socket = connect(address, max_size=None, compression=None, legacy=True)
+look = {"type": "look", "view": view, "region": [0, 0, 1e9, 1e9], "pixels": [size, size]}
+socket.send(json.dumps(look))
+due = time.monotonic()
+while True:
+    data = socket.recv()
+    if isinstance(data, bytes):
+        due = max(due + 1 / rate, time.monotonic() - 1)
+        time.sleep(max(0.0, due - time.monotonic()))
+        socket.send(json.dumps({"type": "ack", "frame": int.from_bytes(data[4:8], "little")}))
+"""
+
+
+def viewer(stand: Stand, rate: float, size: int = 1024) -> subprocess.Popen[bytes]:
+    """A plain socket client in a process of its own, so that it does not slow the server."""
+    view = stand.session.live.simulation.model.views()
+    told = [stand.live, next(iter(view)), str(size), str(rate)]
+    return subprocess.Popen(["python3", "-c", VIEWER, *told], env=_same_python())
+
+
+def parts_of_a_frame(simulation: Any, pixels: int = 1024) -> list[dict[str, Any]]:
+    """Where the time of one frame goes, in milliseconds of the device; medians."""
+    size = simulation.size
+    view = next(iter(simulation.model.views()))
+    look = Gaze(view, (0.0, 0.0, float(size[0]), float(size[1])), (pixels, pixels))
+    box, eye = box_of(look, size), Eye(simulation)
+    plain, fast = WholeGrid(simulation, fused=False), WholeGrid(simulation, fused=True)
+    values = fast.pixels(view, box)
+    for _ in range(fast.fused.steady):
+        values = fast.pixels(view, box)
+    colours = Colours("plain", 0.0, 1.0)
+    frame = eye.frame(look)
+    steps = {
+        "the view and its means, as they are": lambda: plain.pixels(view, box),
+        "the same, fused": lambda: fast.pixels(view, box),
+        "numbers for the range": lambda: sampled(values, states=False),
+        "numbers to bytes": lambda: quantized(values, colours),
+        "bytes to main memory": lambda: quantized(values, colours).cpu(),
+        "a whole frame, one after the other": lambda: eye.frame(look),
+        "the message, on the host": lambda: frame and frame.packed(1, 1, 255),
+        "all observables": simulation.observe,
+        "one step": lambda: simulation._ready().run(1),
+    }
+    rows: list[dict[str, Any]] = []
+    with torch.no_grad():
+        for what, do in steps.items():
+            do()
+            times: list[float] = []
+            for _ in range(15):
+                watch = Stopwatch(simulation.device)
+                do()
+                times.append(1000 * watch.seconds())
+            rows.append({"what": f"{what}, ms", "value": statistics.median(times)})
+    return rows
+
+
+def on_gpu(size: int, device: str = "cuda") -> list[dict[str, Any]]:
     """Steps a second without a viewer and with one that takes 30 frames a second."""
-    stand = Stand("flow", size, "cuda", playing=True)
+    stand = Stand("flow", size, device, playing=True)
     simulation = stand.session.live.simulation
 
     def speed(seconds: float = 6.0) -> float:
@@ -278,27 +347,42 @@ def on_gpu(size: int) -> list[dict[str, Any]]:
         time.sleep(seconds)
         return (simulation.step_count - steps) / (time.perf_counter() - began)
 
+    def by_run(count: int) -> float:
+        stand.session._transport.playing = False
+        time.sleep(0.5)
+        found = simulation.fork().run(count, progress=False).steps_per_second
+        stand.session._transport.playing = True
+        stand.session._wake.set()
+        return found
+
     while simulation.step_count < 200:
         time.sleep(0.5)
     speed(3)
-    alone = speed()
-    client = Client(stand, rate=30).start()
-    time.sleep(1)
-    frames = client.frames
-    watched = speed()
-    frames = (client.frames - frames) / 6
-    client.close()
-    again = speed()
+    rates: dict[str, list[float]] = {"run": [], "none": [], "one": [], "frames": []}
+    for _ in range(3):
+        rates["none"].append(speed())
+        rates["run"].append(by_run(max(1, int(6 * rates["none"][-1]))))
+        client = viewer(stand, rate=30)
+        # The view is compiled beside the run.
+        time.sleep(15)
+        frames = acknowledged(stand.session)
+        rates["one"].append(speed())
+        rates["frames"].append((acknowledged(stand.session) - frames) / 6)
+        client.kill()
+        client.wait()
+        speed(1)
+    source: Any = stand.session.live._eye._source
+    fused = source.fused.compiled
     stand.close()
-    plain = simulation.fork()
-    begun = time.perf_counter()
-    made = plain.run(2000, progress=False)
+    plain, none, one, frames = (statistics.median(each) for each in rates.values())
     return [
-        {"what": f"D2Q9 {size}^2, steps/s by `run`", "value": made.steps_per_second},
-        {"what": "no viewer, steps/s", "value": (alone + again) / 2},
-        {"what": f"one viewer at {frames:.0f} frames/s, steps/s", "value": watched},
-        {"what": "lost to the viewer, %", "value": 100 * (1 - watched / ((alone + again) / 2))},
-        {"what": "seconds", "value": time.perf_counter() - begun},
+        {"what": f"D2Q9 {size}^2, steps/s by `run`", "value": plain},
+        {"what": "no viewer, steps/s", "value": none},
+        {"what": f"one viewer at {frames:.0f} frames/s, steps/s", "value": one},
+        {"what": "lost to the server without a viewer, %", "value": 100 * (1 - none / plain)},
+        {"what": "lost to the viewer, %", "value": 100 * (1 - one / none)},
+        {"what": "views that were compiled", "value": fused},
+        *parts_of_a_frame(simulation),
     ]
 
 
@@ -307,8 +391,15 @@ def main() -> None:
     if given.device == "cuda":
         report("view", on_gpu(4096), device="cuda")
         return
+    load = f"{os.getloadavg()[0]:.1f}"
     rows = [server_alone(1024), latency(1024), *crowd(512)]
     rows += [in_browser(size) for size in (512, 1024, 2048)]
+    rows += [
+        {
+            "what": f"load of the machine at the start: {load}, and now",
+            "value": os.getloadavg()[0],
+        }
+    ]
     report("view", rows)
 
 

@@ -53,7 +53,8 @@ class Shown:
         page.set_default_timeout(60_000)
         page.on("console", lambda m: m.type == "error" and self.problems.append(m.text))
         page.on("pageerror", lambda e: self.problems.append(str(e)))
-        page.goto(f"http://127.0.0.1:{self.server.port}{path}?token={self.server.token}")
+        join = "&" if "?" in path else "?"
+        page.goto(f"http://127.0.0.1:{self.server.port}{path}{join}token={self.server.token}")
         if path != "/" or self.app._case is not None:
             reaches(page, "window.hotgrid?.connected && window.hotgrid.frame > 0")
         return page

@@ -51,8 +51,7 @@ def test_step_and_reset(show):
     reaches(page, "window.hotgrid.step === 3")
     page.click("#reset")
     reaches(page, "window.hotgrid.step === 0")
-    # On a button that has the focus, Space presses that button.
-    page.evaluate("document.activeElement.blur()")
+    # A button that was clicked does not keep the focus, so Space does not press it again.
     page.keyboard.press("Space")
     reaches(page, "window.hotgrid.playing && window.hotgrid.step > 5")
     page.keyboard.press("Space")
@@ -68,6 +67,96 @@ def test_a_slider_changes_the_parameter(show):
     reaches(page, "window.hotgrid.parameters.reynolds !== 150")
     value = state(page, "parameters.reynolds")
     assert here.session.live.simulation.model.parameters["reynolds"] == pytest.approx(value)
+
+
+def test_a_button_that_was_reached_by_keyboard_is_pressed_by_space(show):
+    page = show("heat", size="32x32").page()
+    page.focus("#step")
+    for wanted in (1, 2):
+        page.keyboard.press("Space")
+        reaches(page, f"window.hotgrid.step === {wanted}")
+    assert not state(page, "playing")
+
+
+def test_a_checkpoint_is_saved_and_loaded_from_the_page(show):
+    here = show("heat", size="32x32")
+    page = here.page()
+    page.click("#step")
+    reaches(page, "window.hotgrid.step === 1")
+    kept = here.session.live.simulation.state["u"]
+    page.keyboard.press("k")
+    reaches(page, "window.hotgrid.saved?.includes('heat')")
+    for wanted in (2, 3):
+        page.click("#step")
+        reaches(page, f"window.hotgrid.step === {wanted}")
+    page.evaluate("document.querySelector('#saved').closest('details').open = true")
+    page.locator("#saved + button").click()
+    reaches(page, "window.hotgrid.step === 1")
+    assert torch.equal(here.session.live.simulation.state["u"], kept)
+
+
+def test_a_page_that_comes_late_shows_what_others_have_done(show):
+    here = show("life", size="64x64", set={"density": "0"})
+    one = here.page()
+    one.keyboard.press("b")
+    stroke(one, 40.5, 20.5)
+    for _ in range(600):
+        if here.session.live.simulation.cells().any():
+            break
+        time.sleep(0.02)
+    one.click("#step")
+    reaches(one, "window.hotgrid.step === 1")
+    two = here.page()
+    reaches(two, "window.hotgrid.step === 1")
+    painted = picture(two)
+    # What the late page shows is what the early one has painted: taken back, it is gone.
+    one.keyboard.press("Control+z")
+    for _ in range(100):
+        if picture(two) != painted:
+            break
+        two.wait_for_timeout(50)
+    assert picture(two) != painted
+
+
+def test_a_link_with_other_options_has_a_simulation_of_its_own(show):
+    here = show("heat", size="32x32")
+    first = here.page()
+    other = here.page("/m/heat?size=16x24&set=rate:0.05&seed=3")
+    assert state(other, "size") == [16, 24] and state(other, "seed") == 3
+    assert state(other, "parameters.rate") == pytest.approx(0.05)
+    other.click("#step")
+    reaches(other, "window.hotgrid.step === 1")
+    assert state(first, "step") == 0 and state(first, "size") == [32, 32]
+    # The link of what runs leads to what runs.
+    again = here.page(state(other, "status.link"))
+    reaches(again, "window.hotgrid.step === 1 && window.hotgrid.viewers === 2")
+
+
+def test_a_legend_has_its_unit(show):
+    page = show("karman", size="48x144").page()
+    page.evaluate("document.querySelector('[data-part=unit]')")
+    for _ in range(600):
+        if page.locator("[data-part=unit]").inner_text():
+            break
+        page.wait_for_timeout(30)
+    assert page.locator("[data-part=unit]").inner_text() in ("1/step", "cells/step")
+
+
+def test_the_page_takes_rapid_resizes_and_huge_brushes(show):
+    here = show("life", size="64x64")
+    page = here.page()
+    page.keyboard.press("b")
+    for n in range(30):
+        page.set_viewport_size({"width": 400 + 37 * n % 800, "height": 300 + 53 * n % 600})
+    page.set_viewport_size({"width": 1000, "height": 700})
+    for _ in range(40):
+        page.keyboard.press("Shift+}")
+    stroke(page, 30.5, 30.5)
+    page.keyboard.press("0")
+    page.click("#step")
+    reaches(page, "window.hotgrid.step === 1")
+    y0, x0, y1, x1 = state(page, "region")
+    assert y1 > y0 and x1 > x0
 
 
 def stroke(page: Page, row: float, column: float) -> None:

@@ -18,7 +18,8 @@ def sequences(sizes):
 
 def slow_rows(texts, length, waiting, rest):
     """The rule in its words: the longest that fits, else the shortest is cut."""
-    queue, left, rows = list(texts), [], []
+    queue, rows = list(texts), []
+    left: list[list[int]] = []
 
     def add(text):
         step = length - 1 if rest == "keep" else max(1, len(text))

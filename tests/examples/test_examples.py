@@ -1,6 +1,8 @@
 """Every example runs as a user would run it, on a small grid, and leaves a picture."""
 
+import gzip
 import os
+import random
 import re
 import subprocess
 import sys
@@ -14,6 +16,26 @@ PICTURES = {".png", ".svg", ".gif"}
 QUICKLY = {**os.environ, "HOTGRID_COMPILE_ENABLED": "off"}
 
 
+def tiny_fashion(folder: Path) -> None:
+    """IDX files as Fashion-MNIST has them, of pictures that are easy to tell apart."""
+    chance = random.Random(0)
+    for name, count in (("train", 240), ("t10k", 40)):
+        classes = bytes(chance.randrange(10) for _ in range(count))
+        pictures = b"".join(
+            bytes(min(255, 24 * each + chance.randrange(16)) for _ in range(8 * 8))
+            for each in classes
+        )
+        sizes = [n.to_bytes(4, "big") for n in (count, 8, 8)]
+        images = b"\0\0\x08\x03" + b"".join(sizes) + pictures
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(images)
+        labels = gzip.compress(b"\0\0\x08\x01" + sizes[0] + classes)
+        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(labels)
+
+
+# What an example needs that is not on every machine.
+PREPARED = {"50_fashion.py": ("--data", tiny_fashion)}
+
+
 @pytest.mark.parametrize(
     "example",
     [
@@ -23,6 +45,11 @@ QUICKLY = {**os.environ, "HOTGRID_COMPILE_ENABLED": "off"}
 )
 def test_it_runs_and_leaves_a_picture(example: Path, tmp_path: Path):
     command = [sys.executable, "-W", "error", str(example), "--out", str(tmp_path)]
+    if example.name in PREPARED:
+        option, prepare = PREPARED[example.name]
+        (tmp_path / "data").mkdir()
+        prepare(tmp_path / "data")
+        command += [option, str(tmp_path / "data")]
     done = subprocess.run(
         [*command, "--size", "32"],
         cwd=tmp_path,

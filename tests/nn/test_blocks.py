@@ -348,3 +348,19 @@ def test_wrong_arguments_are_named(make, words: str):
 def test_shapes_are_checked(block: nn.Module):
     with pytest.raises(ContractError, match="size"):
         block(torch.ones(2, 5))
+
+
+def test_drop_block_sums_in_float32():
+    """More elements than float16 can count."""
+    dropped = DropBlock2d(0.1, 7)(torch.ones(8, 16, 32, 32, dtype=torch.float16))
+    assert dropped.dtype == torch.float16
+    assert 0.9 < float(dropped.float().mean()) < 1.1
+
+
+def test_materialize_keeps_shared_parameters_shared():
+    embedding = torch.nn.Embedding(4, 3, device="meta")
+    head = torch.nn.Linear(3, 4, bias=False, device="meta")
+    head.weight = embedding.weight
+    materialize(torch.nn.ModuleList([embedding, head]), "cpu")
+    assert embedding.weight is head.weight
+    assert embedding.weight.device.type == "cpu"

@@ -8,7 +8,13 @@ from .packages import ROOT, SOURCE
 from .test_types import imported
 
 # Imported on demand, and the extra that installs it.
-EXTRAS = {"av": "video", "anywidget": "notebook", "starlette": "view", "uvicorn": "view"}
+EXTRAS = {
+    "av": "video",
+    "anywidget": "notebook",
+    "pyarrow": "parquet",
+    "starlette": "view",
+    "uvicorn": "view",
+}
 # What comes with a dependency: triton with torch, Pillow with matplotlib, traitlets with
 # anywidget.
 BROUGHT = {"triton", "PIL", "traitlets"}

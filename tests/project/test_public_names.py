@@ -40,8 +40,11 @@ def callables(owner: Any) -> Iterator[Any]:
             continue
         plain = member.fget if isinstance(member, property) else member
         plain = getattr(plain, "__func__", plain)
-        # What dataclasses generate has no line of its own to write an annotation on.
-        if inspect.isfunction(plain) and not plain.__code__.co_filename.startswith("<"):
+        # What dataclasses and protocols generate has no line to write an annotation on.
+        generated = inspect.isfunction(plain) and (
+            plain.__code__.co_filename.startswith("<") or plain.__module__ == "typing"
+        )
+        if inspect.isfunction(plain) and not generated:
             yield plain
 
 

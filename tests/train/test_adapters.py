@@ -203,3 +203,11 @@ def test_wrong_heads_are_refused(selector, said):
 def test_what_is_no_module_is_refused():
     with pytest.raises(ArgumentError, match=r"expected a torch\.nn\.Module"):
         rehead(Gpt(), "//*[@name='head']", 3)
+
+
+def test_merging_into_a_shared_weight_is_refused():
+    model = nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 10, bias=False))
+    model[1].weight = model[0].weight
+    lora(model, "//Linear", rank=2)
+    with pytest.raises(ArgumentError, match="is shared with another layer"):
+        merge_lora(model)

@@ -9,6 +9,7 @@ from hotgrid import __version__
 
 from ._terminal import Terminal
 from .tokens._group import tokens_group
+from .train._group import train_group
 from .tune._options import examples_text, options_text
 
 _EPILOGUE = """\
@@ -18,6 +19,7 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid train show out/run              the curves of a training run
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
@@ -203,6 +205,7 @@ def build() -> App:
         summary, _, epilogue = text.partition("\n\n")
         app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
+    app.command(train_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

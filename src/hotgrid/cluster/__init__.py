@@ -35,6 +35,7 @@ from ._data_parallel import (
 from ._group import GroupCommunicator as GroupCommunicator
 from ._halo import HaloExchange as HaloExchange, Needs as Needs, Traffic as Traffic
 from ._launch import (
+    StopRequest as StopRequest,
     is_primary as is_primary,
     job as job,
     launch as launch,

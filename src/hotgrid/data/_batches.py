@@ -1,5 +1,6 @@
 """Documents to batches of equal rows, prepared ahead in a thread."""
 
+import base64
 import dataclasses
 import queue
 import threading
@@ -19,6 +20,7 @@ from ._shards import Document, Position, Shards
 from ._shuffle import ShuffleBuffer
 
 _Sequences = list[NDArray[np.integer]]
+_PARTS = ("ready", "buffer", "waiting")
 
 
 class _Snapshot(NamedTuple):
@@ -38,7 +40,7 @@ class PackedBatches:
     Documents are read, turned into sequences by `encode` many at a time, shuffled and packed.
     A thread does so ahead of the consumer; `encode` should release the GIL, as
     `hotgrid.tokens` does. `state` belongs to the batch that was yielded last, however far
-    ahead the thread is.
+    ahead the thread is. `Trainer` takes it as a `BatchStream`.
 
     Args:
         shards: The documents.
@@ -97,7 +99,7 @@ class PackedBatches:
             if value < 1:
                 raise ArgumentError(f"`{name}` {value}: choose 1 or more")
         self.shards, self.encode = shards, encode
-        self.batch, self.epochs, self.ahead, self.at_once = batch, epochs, ahead, at_once
+        self.rows, self.epochs, self.ahead, self.at_once = batch, epochs, ahead, at_once
         self.rank, self.ranks = rank, ranks
         self._packer = Packer(
             length, start=np.asarray(start, np.int32), waiting=waiting, rest=rest
@@ -132,22 +134,14 @@ class PackedBatches:
             self._thread = None
             self._restore(self._last)
 
-    def state(self) -> dict[str, Tensor]:
-        """Return everything needed to continue after the last batch, as tensors."""
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to continue after the last batch, as plain JSON."""
         last = self._last
-        state: dict[str, Tensor] = {
-            "numbers": torch.tensor(
-                [*last.position, last.draws, *dataclasses.astuple(last.counters)]
-            )
-        }
-        for name in ("ready", "buffer", "waiting"):
-            sequences: _Sequences = getattr(last, name)
-            state[f"{name}.lengths"] = torch.tensor([len(each) for each in sequences])
-            whole = np.concatenate([self._packer.start[:0], *sequences])
-            state[f"{name}.values"] = torch.from_numpy(whole.astype(np.int32))
-        return state
+        numbers = [*last.position, last.draws, *dataclasses.astuple(last.counters)]
+        parts = {name: _packed(getattr(last, name)) for name in _PARTS}
+        return {"numbers": numbers, **parts}
 
-    def load(self, state: Mapping[str, Tensor]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Continue where another loader with the same arguments was.
 
         Raises:
@@ -155,28 +149,25 @@ class PackedBatches:
         """
         self.close()
         try:
-            numbers = [int(each) for each in state["numbers"].tolist()]
-            parts = {
-                name: _split(state[f"{name}.values"].numpy(), state[f"{name}.lengths"].tolist())
-                for name in ("ready", "buffer", "waiting")
-            }
+            numbers = [int(each) for each in state["numbers"]]
+            parts = {name: _unpacked(state[name], self._packer.start) for name in _PARTS}
             self._last = _Snapshot(
                 Position(*numbers[:3]),
                 draws=numbers[3],
                 counters=Counters(*numbers[4:]),
                 **parts,
             )
-        except (KeyError, TypeError, ValueError) as problem:
+        except (KeyError, TypeError, ValueError, IndexError) as problem:
             raise DamagedError(f"this is not the state of a loader: {problem}") from problem
         self._restore(self._last)
 
     def _batches(self) -> Iterator[tuple[Tensor, _Snapshot]]:
         rows = self._packer.rows(self._buffer.shuffled(self._sequences()))
         while True:
-            found = [row for _, row in zip(range(self.batch), rows, strict=False)]
-            if len(found) < self.batch:
+            found = [row for _, row in zip(range(self.rows), rows, strict=False)]
+            if len(found) < self.rows:
                 return
-            self._counters.rows += self.batch
+            self._counters.rows += self.rows
             self._counters.packed = self._packer.packed
             self._counters.dropped = self._packer.dropped
             yield torch.from_numpy(np.stack(found)).to(torch.int64), self._snapshot()
@@ -261,7 +252,16 @@ class _Ahead:
             self._queue.put(("end", problem))
 
 
-def _split(values: NDArray[np.integer], lengths: Sequence[int]) -> _Sequences:
+def _packed(sequences: _Sequences) -> dict[str, Any]:
+    values = b"".join(np.ascontiguousarray(each, "<i4").tobytes() for each in sequences)
+    lengths = [len(each) for each in sequences]
+    return {"lengths": lengths, "values": base64.b64encode(values).decode()}
+
+
+def _unpacked(part: Mapping[str, Any], like: NDArray[np.integer]) -> _Sequences:
+    lengths = [int(each) for each in part["lengths"]]
+    values = np.frombuffer(base64.b64decode(part["values"], validate=True), "<i4")
+    values = values.astype(np.int32).reshape(-1, *like.shape[1:])
     if sum(lengths) != len(values):
         raise ValueError(f"{len(values)} values in sequences of {sum(lengths)}")
-    return list(np.split(values, np.cumsum(lengths)[:-1])) if len(lengths) else []
+    return list(np.split(values, np.cumsum(lengths)[:-1])) if lengths else []

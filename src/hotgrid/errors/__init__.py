@@ -6,7 +6,7 @@
     ├── ConfigError (ValueError)            hotgrid.toml, HOTGRID_* or a flag is wrong
     ├── ArgumentError (ValueError)          an argument of a public function is wrong
     │   └── DimensionError (IndexError)     a dimension or index does not exist
-    ├── UnstableError (ArithmeticError)     a simulation is no longer finite
+    ├── UnstableError (ArithmeticError)     a simulation or training is no longer finite
     ├── KernelError (RuntimeError)          a kernel did something wrong
     ├── StoreError (OSError)                files could not be written or read back
     │   └── DamagedError                    a file is not what was written

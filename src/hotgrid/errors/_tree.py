@@ -54,7 +54,7 @@ class DimensionError(ArgumentError, IndexError):
 
 
 class UnstableError(HotgridError, ArithmeticError):
-    """A simulation is no longer finite; the message says when, where and the likely cause.
+    """A simulation or a training run is no longer finite; the message says when and where.
 
     Attributes:
         step: The first step that left numbers which are not finite; None if not known.

@@ -1,8 +1,11 @@
-"""train: optimizers in groups, schedules, weights from files.
+"""train: optimizers in groups, schedules, weights from files, a loop that resumes to the bit.
 
 Layer: above `nn` and `store`. `groups` divides the parameters of a model among optimizers by
-selectors. Optimizers and schedules are data. `load_partial` and `save_weights` are strict
-about weights in files; `lora`, `freeze` and `rehead` change a model by selector.
+selectors; optimizers and schedules are data. `load_partial` and `save_weights` are strict
+about weights in files; `lora`, `freeze` and `rehead` change a model by selector. A `Trainer`
+runs a step function `loss(module, batch)`: accumulation, precision, ranks, averages, metrics
+and checkpoints are around it, never in it. A `Metric` is a sum until it is shown. A run is a
+folder with `checkpoints/`, `events.jsonl`, `report.html` and `run.toml`.
 """
 
 from ._adapters import (
@@ -15,6 +18,34 @@ from ._adapters import (
     trainable as trainable,
 )
 from ._groups import GroupRow as GroupRow, Groups as Groups, groups as groups
+from ._loop import (
+    Batches as Batches,
+    BatchStream as BatchStream,
+    EarlyStopping as EarlyStopping,
+    Evaluation as Evaluation,
+    GroupedOptimizer as GroupedOptimizer,
+    LossGuard as LossGuard,
+    OptimizerAdapter as OptimizerAdapter,
+    Saving as Saving,
+    TensorBatches as TensorBatches,
+    Trainer as Trainer,
+    TrainingOutcome as TrainingOutcome,
+)
+from ._metrics import (
+    Accuracy as Accuracy,
+    BitsPerByte as BitsPerByte,
+    GradientNorm as GradientNorm,
+    Loss as Loss,
+    Metric as Metric,
+    ModelFlops as ModelFlops,
+    Seen as Seen,
+    Throughput as Throughput,
+    TopAccuracy as TopAccuracy,
+    Window as Window,
+    flops_per_item as flops_per_item,
+    metric_from_json as metric_from_json,
+    peak_flops as peak_flops,
+)
 from ._optimizers import (
     SGD as SGD,
     AdamW as AdamW,
@@ -28,6 +59,14 @@ from ._records import (
     LoadReport as LoadReport,
     load_partial as load_partial,
     save_weights as save_weights,
+)
+from ._report import (
+    RunSummary as RunSummary,
+    compare_runs as compare_runs,
+    read_events as read_events,
+    read_run as read_run,
+    text_plot as text_plot,
+    write_report as write_report,
 )
 from ._schedules import (
     WSD as WSD,

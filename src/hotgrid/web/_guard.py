@@ -80,7 +80,7 @@ class Guard:
             return f"the Host {host!r} is not this server"
         origin = headers.get(b"origin")
         asks = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
-        if origin is not None and urlsplit(origin).netloc.lower() != host:
+        if origin is not None and _host_of(origin) != host:
             return f"the Origin {origin!r} is not this server's page"
         if asks and origin is None and _cookie(headers, self._cookie) is not None:
             # A browser always says where a socket comes from; programs bring the token itself.
@@ -89,6 +89,13 @@ class Guard:
         if not secrets.compare_digest(given.encode(), self.token.encode()):
             return "open the address that `hotgrid` printed, with its token"
         return ""
+
+
+def _host_of(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _bracketed(host: str) -> str:

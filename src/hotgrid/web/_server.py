@@ -67,6 +67,7 @@ class PageServer:
         )
         self._server = uvicorn.Server(settings)
         self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
 
     @property
     def address(self) -> str:
@@ -77,8 +78,9 @@ class PageServer:
 
     def wait(self) -> None:
         """Wait for the end of a server that was started, or for an interrupt."""
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(0.2)
+        # Not by `join`: one that is interrupted takes its thread for ended (Python 3.11).
+        while self._thread is not None and not self._ended.wait(0.2):
+            pass
 
     def start(self) -> "PageServer":
         """Serve in a thread; returns when pages can be opened.
@@ -86,8 +88,7 @@ class PageServer:
         Raises:
             ArgumentError: The server does not start.
         """
-        run = lambda: self._server.run(sockets=[self._socket])
-        self._thread = threading.Thread(target=run, name="hotgrid-web", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="hotgrid-web", daemon=True)
         self._thread.start()
         waited = threading.Event()
         for _ in range(int(_START / 0.01)):
@@ -102,8 +103,14 @@ class PageServer:
         """End the server and wait for it."""
         self._server.should_exit = True
         if self._thread is not None:
-            self._thread.join(10)
+            self._ended.wait(20)
         self._socket.close()
+
+    def _run(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._ended.set()
 
     def __enter__(self) -> "PageServer":
         return self.start()

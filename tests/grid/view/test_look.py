@@ -10,6 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from hotgrid.grid import Field, Model, Parameter, Simulation, lbm, life, pde
 from hotgrid.grid.view import Eye, Gaze
+from hotgrid.grid.view._look import box_of
+from hotgrid.grid.view._reduce import block_counts, block_sums
+from hotgrid.grid.view._source import WholeGrid
 
 WHOLE = (0.0, 0.0, 1e9, 1e9)
 
@@ -40,7 +43,7 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 
 def shown(sim: Simulation, look: Gaze) -> dict[str, Any]:
-    return parsed(Eye(sim).frame(look).on_host().packed(7, look.number, 255))
+    return parsed(Eye(sim).frame(look).packed(7, look.number, 255))
 
 
 def test_cells_are_bits_and_numbers_are_bytes():
@@ -93,7 +96,9 @@ def test_a_region_is_covered_and_reduced_by_means(
         if low < high and high > 0 and low < n - 1:
             assert a <= max(low, 0) + 1e-9 and b >= min(high, n) - 1e-9
     values = found["values"][0]
-    factor = max(-(-(y1 - y0) // values.shape[0]), -(-(x1 - x0) // values.shape[1]))
+    # Not from the size of the frame: its last row and column may stand for fewer cells.
+    factor = box_of(Gaze("u", region, pixels), SIM.size).factor
+    assert values.shape == (-(-(y1 - y0) // factor), -(-(x1 - x0) // factor))
     u = SIM.state["u"].double().numpy()[y0:y1, x0:x1]
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
@@ -163,3 +168,59 @@ def test_one_dim_is_a_row_and_a_value_can_be_asked():
     assert shown(sim, Gaze("u", WHOLE))["values"].shape == (1, 1, 40)
     assert Eye(SIM).value(Gaze("u", WHOLE), (2, 3)) == 2 * 83 + 3
     assert Eye(SIM).value(Gaze("u", WHOLE), (-5, 1000)) == 82
+
+
+@pytest.mark.parametrize(
+    ("model", "size", "name"),
+    [
+        (lbm.Karman(), (48, 144), "vorticity"),
+        (lbm.DoubleShear(), (48, 64), "speed"),
+        (life.Life(), (40, 96), "alive"),
+        (pde.Heat(), (50, 61), "u"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+@pytest.mark.parametrize("region", [WHOLE, (0.0, 3.0, 17.0, 31.0), (11.0, 20.0, 47.0, 64.0)])
+def test_a_box_is_a_part_of_the_whole_view(model, size, name, region):
+    sim = simulation(model, size, seed=1)
+    sim.run(5)
+    box = box_of(Gaze(name, region, (4096, 4096)), size)
+    found = WholeGrid(sim).pixels(name, box)
+    assert torch.equal(found, sim.view(name)[box.slices])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    st.tuples(st.integers(0, 20), st.integers(0, 20)),
+)
+def test_sums_over_blocks_are_those_of_a_loop(shape, factors, start):
+    x = torch.arange(float(np.prod(shape))).view(shape)
+    found = block_sums(x, start, factors)
+    wanted = torch.zeros_like(found)
+    first = [at // f for at, f in zip(start, factors, strict=True)]
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            y, x_ = (start[0] + i) // factors[0] - first[0], (start[1] + j) // factors[1]
+            wanted[y, x_ - first[1]] += x[i, j]
+    assert torch.equal(found, wanted)
+    whole = [n + at for n, at in zip(shape, start, strict=True)]
+    counts = block_counts(whole, factors, "cpu")
+    assert torch.equal(counts, block_sums(torch.ones(whole), (0, 0), factors))
+
+
+def test_a_fused_view_is_the_plain_one():
+    """What a GPU does for every view that is looked at for a while, here on a CPU."""
+    sim = simulation(lbm.Karman(), (48, 144))
+    sim.run(20)
+    plain, fast = WholeGrid(sim), WholeGrid(sim, fused=True)
+    box = box_of(Gaze("vorticity", WHOLE, (13, 40)), sim.size)
+    first = fast.pixels("vorticity", box)
+    for _ in range(fast.fused.steady):
+        assert torch.equal(fast.pixels("vorticity", box), first)
+    assert fast.fused.compiled == 1
+    sim.run(20)
+    after = fast.pixels("vorticity", box)
+    assert torch.allclose(after, plain.pixels("vorticity", box), atol=1e-7)
+    assert not torch.equal(after, first)

@@ -13,7 +13,8 @@ import torch
 
 from hotgrid.config import case_of, override
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Simulation, life
+from hotgrid.grid import Field, Model, Simulation, life
+from hotgrid.grid.model import view
 from hotgrid.grid.run import prepared
 from hotgrid.grid.view import LiveRun, Session
 from hotgrid.grid.view._strokes import disc_mask
@@ -142,7 +143,8 @@ def test_a_parameter_changes_between_two_steps_and_is_recorded(desk):
     assert "not a parameter" in here.ask("set", name="speed", value=1)["text"]
     here.until(lambda: here.page.of("status")[-1]["parameters"] == {"rate": 0.2})
     assert (
-        here.page.of("status")[-1]["command"] == "hotgrid view heat --size 8x8 --set rate=0.2"
+        here.page.of("status")[-1]["command"]
+        == "hotgrid view heat --size 8x8 --device cpu --set rate=0.2"
     )
     assert here.page.of("status")[-1]["link"] == "/m/heat?size=8x8&set=rate:0.2"
     here.ask("reset")
@@ -306,3 +308,110 @@ def test_a_brush_that_is_invalid_is_refused():
         sim.paint("ink", torch.zeros(8, 64, dtype=torch.bool), 1)
     with pytest.raises(ArgumentError, match="`mask` must be bool"):
         sim.paint("cells", torch.zeros(8, 8, dtype=torch.bool), 1)
+
+
+class Strange(Model):
+    """A model with a view that cannot be drawn, and one that fails."""
+
+    fields = (Field("u"),)
+
+    def step(self, state: Any, inputs: Any, params: Any) -> Any:
+        return {"u": state["u"].here}
+
+    @view
+    def waves(self, state: Any) -> torch.Tensor:
+        """Not real."""
+        return torch.complex(state["u"], state["u"])
+
+    @view
+    def broken(self, state: Any) -> torch.Tensor:
+        """Not possible."""
+        return state["u"][:, 99]
+
+
+def test_a_view_that_fails_is_told_once_and_others_go_on(tmp_path: Path):
+    sim = Simulation(Strange(), size=(8, 8), device="cpu", compiled=False)
+    case = case_of("heat", {"device": "cpu"})
+    session = Session(LiveRun("strange", sim, case, tmp_path), playing=False).start()
+    here = object.__new__(Desk)
+    here.session, here.sim, here.page, here._id = session, sim, Page(1), 0
+    session.join(here.page)  # pyright: ignore[reportArgumentType]
+    try:
+        for name in ("waves", "broken"):
+            told = len(here.page.of("error"))
+            look = {"type": "look", "view": name, "region": [0, 0, 8, 8], "pixels": [8, 8]}
+            asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
+            here.until(lambda told=told: len(here.page.of("error")) > told)
+        told = len(here.page.of("error"))
+        look = {"type": "look", "view": "u", "region": [0, 0, 8, 8], "pixels": [8, 8]}
+        asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
+        shown = len(here.page.frames)
+        here.until(lambda: len(here.page.frames) > shown)
+        assert len(here.page.of("error")) == told <= 4
+    finally:
+        session.stop()
+
+
+def test_the_largest_brush_and_strokes_beside_the_grid(desk):
+    here = desk("life", size="32x64")
+    before = here.sim.cells()
+    stroke = {"stroke": 1, "brush": "cells", "value": 1.0}
+    for points in ([[-1e9, 5.0]], [[1e9, -1e9], [1e9, 1e9]], [[-50.0, -50.0], [-40.0, 1e9]]):
+        assert here.ask("stroke", **stroke, radius=3, points=points)["type"] == "done"
+        assert torch.equal(here.sim.cells(), before)
+    here.ask("stroke", **stroke, radius=1e5, points=[[5.0, 5.0]] * 1024)
+    assert here.sim.cells().all()
+    here.ask("undo")
+    assert torch.equal(here.sim.cells(), before)
+    for fields in ({"radius": -1}, {"radius": 1e6}, {"points": []}, {"value": None}):
+        with pytest.raises(MessageError):
+            told = {"type": "stroke", "radius": 1, "points": [[1, 1]], **stroke, **fields}
+            asyncio.run(here.session.receive(here.page, json.dumps(told)))
+
+
+def test_a_viewer_that_comes_late_hears_what_has_been(desk):
+    here = desk("heat", size="16x16")
+    here.ask("step", count=9)
+    here.stopped_at(9)
+    here.ask("set", name="rate", value=0.2)
+    here.ask("stroke", stroke=1, brush="u", value=3.0, radius=2, points=[[8, 8]])
+    late = Page(2)
+    here.session.join(late)
+    hello = late.of("hello")[0]
+    assert hello["parameters"][0]["value"] == 0.2 and hello["units"] == {}
+    assert set(late.of("history")[0]["values"]) <= {"heat"}
+    here.until(lambda: late.frames)
+    theirs = parsed(late.frames[-1])
+    assert theirs["step"] == 9
+    # The other page may still be about to get its frame of the stroke.
+    here.until(
+        lambda: here.page.frames and parsed(here.page.frames[-1])["high"] == theirs["high"]
+    )
+
+
+def test_a_reset_keeps_what_was_planned(desk):
+    here = desk("heat", size="16x16", set={"rate": "0.05 -> 0.2 @ 30"})
+    here.ask("goto", step=40)
+    here.stopped_at(40)
+    assert here.session.live.simulation.model.rate == 0.2
+    here.ask("goto", step=10)
+    here.stopped_at(10)
+    assert here.session.live.simulation.model.rate == 0.05
+    assert "0.05 -> 0.2 @ 30" in here.session.live.command()
+
+
+def test_a_checkpoint_of_before_a_slider_and_a_reset_is_loaded(desk):
+    here = desk("heat", size="16x16")
+    before = here.session.live.simulation.model.rate
+    here.ask("save", what="checkpoint", name="early")
+    here.ask("set", name="rate", value=0.05)
+    here.ask("reset", seed=None)
+    assert here.session.live.simulation.model.rate == 0.05
+    here.ask("load", name="early")
+    assert here.session.live.simulation.model.rate == before
+
+
+def test_a_command_can_be_pasted(desk):
+    here = desk("heat", size="16x16", set={"rate": "0.123456789012345"}, dtype="float64")
+    command = here.session.live.command()
+    assert "rate=0.123456789012345" in command and "--dtype float64" in command

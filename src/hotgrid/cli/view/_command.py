@@ -1,5 +1,7 @@
 """`hotgrid view`: the live page of one model, or the gallery of all."""
 
+import signal
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +13,7 @@ from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
 
 
-@case_options("size", "device", "dtype", "seed", "set")
+@case_options("size", "device", "dtype", "seed", "mesh", "set")
 def view(
     name: str | None = None,
     /,
@@ -35,13 +37,23 @@ def view(
         paused: Do not run before Play is pressed.
         **options: Fields of `Case`.
     """
-    if name is None and options:
+    device = options.pop("device", None)
+    if name is None and any(value not in (None, ()) for value in options.values()):
         raise ArgumentError("name a model for these options, such as `hotgrid view karman`")
-    case = None if name is None else case_from(name, options)
+    case = None if name is None else case_from(name, {**options, "device": device})
     # Not before: a misspelled option need not wait for torch.
+    from hotgrid.cluster import is_primary
+    from hotgrid.grid.run import start_ranks
     from hotgrid.grid.view import ViewApp
 
-    app = ViewApp(case, out, playing=not paused)
+    if case is not None and start_ranks(case, sys.argv[1:], resume=False):
+        return
+    app = ViewApp(case, out, playing=not paused, device=device)
+    if case is not None and case.mesh is not None and not is_primary():
+        # Ctrl-C reaches every rank; this one ends when the first one says so.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        app.follow()
+        return
     server = app.serve(port, host)
     app.begin()
     with server:

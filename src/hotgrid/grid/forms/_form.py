@@ -24,7 +24,7 @@ from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State
 from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Communicator
+    from hotgrid.cluster import Block, Communicator
 
 # Fewer cells are not worth waking a thread, least of all on a busy machine.
 CELLS_PER_THREAD = 4096
@@ -138,6 +138,17 @@ class Form(ABC):
     def own(self) -> State:
         """The part of the state that is stored here; read-only."""
         return self.read()
+
+    def part(self, reach: int, joined: Sequence[bool]) -> "tuple[State, Block]":
+        """What is stored here and so many cells around it, with the box that it is.
+
+        A collective call where the grid is cut. Margins are at cut sides only, and across the
+        ends of the grid along `joined` axes.
+        """
+        from hotgrid.cluster import Block
+
+        size = self.setting.size
+        return self.own(), Block((0,) * len(size), size, size)
 
     def restore(self, own: State) -> None:
         """Restore what `own` returned."""

@@ -30,6 +30,7 @@ from hotgrid.grid.model import (
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
+from ._parts import look_here, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of, parameters_read
 
@@ -231,7 +232,14 @@ class GridState:
         """
         plan = self._schedule
         for name, given in changes.items():
+            known = len(plan.changes.get(name, ()))
             plan = plan.with_changes(name, given)
+            past = [each for each in plan.changes[name][known:] if each.since < self.step_count]
+            if past:
+                raise ArgumentError(
+                    f'`{name}` cannot change at "{past[0]}": the run is at step '
+                    f"{self.step_count} already; plan later steps, or use `set` for now"
+                )
             for change in plan.changes[name]:
                 # Refused now, not after hours when its step has come.
                 checked_size(self._start.changed(**{name: change.value}), self.size)
@@ -332,13 +340,24 @@ class GridState:
 
         Unlike `view` nothing is copied first. With a mesh all ranks must call it.
         """
+        return self.model.views()[name](SeenState(self._first_run(self._form.read())))
+
+    def look_here(self, name: str) -> tuple[Tensor, tuple[int, ...]]:
+        """A view of the cells that are stored here, `[*cells]`, and the first of them.
+
+        With a mesh all ranks must call it, and their cells make up the grid. A view whose
+        reach is not known is computed whole, and is all on the first rank.
+        """
+        return look_here(self, name)
+
+    def _first_run(self, stored: State) -> State:
+        """Fields as users see them, of the first run, from fields as they are stored."""
         fields = {
             field.name: self._seen(field, x)
-            for field, x in zip(self.model.fields, self._form.read().values(), strict=True)
+            for field, x in zip(self.model.fields, stored.values(), strict=True)
         }
         shown = self._setting.model.shown(fields)
-        state = {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
-        return self.model.views()[name](SeenState(state))
+        return {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
 
     def paint(self, brush: str, mask: Tensor, value: float) -> None:
         """Paint into the state, between two steps.
@@ -362,15 +381,15 @@ class GridState:
                 f"`mask` must be bool of the shape {self.size}, got {mask.dtype} of "
                 f"{tuple(mask.shape)}"
             )
-        mask = mask.to(self.device)
         if known[brush].kind == "solid":
+            mask = mask.to(self.device)
             now = torch.zeros_like(mask) if self._solid is None else self._solid
             self._solid = now & ~mask if value == 0 else now | mask
             self._rebuild(self.model.with_solid(self._solid))
         elif self._setting.batch:
             raise ArgumentError("painting into a batch of runs is not possible")
         else:
-            self.state = self.model.painted(self.state, brush, mask, value)
+            paint_here(self, brush, mask, value)
 
     def cells(self) -> Tensor:
         """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.

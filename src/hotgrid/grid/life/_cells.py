@@ -99,6 +99,10 @@ class CellModel(Model):
         """The cells, uint8 `[*space]`: 1 is alive."""
         return state["cells"]
 
+    def reach_of(self, view: str) -> int | None:
+        """A cell is seen by itself."""
+        return 0
+
     def brushes(self) -> Sequence[Brush]:
         """Living cells, and dead ones."""
         return (Brush("cells", "Cells", "states"),)

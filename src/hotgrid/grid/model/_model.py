@@ -347,6 +347,33 @@ class Model(HasParameters, ABC):
         fields = {f.name: _field_view(f.name) for f in self.fields if f.components == 1}
         return {**self._with_role("view"), **fields}
 
+    def unit_of(self, view: str) -> str:
+        """What the numbers of a view are measured in; empty where they have no unit."""
+        return ""
+
+    def reach_of(self, view: str) -> int | None:
+        """How many cells around a cell its number in a view depends on; None if any may.
+
+        With a mesh, a view of a known reach is computed where its cells are.
+        """
+        return 0 if view in {f.name for f in self.fields if f.components == 1} else None
+
+    def joined_axes(self, rank: int) -> tuple[bool, ...]:
+        """For each axis, whether a view looks across the ends of the grid."""
+        return (all(field.outside is None for field in self.fields),) * rank
+
+    def within(
+        self, whole: tuple[int, ...], offset: tuple[int, ...], size: tuple[int, ...]
+    ) -> "Model | None":
+        """The model as views and `painted` see it on a box of the grid; None if they cannot.
+
+        Arguments:
+            whole: The grid.
+            offset: The first cell of the box; beyond the ends the grid repeats.
+            size: The cells of the box.
+        """
+        return self if type(self).painted is Model.painted else None
+
     def brushes(self) -> Sequence[Brush]:
         """What can be painted: by default every field that has one number in a cell."""
         plain = [f for f in self.fields if f.components == 1]

@@ -32,7 +32,6 @@ from ._kept_run import KeptRun, film_path, formats_at_end, has_series
 from ._outcome import RunOutcome
 from ._simulation import Simulation
 from ._speed import Speed
-from ._stop import StopRequest
 
 Result = TypeVar("Result")
 _STEPS = 1000
@@ -50,7 +49,7 @@ class _Run:
     simulation: Simulation
     ranks: cluster.Communicator
     kept: KeptRun | None
-    stop: StopRequest
+    stop: cluster.StopRequest
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def perform(case: Case, *, resume: bool, watch: bool = False) -> RunOutcome:
         HotgridError: Something is wrong with the case; then nothing has been written.
     """
     with contextlib.ExitStack() as opened:
-        stop = StopRequest(heeded=case.out is not None)
+        stop = cluster.StopRequest(heeded=case.out is not None)
         # Ranks that are not connected yet have nothing to save, and end on SIGTERM.
         meeting = cluster.launched()
         if not meeting:
@@ -219,12 +218,14 @@ def _model(case: Case, resume: bool) -> Model:
 
 
 def prepared(case: Case) -> Simulation:
-    """The simulation of a case, ready to run in this process.
+    """The simulation of a case, ready to run in this process, or on the ranks of its mesh.
 
     Raises:
         HotgridError: Something is wrong with the case.
     """
-    return _prepared(case, cluster.SingleRank(), resume=False)
+    ranks = _ranks(case)
+    case = _with_depth(case, ranks, resume=False)
+    return _said_once(ranks, lambda: _prepared(case, ranks, resume=False))
 
 
 def _prepared(case: Case, ranks: cluster.Communicator, resume: bool) -> Simulation:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from hotgrid.cluster import all_or_raise
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import FormExplanation, GridState, ParameterSchedule, explained
 from hotgrid.grid.model import checked_path
@@ -137,7 +138,10 @@ class Simulation(GridState):
         Raises:
             ArgumentError: The file is damaged or of another model, grid or type.
         """
-        state, step_count, changes = read_snapshot(checked_path("path", path), self.identity())
+        path, ranks = checked_path("path", path), self._form.ranks
+        read = lambda: read_snapshot(path, self.identity())
+        # A rank that cannot read it must not leave the others with another state.
+        state, step_count, changes = read() if ranks is None else all_or_raise(ranks, read)
         self._form.load({name: x.to(self.device) for name, x in state.items()})
         self._resumed_at(step_count, changes)
 

@@ -5,9 +5,7 @@ region they look at, and send messages, which are done between two steps.
 """
 
 from ._app import ViewApp as ViewApp
+from ._eye import Eye as Eye
 from ._live import LiveRun as LiveRun
-from ._look import (
-    Eye as Eye,
-    Gaze as Gaze,
-)
+from ._look import Gaze as Gaze
 from ._session import Session as Session

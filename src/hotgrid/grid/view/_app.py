@@ -8,9 +8,10 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.applications import Starlette
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
     JSONResponse,
@@ -19,7 +20,7 @@ from starlette.responses import (
     Response,
 )
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hotgrid.config import Case, case_of
 from hotgrid.errors import ArgumentError, HotgridError
@@ -42,12 +43,19 @@ class ViewApp:
         case: What is shown; None for the gallery.
         folder: Where pictures, films and checkpoints go.
         playing: Whether simulations run from the start.
+        device: Where models of the gallery run; by default the GPU if there is one.
     """
 
     def __init__(
-        self, case: Case | None, folder: Path = Path("hotgrid-view"), *, playing: bool = True
+        self,
+        case: Case | None,
+        folder: Path = Path("hotgrid-view"),
+        *,
+        playing: bool = True,
+        device: str | None = None,
     ) -> None:
         self._case = case
+        self._device = device
         self._folder = folder
         self._playing = playing
         self._sessions: dict[str, Session] = {}
@@ -87,7 +95,17 @@ class ViewApp:
             HotgridError: It cannot be run with these options.
         """
         if self._case is not None:
-            self._session(self._name(), {})
+            with self._lock:
+                self._session(self._name(), {})
+
+    def follow(self) -> None:
+        """Do what the first rank of a mesh does, until it ends; for all other ranks.
+
+        Raises:
+            HotgridError: It cannot be run with these options.
+        """
+        if self._case is not None:
+            LiveRun(self._name(), prepared(self._case), self._case, self._folder).follow()
 
     def close(self) -> None:
         """End all simulations."""
@@ -99,34 +117,62 @@ class ViewApp:
         text = "" if self._case is None else self._case.model
         return text if text in models() else Path(text.partition(":")[0]).stem
 
-    def _session(self, name: str, options: Mapping[str, Any]) -> Session:
-        """The session of a model, started where it does not run yet."""
+    def _joined(self, name: str, options: Mapping[str, Any], viewer: Viewer) -> Session:
+        """The session of a model, with one more viewer."""
+        # Together: a session without a viewer may be ended at any time.
         with self._lock:
-            key = name if not options else f"{name}?{sorted(options.items())}"
-            if key in self._sessions:
-                return self._sessions[key]
-            if self._case is not None and name == self._name():
-                case = replace(self._case, **options) if options else self._case
-            else:
-                find_model(name)
-                case = case_of(name, {**options})
-            if len(self._sessions) >= _MOST_SESSIONS:
-                self._end_one()
-            live = LiveRun(name, prepared(case), case, self._folder)
-            session = self._sessions[key] = Session(live, playing=self._playing).start()
+            session = self._session(name, options)
+            session.join(viewer)
             return session
 
+    def _session(self, name: str, options: Mapping[str, Any]) -> Session:
+        """The session of a model, started where it does not run yet."""
+        for session in self._sessions.values():
+            live = session.live
+            if options and live.name == name and _options_of(live.link()) == options:
+                return session
+        key = name if not options else f"{name}?{sorted(options.items())}"
+        if key in self._sessions:
+            return self._sessions[key]
+        case = self._case_for(name, options)
+        if len(self._sessions) >= _MOST_SESSIONS:
+            self._end_one()
+        live = LiveRun(name, prepared(case), case, self._folder)
+        session = self._sessions[key] = Session(live, playing=self._playing).start()
+        return session
+
+    def _case_for(self, name: str, options: Mapping[str, Any]) -> Case:
+        """What a new session runs: the given case, with the options of a link over it."""
+        own = self._case
+        if own is None or name != self._name():
+            if own is not None and own.mesh is not None:
+                raise ArgumentError(
+                    f"this server runs `{self._name()}` on a mesh, and no other"
+                )
+            find_model(name)
+            return case_of(name, {"device": own.device if own else self._device, **options})
+        if options and own.mesh is not None:
+            raise ArgumentError(
+                "with a mesh one set-up runs, and the link asks for another; start "
+                "`hotgrid view` with the options of the link"
+            )
+        over = case_of(own.model, options)
+        options = {key: getattr(over, key) for key in options}
+        return replace(own, **{**options, "set": {**own.set, **over.set}})
+
     def _end_unwatched(self) -> None:
-        """End the simulations of the gallery that no page shows."""
+        """End simulations that no page shows, but not the one that was started for."""
+        own = None if self._case is None else self._name()
         with self._lock:
             for key, session in list(self._sessions.items()):
-                if not session.viewers:
+                if not session.viewers and key != own:
                     del self._sessions[key]
                     session.stop()
 
     def _end_one(self) -> None:
+        own = None if self._case is None else self._name()
         for key, session in self._sessions.items():
-            if not session.viewers:
+            if not session.viewers and key != own:
                 del self._sessions[key]
                 session.stop()
                 return
@@ -189,35 +235,34 @@ class ViewApp:
         viewer = Viewer(socket)
         try:
             self._known(socket.path_params["name"])
-            options = _options(socket)
-            session = await asyncio.to_thread(
-                self._session, socket.path_params["name"], options
-            )
+            options = _options_of(str(socket.url))
+            name = socket.path_params["name"]
+            session = await asyncio.to_thread(self._joined, name, options, viewer)
         except HotgridError as problem:
-            await socket.send_json({"type": "error", "text": str(problem)})
-            await socket.close(4400)
+            # The page may be gone already.
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+                await socket.send_json({"type": "error", "text": str(problem)})
+                await socket.close(4400)
             return
-        await asyncio.to_thread(session.join, viewer)
         try:
             await viewer.serve(lambda text: session.receive(viewer, text))
         finally:
             session.leave(viewer)
-            if self._case is None:
-                await asyncio.sleep(_LINGER)
-                await asyncio.to_thread(self._end_unwatched)
+            loop = asyncio.get_running_loop()
+            loop.call_later(_LINGER, loop.run_in_executor, None, self._end_unwatched)
 
 
-def _options(connection: HTTPConnection) -> dict[str, Any]:
+def _options_of(address: str) -> dict[str, Any]:
     """The options in an address: size, seed, and `set=name:value`."""
-    query = connection.query_params
+    query = parse_qs(urlsplit(address).query)
     options: dict[str, Any] = {}
     if "size" in query:
-        options["size"] = query["size"]
+        options["size"] = query["size"][-1]
     if "seed" in query:
-        if not query["seed"].isdigit():
-            raise ArgumentError(f"`seed` must be a whole number, got {query['seed']!r}")
-        options["seed"] = int(query["seed"])
-    pairs = [each.partition(":") for each in query.getlist("set")]
+        if not query["seed"][-1].isdecimal() or len(query["seed"][-1]) > 18:
+            raise ArgumentError(f"`seed` must be a whole number, got {query['seed'][-1]!r}")
+        options["seed"] = int(query["seed"][-1])
+    pairs = [each.partition(":") for each in query.get("set", ())]
     if pairs:
         options["set"] = {name: value for name, _, value in pairs}
     return options

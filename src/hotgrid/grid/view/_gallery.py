@@ -2,19 +2,30 @@
 
 import inspect
 import io
+import math
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from hotgrid.errors import HotgridError
 from hotgrid.grid.model import Model, options_of
 from hotgrid.grid.output import colour_map, colours_of, solid_cells
 from hotgrid.grid.run import Simulation, models
 
-_SIDE = 128
-_STEPS = 400
+from ._reduce import few_threads
+
+_MOST_CELLS = 1 << 14
+# Steps between two looks, how many there are, and seconds of a processor after which it ends.
+_STEPS = 100
+_LOOKS = 60
+_SECONDS = 10.0
+# A vortex street takes thousands of steps: its cylinder is thicker on a grid with fewer cells.
+_OPTIONS = {"karman": {"diameter": 0.2}}
+_CELLS = {"karman": 40 * 160}
 
 
 def listed() -> dict[str, Any]:
@@ -76,21 +87,20 @@ class Thumbnails:
 
 
 def thumbnail(name: str) -> bytes:
-    """A small picture of a model after some hundred steps, as PNG.
+    """A small picture of a model after hundreds of steps, as PNG.
 
     Raises:
         HotgridError: The model cannot be run on a small grid.
     """
     from matplotlib.image import imsave
 
-    model = models()[name]()
-    side = max(model.size)
-    factor = min(1.0, (_SIDE if len(model.size) == 2 else 48) / min(model.size))
+    model = models()[name](**_OPTIONS.get(name, {}))
+    most = _CELLS.get(name, _MOST_CELLS if len(model.size) < 3 else 2 * _MOST_CELLS)
+    factor = min(1.0, (most / math.prod(model.size)) ** (1 / len(model.size)))
     size = tuple(max(8, round(n * factor)) for n in model.size)
-    simulation = Simulation(model, size=size, device="cpu", compiled=False)
-    with torch.no_grad():
-        simulation.run(max(1, round(_STEPS * min(1.0, 256 / side))), progress=False)
-        seen = simulation.view()
+    with torch.no_grad(), few_threads(torch.device("cpu"), 0):
+        simulation = Simulation(model, size=size, device="cpu", compiled=False)
+        seen = _grown(simulation)
     solid = solid_cells(simulation)
     if seen.ndim == 3:
         seen, solid = seen[len(seen) // 2], None if solid is None else solid[len(solid) // 2]
@@ -107,3 +117,20 @@ def thumbnail(name: str) -> bytes:
     memory = io.BytesIO()
     imsave(memory, np.ascontiguousarray(pixels), format="png")
     return memory.getvalue()
+
+
+def _grown(simulation: Simulation) -> Tensor:
+    """A view after many steps, but before it has become the same everywhere."""
+    began, seen = time.thread_time(), simulation.view()
+    for look in range(_LOOKS):
+        # Short ones first: some cells die within ten steps.
+        simulation.run(min(_STEPS, 3 * 2**look), progress=False)
+        now = simulation.view()
+        plane = now[len(now) // 2] if now.ndim == 3 else now
+        # Cells that have died out, or a flow that has come to rest, are no picture.
+        if bool((plane == plane.reshape(-1)[0]).all()):
+            break
+        seen = now
+        if time.thread_time() - began > _SECONDS:
+            break
+    return seen

@@ -30,6 +30,7 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
         "y_up": model.y_up,
         "views": views,
         "view": model.picture or views[0],
+        "units": {view: unit for view in views if (unit := model.unit_of(view))},
         "flow": {"velocity_x", "velocity_y"} <= {*views},
         "parameters": [
             {
@@ -62,7 +63,7 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
         "dtype": str(simulation._setting.dtype).removeprefix("torch."),
         "form": simulation.form_name,
         "maps": _maps(),
-        "saved": sorted(live.files),
+        "saved": live.saved(),
         "time_step": model.time_step,
         "command": live.command(),
         "link": live.link(),

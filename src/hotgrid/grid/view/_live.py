@@ -1,31 +1,45 @@
 """A simulation that is watched: what a page asks of it, done between two steps."""
 
 import contextlib
+import itertools
 import math
 import re
+import shlex
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
+
+import torch
 
 from hotgrid.config import Case
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.grid.forms import ParameterSchedule
 from hotgrid.grid.output import Recorder, draw
-from hotgrid.grid.run import Simulation, finite, wait_for
+from hotgrid.grid.run import Simulation, finite
 
-from ._look import Eye, Frame, Gaze
+from ._backlog import Backlog, Stopwatch
+from ._eye import Eye, Making
+from ._look import Gaze
+from ._reduce import few_threads
 from ._strokes import Strokes
 
 _SAVED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 # Seconds between two looks for numbers that are not finite, and between frames of a film.
 _CHECK_EVERY = 2.0
 _FILM_EVERY = 1 / 25
+# Seconds after which ranks that have nothing to do hear of it.
+_BEAT = 2.0
+_END = "end"
 
 
 class LiveRun:
     """A simulation and what can be done with it by hand.
 
-    With a mesh every rank has one, and all of them make the same calls in the same order.
+    With a mesh every rank has one. Rank 0 broadcasts what it does; the other ranks `follow`
+    and make the same calls in the same order.
 
     Arguments:
         name: The model as the command line names it.
@@ -41,8 +55,14 @@ class LiveRun:
         self._folder = folder
         self._eye = Eye(simulation)
         self._strokes = Strokes(simulation)
+        self._backlog = Backlog(simulation.device)
         self._film: tuple[Recorder, contextlib.ExitStack] | None = None
-        self._filmed = self._checked = 0.0
+        self._filmed = self._checked = self._told = 0.0
+        self._stamps = itertools.count(1)
+        self._ranks = simulation._form.ranks
+        self._begun = (simulation._start, simulation._schedule)
+        self._starts = [simulation._start]
+        self._by_hand: dict[str, float] = {}
         self.files: dict[str, Path] = {}
         self.seed = simulation.seed
 
@@ -51,16 +71,56 @@ class LiveRun:
         """Whether a film is being made."""
         return self._film is not None
 
+    def follow(self) -> None:
+        """Do what the first rank does, until it ends."""
+        ranks = self._ranks
+        if ranks is None or ranks.rank == 0:
+            raise ArgumentError("only ranks of a mesh follow, and the first one leads")
+        with torch.no_grad():
+            while True:
+                name, *given = ranks.gather_json(None)[0]
+                if name == _END:
+                    ranks.barrier()
+                    return
+                # It is raised on every rank alike, and the first one reports it.
+                with contextlib.suppress(HotgridError):
+                    getattr(self, name)(*given)
+
+    def _together(self, name: str, *given: Any) -> Any:
+        """Call a method on every rank; what is given to it must be plain."""
+        if self._ranks is not None:
+            self._told = time.monotonic()
+            self._ranks.gather_json([name, *given])
+        return getattr(self, name)(*given)
+
+    def rest(self) -> None:
+        """Call while nothing is done: ranks that wait too long take the first one for lost."""
+        if self._ranks is not None and time.monotonic() - self._told > _BEAT:
+            self._together("_rest")
+
+    def _rest(self) -> None: ...
+
     def apply(self, viewer: int, kind: str, fields: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do what a message asks for; returns a further answer, if there is one.
 
         Raises:
             HotgridError: It cannot be done; the text says why.
         """
-        return getattr(self, f"_{kind}")(viewer, **fields)
+        return self._together("_apply", viewer, kind, dict(fields))
+
+    def _apply(self, viewer: int, kind: str, fields: dict[str, Any]) -> dict[str, Any] | None:
+        simulation = self.simulation
+        with few_threads(simulation.device, math.prod(simulation.size)):
+            return getattr(self, f"_{kind}")(viewer, **fields)
 
     def advance(self, steps: int) -> str:
         """Make steps; returns what is wrong with the numbers, or nothing."""
+        now = time.monotonic()
+        check = now - self._checked >= _CHECK_EVERY
+        self._checked = now if check else self._checked
+        return self._together("_advance", steps, check)
+
+    def _advance(self, steps: int, check: bool) -> str:
         simulation = self.simulation
         while steps > 0:
             form = simulation._ready()
@@ -70,20 +130,32 @@ class LiveRun:
             simulation.step_count += now
             steps -= now
         simulation._follow()
-        wait_for(simulation.device)
-        at = time.monotonic()
-        if at - self._checked < _CHECK_EVERY:
-            return ""
-        self._checked = at
+        self._backlog.added()
         form = simulation._form
-        if form.everywhere(finite(form.own())):
+        if not check or form.everywhere(finite(form.own())):
             return ""
         cause = simulation.model.cause(simulation.state)
         return f"the numbers are no longer finite; likely cause: {cause}. Reset to go on"
 
-    def frame(self, look: Gaze) -> Frame:
-        """A frame of the present state in main memory."""
-        return self._eye.frame(look).on_host()
+    def making(self, look: Gaze) -> Making:
+        """A frame of the present state, on its way."""
+        return self._together("_making", asdict(look))
+
+    def _making(self, look: dict[str, Any]) -> Making:
+        # Other ranks take part in the first stage only, and that is done at once.
+        return self._eye.making(Gaze.of_plain(look))
+
+    def observe(self) -> tuple[dict[str, float], float]:
+        """The observables that are finite, and the seconds that they took."""
+        return self._together("_observe")
+
+    def _observe(self) -> tuple[dict[str, float], float]:
+        simulation = self.simulation
+        took = Stopwatch(simulation.device)
+        with few_threads(simulation.device, math.prod(simulation.size)):
+            found = simulation.observe()
+        single = {k: v[0] if isinstance(v, list) else v for k, v in found.items()}
+        return {k: float(v) for k, v in single.items() if math.isfinite(v)}, took.seconds()
 
     def film(self) -> None:
         """Add a frame to the film, if there is one and it is time."""
@@ -94,45 +166,72 @@ class LiveRun:
 
     def value(self, look: Gaze, at: tuple[int, int]) -> float | None:
         """The number of one cell of a view; None where it is not finite."""
-        found = self._eye.value(look, at)
-        return found if math.isfinite(found) else None
+        return self._together("_value", asdict(look), list(at))
+
+    def _value(self, look: dict[str, Any], at: list[int]) -> float | None:
+        found = self._eye.value(Gaze.of_plain(look), (at[0], at[1]))
+        return found if found is not None and math.isfinite(found) else None
+
+    def saved(self) -> list[str]:
+        """The checkpoints that can be loaded, and what was saved here, by name."""
+        return sorted(
+            {*self.files, *(path.name for path in self._folder.glob("*.safetensors"))}
+        )
 
     def command(self) -> str:
         """A command line that makes the present set-up again."""
-        return " ".join(["hotgrid view", self.name, *self._options(" ", "=", "--")])
+        case, options = self.case, dict(self._options())
+        values = options.pop("set")
+        if case.dtype != "float32":
+            options["dtype"] = case.dtype
+        options |= {name: v for name in ("device", "mesh") if (v := getattr(case, name))}
+        words = ["hotgrid", "view", case.model]
+        words += [word for name, value in options.items() for word in (f"--{name}", value)]
+        words += [word for k, v in values.items() for word in ("--set", f"{k}={v}")]
+        return shlex.join(map(str, words))
 
     def link(self) -> str:
         """The address of the present set-up on this server."""
-        return f"/m/{self.name}?" + "&".join(self._options("=", ":", ""))
+        options = dict(self._options())
+        pairs = [("set", f"{k}:{v}") for k, v in options.pop("set").items()]
+        return f"/m/{quote(self.name)}?" + urlencode([*options.items(), *pairs], safe=":")
 
     def close(self) -> None:
-        """End a film that is being made."""
+        """End a film that is being made, and let other ranks end."""
+        self._end_film()
+        if self._ranks is not None and self._ranks.rank == 0:
+            self._ranks.gather_json([_END])
+            # The others must have heard it before this process ends.
+            self._ranks.barrier()
+
+    def _end_film(self) -> None:
         if self._film is not None:
             self._film[1].close()
             self._film = None
 
-    def _options(self, space: str, equals: str, dashes: str) -> list[str]:
+    def _options(self) -> dict[str, Any]:
+        """The size, the seed if it is not 0, and in `set` the values of parameters."""
         simulation, start = self.simulation, type(self.simulation.model)
-        found = [f"{dashes}size{space}{'x'.join(map(str, simulation.size))}"]
+        found: dict[str, Any] = {"size": "x".join(map(str, simulation.size))}
         if self.seed:
-            found.append(f"{dashes}seed{space}{self.seed}")
+            found["seed"] = self.seed
         values = {name: str(value) for name, value in self.case.set.items()}
         now = simulation.model.parameters
+        planned = self._begun[1].changes.keys() - self._by_hand.keys()
         for name, parameter in start._parameters.items():
-            if now[name] != parameter.default or name in values:
-                values[name] = f"{now[name]:.12g}"
-        quoted = lambda text: (
-            f"'{text}'" if dashes and re.search(r"[\s;&|<>*?$]", text) else text
-        )
-        return [
-            *found,
-            *(f"{dashes}set{space}{quoted(f'{k}{equals}{v}')}" for k, v in values.items()),
-        ]
+            if name not in planned and (now[name] != parameter.default or name in values):
+                values[name] = repr(now[name])
+        return {**found, "set": values}
 
     def _reset(self, viewer: int, seed: int | None) -> None:
-        simulation = self.simulation
-        # Values that were set by hand stay: they are what the page shows.
-        simulation._start, simulation._schedule = simulation.model, type(simulation._schedule)()
+        simulation, (start, plan) = self.simulation, self._begun
+        # Values that were set by hand stay: they are what the page shows. So does what was
+        # planned for others.
+        simulation._start = start.changed(**self._by_hand) if self._by_hand else start
+        simulation._schedule = ParameterSchedule(
+            {name: each for name, each in plan.changes.items() if name not in self._by_hand}
+        )
+        self._starts.append(simulation._start)
         if seed is not None:
             self.seed = simulation.seed = seed
         simulation.reset()
@@ -140,6 +239,7 @@ class LiveRun:
 
     def _set(self, viewer: int, name: str, value: float) -> None:
         self.simulation.set(**{name: value})
+        self._by_hand[name] = self.simulation.model.parameters[name]
 
     def _stroke(
         self,
@@ -157,7 +257,7 @@ class LiveRun:
 
     def _stamp(self, viewer: int, rle: str, at: list[float]) -> None:
         place = (math.floor(at[0]), math.floor(at[1]))
-        self._strokes.stamp(viewer, -time.monotonic_ns(), rle, place)
+        self._strokes.stamp(viewer, -next(self._stamps), rle, place)
 
     def _undo(self, viewer: int) -> None:
         if not self._strokes.undo():
@@ -178,8 +278,21 @@ class LiveRun:
         return self._saved(what, path)
 
     def _load(self, viewer: int, name: str) -> None:
-        self.simulation.load(self._path(name, ".safetensors"))
-        self._strokes.forget()
+        simulation, path = self.simulation, self._path(name, ".safetensors")
+        now, refused = simulation._start, None
+        # It may have been saved before a reset, which takes over values that were set by hand.
+        for start in (now, *reversed(self._starts)):
+            simulation._start = start
+            try:
+                simulation.load(path)
+            except ArgumentError as problem:
+                refused = problem
+            else:
+                self._strokes.forget()
+                return
+        simulation._start = now
+        if refused is not None:
+            raise refused
 
     def _record(self, viewer: int, on: bool) -> dict[str, Any] | None:
         if on:
@@ -196,7 +309,7 @@ class LiveRun:
         if self._film is None:
             raise ArgumentError("no film is being recorded")
         film = self._film[0]
-        self.close()
+        self._end_film()
         return self._saved("film", film.path)
 
     def _path(self, name: str, suffix: str) -> Path:
@@ -204,7 +317,12 @@ class LiveRun:
             raise ArgumentError(
                 f"a name has letters, digits, `-` and `_`, at most 64, got {name!r}"
             )
-        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ArgumentError(
+                f"`{self._folder}` cannot be made: {problem.strerror}; choose another --out"
+            ) from None
         return self._folder / f"{name}{suffix}"
 
     def _saved(self, what: str, path: Path) -> dict[str, Any]:

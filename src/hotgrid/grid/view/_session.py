@@ -12,9 +12,10 @@ from typing import Any
 import torch
 
 from hotgrid import kernels
-from hotgrid.errors import HotgridError
+from hotgrid.errors import CommunicationError, HotgridError
 from hotgrid.web import MessageError, PageMessage, Viewer, parse_message
 
+from ._eye import Making
 from ._hello import hello
 from ._live import LiveRun
 from ._look import Gaze
@@ -23,11 +24,15 @@ from ._orders import ACK, KINDS, LOOK
 _LOG = logging.getLogger("hotgrid.view")
 # Seconds that a run of steps should take: so long a page may wait for what it asks.
 _SLICE = 0.012
+# On a GPU two are queued, and a frame needs three on its way.
+_SLICE_ON_GPU = 0.004
 _SLICE_UNWATCHED = 0.1
+_POLL = 0.0005
 _FRAME = 1 / 60
 _STATUS = 0.25
 # Observables may take this share of the time.
 _OBSERVING = 0.03
+_OBSERVING_ON_GPU = 0.005
 _HISTORY = 2000
 
 
@@ -40,6 +45,15 @@ class _Seat:
     looks: int = 0
     shown: tuple[Any, ...] = ()
     due: float = 0.0
+    waits: bool = False
+
+
+@dataclass
+class _Batch:
+    """A frame on its way, and the looks of those that it is for."""
+
+    making: Making
+    seats: list[tuple[_Seat, int]]
 
 
 @dataclass
@@ -79,6 +93,9 @@ class Session:
         self._counted = (time.monotonic(), 0)
         self._status_due = 0.0
         self._edits = 0
+        self._reported: set[str] = set()
+        self._batches: list[_Batch] = []
+        self._stale_until = math.inf
         self._thread = threading.Thread(target=self._run, name="hotgrid-view", daemon=True)
 
     def start(self) -> "Session":
@@ -168,27 +185,44 @@ class Session:
                     self._tell_status(changed)
                     moved = self._advance()
                     self.live.film()
+                    if not (moved or changed or shown):
+                        self.live.rest()
+                except CommunicationError as problem:
+                    # Another rank is gone: nothing can be computed any more.
+                    self._failed(str(problem))
+                    return
                 except HotgridError as problem:
-                    self._transport.playing, self._transport.goal = False, None
-                    self._tell_all({"type": "error", "text": str(problem)})
+                    self._failed(str(problem))
                     continue
                 except Exception as problem:  # noqa: BLE001  the page must show it
                     _LOG.exception("the simulation failed")
-                    self._transport.playing, self._transport.goal = False, None
-                    self._tell_all(
-                        {"type": "error", "text": f"the simulation failed: {problem}"}
-                    )
+                    self._failed(f"the simulation failed: {problem}")
                     continue
                 if not (moved or changed or shown):
                     self._wake.wait(self._idle())
                     self._wake.clear()
+                elif not moved and self._batches:
+                    time.sleep(_POLL)
         self.live.close()
+
+    def _failed(self, text: str) -> None:
+        """Stop, and tell the viewers why."""
+        self._transport.playing, self._transport.goal = False, None
+        self._drop_frames()
+        self._tell_all({"type": "error", "text": text})
+
+    def _report_once(self, text: str) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
+            _LOG.warning("%s", text)
+            self._tell_all({"type": "error", "text": text})
 
     def _idle(self) -> float:
         """How long nothing needs to be done."""
+        stale = max(0.0, self._stale_until - time.monotonic())
         if self._transport.playing and self._transport.rate:
-            return min(0.05, 1 / self._transport.rate)
-        return 0.1 if self._transport.playing or self._seats else 0.5
+            return min(0.05, 1 / self._transport.rate, stale)
+        return min(0.1 if self._transport.playing or self._seats else 0.5, stale)
 
     def _answer(self) -> bool:
         """Execute the requests of viewers since the last call."""
@@ -222,6 +256,8 @@ class Session:
             case "goto":
                 if fields["step"] < now:
                     self.live.apply(viewer.number, "reset", {"seed": None})
+                    self._history.clear()
+                    self._first = {}
                 transport.playing, transport.goal = False, fields["step"]
             case "speed":
                 transport.rate, transport.owed = fields["rate"], 0.0
@@ -278,7 +314,8 @@ class Session:
     def _adapt(self, steps: int, took: float) -> None:
         """Make as many steps at a time as fill a slice."""
         transport = self._transport
-        wanted = _SLICE if self._seats else _SLICE_UNWATCHED
+        watched = _SLICE_ON_GPU if self.live.simulation.device.type == "cuda" else _SLICE
+        wanted = watched if self._seats else _SLICE_UNWATCHED
         if steps == transport.stride and took < wanted / 2:
             transport.stride = min(2 * transport.stride, 1 << 20)
         elif took > 2 * wanted and transport.stride > 1:
@@ -290,22 +327,44 @@ class Session:
         present = (simulation.step_count, simulation._edits, self._edits, id(simulation.model))
         with self._lock:
             seats = list(self._seats.values())
-        wanting = [
-            seat
-            for seat in seats
-            if seat.viewer.ready and now >= seat.due and seat.shown != (*present, seat.look)
-        ]
-        made: dict[Gaze, Any] = {}
-        for seat in wanting:
+        groups: dict[Gaze, list[tuple[_Seat, int]]] = {}
+        self._stale_until = math.inf
+        for seat in seats:
             look = seat.look
-            if look.group() not in made:
-                made[look.group()] = self.live.frame(look)
+            if seat.waits or not seat.viewer.ready or seat.shown == (*present, look):
+                continue
+            if now < seat.due:
+                self._stale_until = min(self._stale_until, seat.due)
+                continue
+            groups.setdefault(look.group(), []).append((seat, look.number))
+            # Also if it fails: it would fail again, without end.
             seat.shown, seat.due = (*present, look), now + _FRAME
-            packed = made[look.group()].packed(
-                seat.viewer.next_frame, look.number, self._share()
-            )
-            seat.viewer.show(packed)
-        return bool(wanting)
+        for look, seen_by in groups.items():
+            making = self.live.making(look)
+            for seat, _ in seen_by:
+                seat.waits = True
+            self._batches.append(_Batch(making, seen_by))
+        # Old ones first: a viewer must not see a frame before an earlier one.
+        self._batches = [batch for batch in self._batches if not self._sent(batch)]
+        return bool(groups or self._batches)
+
+    def _sent(self, batch: _Batch) -> bool:
+        """Go on with a frame; whether it is made and given to its viewers."""
+        if not batch.making.go_on():
+            return False
+        for seat, number in batch.seats:
+            seat.waits = False
+            if batch.making.frame is not None:
+                frame = seat.viewer.next_frame
+                seat.viewer.show(batch.making.frame.packed(frame, number, self._share()))
+        return True
+
+    def _drop_frames(self) -> None:
+        """Forget frames that are on their way, after one of them has failed."""
+        for batch in self._batches:
+            for seat, _ in batch.seats:
+                seat.waits = False
+        self._batches = []
 
     def _share(self) -> int:
         """Percent of the speed of a copy that steps reach, or 255."""
@@ -325,11 +384,7 @@ class Session:
             made = max(0, simulation.step_count - steps)
             self._speed = made / (now - since)
             self._counted = (now, simulation.step_count)
-        began = time.perf_counter()
         values = self._observed(now)
-        cost = time.perf_counter() - began
-        if values is not None:
-            self._status_due = now + max(_STATUS, cost / _OBSERVING)
         share = self._share()
         status = {
             "type": "status",
@@ -357,9 +412,17 @@ class Session:
         """The observables, unless they are not due."""
         if now < self._status_due:
             return None
-        found = self.live.simulation.observe()
-        single = {k: v[0] if isinstance(v, list) else v for k, v in found.items()}
-        values = {k: float(v) for k, v in single.items() if math.isfinite(v)}
+        try:
+            values, cost = self.live.observe()
+        except CommunicationError:
+            raise
+        except Exception as problem:  # noqa: BLE001  the run and its pictures go on without
+            self._status_due = now + _STATUS
+            self._report_once(f"the observables cannot be computed: {problem}")
+            return None
+        on_gpu = self.live.simulation.device.type == "cuda"
+        share = _OBSERVING_ON_GPU if on_gpu else _OBSERVING
+        self._status_due = now + max(_STATUS, cost / share)
         self._first = self._first or values
         self._history.append((self.live.simulation.step_count, values))
         return values

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,7 +20,7 @@ _MOST = 100
 
 @dataclass
 class _Done:
-    """One stroke: the state before it, by field, and the solids."""
+    """One stroke: what was stored here before it, and the solids."""
 
     number: int
     viewer: int
@@ -116,7 +117,8 @@ class Strokes:
 
     def _present(self, viewer: int, number: int) -> _Done:
         simulation = self.simulation
-        return _Done(number, viewer, simulation.state, simulation._solid)
+        own = {name: x.clone() for name, x in simulation._form.own().items()}
+        return _Done(number, viewer, own, simulation._solid)
 
     def _swap(self, source: Any, target: Any) -> bool:
         if not source:
@@ -129,7 +131,8 @@ class Strokes:
             solid = blank if found.solid is None else found.solid
             simulation._solid = found.solid
             simulation._rebuild(simulation.model.with_solid(solid))
-        simulation.state = found.before
+        simulation._form.restore(found.before)
+        simulation._edits += 1
         return True
 
 
@@ -139,7 +142,8 @@ def disc_mask(size: Sequence[int], points: Sequence[Sequence[float]], radius: fl
     At least the cells that hold the points themselves.
     """
     height, width = size
-    mask = torch.zeros(height, width, dtype=torch.bool)
+    # NumPy: masks are small, and waking the threads of torch would take longer.
+    mask = np.zeros((height, width), dtype=bool)
     pairs = zip(points, [*points[1:], points[-1]], strict=True)
     for (y, x), (v, u) in pairs:
         for a, b in ((y, x), (v, u)):
@@ -150,13 +154,12 @@ def disc_mask(size: Sequence[int], points: Sequence[Sequence[float]], radius: fl
             max(0, int(min(x, u) - radius - 1)), max(0, int(max(x, u) + radius + 2))
         )
         part = mask[rows, columns]
-        if not part.numel():
+        if not part.size:
             continue
-        cy = torch.arange(part.shape[0]).view(-1, 1) + rows.start + 0.5
-        cx = torch.arange(part.shape[1]).view(1, -1) + columns.start + 0.5
+        cy = np.arange(part.shape[0])[:, None] + (rows.start + 0.5)
+        cx = np.arange(part.shape[1])[None] + (columns.start + 0.5)
         dy, dx = v - y, u - x
         along = ((cy - y) * dy + (cx - x) * dx) / (dy * dy + dx * dx or 1.0)
-        along = along.clamp(0, 1)
-        near = (cy - y - along * dy) ** 2 + (cx - x - along * dx) ** 2 <= radius * radius
-        part |= near
-    return mask
+        along = along.clip(0, 1)
+        part |= (cy - y - along * dy) ** 2 + (cx - x - along * dx) ** 2 <= radius * radius
+    return torch.from_numpy(mask)

@@ -87,7 +87,7 @@ class DropBlock2d(nn.Module):
         if not self.training or self.rate == 0:
             return x
         kept = self.kept(x)
-        return x * kept * (kept.numel() / (kept.sum() + 1e-7))
+        return x * kept * (kept.numel() / (kept.sum(dtype=torch.float32) + 1e-7)).to(x.dtype)
 
     def kept(self, x: Tensor) -> Tensor:
         """Draw which pixels are kept, 1 or 0; sizes that share blocks are 1."""

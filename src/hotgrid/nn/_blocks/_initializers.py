@@ -156,7 +156,15 @@ def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
                 f"{type(each).__name__} `{path}` has no `reset_parameters`, so nothing could "
                 f"fill it; give it one, or make it on `{device}` at once"
             )
+    tied: dict[int, list[tuple[nn.Module, str]]] = {}
+    for each in owners.values():
+        for name, parameter in each.named_parameters(recurse=False):
+            tied.setdefault(id(parameter), []).append((each, name))
     module.to_empty(device=device)
+    # `to_empty` makes a tensor for every place; shared ones must stay shared.
+    for (first, name), *others in tied.values():
+        for other, other_name in others:
+            setattr(other, other_name, getattr(first, name))
     for each in owners.values():
         each.reset_parameters()  # pyright: ignore[reportCallIssue]
     return module

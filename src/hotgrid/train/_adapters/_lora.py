@@ -129,7 +129,15 @@ def merge_lora(model: nn.Module) -> list[str]:
     for path, layer in found.items():
         if LoRA not in type(layer).__bases__:
             raise ArgumentError(f"`{path}` is sharded; merge adapters in a whole model")
-    for layer in {id(layer): layer for layer in found.values()}.values():
+    layers = {id(layer): layer for layer in found.values()}
+    for path, layer in found.items():
+        owners = [each for each in model.modules() if _holds(each, layer.weight)]
+        if any(id(each) not in layers for each in owners):
+            raise ArgumentError(
+                f"`{path}.weight` is shared with another layer, which merging would change; "
+                "give the layer a weight of its own first"
+            )
+    for layer in layers.values():
         weight: Any = layer.weight
         wide = torch.float64 if weight.dtype == torch.float64 else torch.float32
         product = layer.lora_b.to(wide) @ layer.lora_a.to(wide)
@@ -137,3 +145,7 @@ def merge_lora(model: nn.Module) -> list[str]:
         layer.__class__ = type(layer).__bases__[1]
         del layer.lora_a, layer.lora_b, layer.lora_scale
     return list(found)
+
+
+def _holds(module: nn.Module, parameter: Any) -> bool:
+    return any(each is parameter for each in module.parameters(recurse=False))

@@ -1,4 +1,4 @@
-"""Optimizers as data: what each is told, its state, and its update. One file for each."""
+"""Optimizers as data: the settings, the state and the update of each, in one file each."""
 
 from ._adamw import AdamW as AdamW
 from ._lion import Lion as Lion

@@ -7,6 +7,7 @@ owned only after `depth` steps, and before that one exchange updates all margins
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -69,6 +70,7 @@ class CutForm(Form):
         )
         self.inside = chosen_form(local, form, communicator, setting.cells // communicator.size)
         self._clean = 0
+        self._parts: dict[tuple[int, tuple[bool, ...]], HaloExchange] = {}
 
     @property
     def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -109,6 +111,19 @@ class CutForm(Form):
             padded[name][(..., *self.halo.inside)] = x
         self.inside.load(padded)
         self._clean = 0
+
+    def part(self, reach: int, joined: Sequence[bool]) -> tuple[State, Block]:
+        """The cells of this rank and so many around them, with the box that they are."""
+        if reach == 0:
+            return self.own(), self.halo.block
+        margin = [reach * (n > 1) for n in self.mesh.shape]
+        key = (reach, tuple(joined))
+        if key not in self._parts:
+            self._parts[key] = HaloExchange(
+                self.communicator, self.mesh, self.setting.size, margin, list(joined)
+            )
+        halo = self._parts[key]
+        return {name: halo.extend(x) for name, x in self.own().items()}, halo.padded
 
     def everywhere(self, here: bool) -> bool:
         """Whether it is so on every rank; a collective call."""

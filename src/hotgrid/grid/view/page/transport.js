@@ -16,9 +16,9 @@ export class Transport {
 
     constructor(live) {
         this.#live = live;
-        element("play").addEventListener("click", () => this.toggle());
-        element("step").addEventListener("click", () => this.step());
-        element("reset").addEventListener("click", () => this.reset());
+        pressed("play", () => this.toggle());
+        pressed("step", () => this.step());
+        pressed("reset", () => this.reset());
         const speed = element("speed");
         speed.replaceChildren(...SPEEDS.map((rate) => new Option(speedTitle(rate), rate)));
         speed.value = "0";
@@ -96,6 +96,14 @@ export class Transport {
         const time = state.hello?.time_step === 1 ? "" : `t = ${short(state.time, 5)}`;
         element("step-note").textContent = apart || time;
     }
+}
+
+/** A press by mouse or touch leaves no focus behind, so that Space plays and pauses. */
+function pressed(id, action) {
+    element(id).addEventListener("click", (event) => {
+        action();
+        if (event.detail > 0) element(id).blur();
+    });
 }
 
 function speedTitle(rate) {

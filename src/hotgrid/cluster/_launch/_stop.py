@@ -8,11 +8,16 @@ from types import FrameType, TracebackType
 class StopRequest:
     """Whether SIGTERM was received; inside the block it does not end the process.
 
-    Arguments:
+    Args:
         heeded: Whether the run checks it; otherwise the signal has its usual effect.
+
+    Example:
+        >>> with StopRequest() as stop:
+        ...     stop()
+        False
     """
 
-    def __init__(self, heeded: bool) -> None:
+    def __init__(self, heeded: bool = True) -> None:
         # Only the main thread of a program receives signals.
         self._heeded = heeded and threading.current_thread() is threading.main_thread()
         self._came = False
@@ -23,10 +28,10 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         if self._heeded:
-            self._before = signal.signal(signal.SIGTERM, self._hear)
+            self._before = signal.signal(signal.SIGTERM, self._received)
         return self
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _received(self, number: int, frame: FrameType | None) -> None:
         self._came = True
 
     def __exit__(

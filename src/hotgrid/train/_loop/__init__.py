@@ -1,0 +1,15 @@
+"""The training loop and what it is made of."""
+
+from ._batches import (
+    Batches as Batches,
+    BatchStream as BatchStream,
+    TensorBatches as TensorBatches,
+)
+from ._early_stopping import EarlyStopping as EarlyStopping
+from ._guard import LossGuard as LossGuard
+from ._optimizer import (
+    GroupedOptimizer as GroupedOptimizer,
+    OptimizerAdapter as OptimizerAdapter,
+)
+from ._settings import Evaluation as Evaluation, Saving as Saving
+from ._trainer import Trainer as Trainer, TrainingOutcome as TrainingOutcome

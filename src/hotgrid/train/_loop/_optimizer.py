@@ -1,0 +1,236 @@
+"""What the loop asks of an optimizer, and an adapter for those of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.tensors._torch_private import foreach_mul_
+from hotgrid.train._groups import GroupRow
+from hotgrid.train._optimizers import local
+
+
+@runtime_checkable
+class GroupedOptimizer(Protocol):
+    """What `Trainer` asks of an optimizer; `groups` makes such objects.
+
+    Attributes:
+        names: The names of the groups.
+    """
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the groups."""
+        ...
+
+    def apply(self, step: int) -> None:
+        """Set every scheduled value to that of a step."""
+        ...
+
+    def clip(self) -> Mapping[str, Tensor]:
+        """Clip the gradients of each group; return their norms before, without a host sync."""
+        ...
+
+    def step(self) -> None:
+        """Update the parameters."""
+        ...
+
+    def zero_grad(self) -> None:
+        """Drop the gradients."""
+        ...
+
+    def rates(self) -> Mapping[str, float]:
+        """Return the present learning rate of every group."""
+        ...
+
+    def rows(self) -> Sequence[GroupRow]:
+        """Return the table of the groups as data."""
+        ...
+
+    def state(self) -> Mapping[str, Tensor]:
+        """Return the state, by `path/slot`."""
+        ...
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set the state to what `state` returned."""
+        ...
+
+
+class OptimizerAdapter:
+    """An optimizer of torch with the methods that `Trainer` needs.
+
+    `Trainer(optimizer=torch.optim.AdamW(...))` uses one without schedule and clipping. Its
+    state is keyed by the paths of parameters, not by their order.
+
+    Args:
+        optimizer: The optimizer. A parameter group may have a `name`.
+        module: The module whose parameters it updates.
+        rate: The learning rate at a step, for all groups; by default that of the optimizer.
+        clip: The largest norm of the gradient of a group; by default there is none.
+
+    Raises:
+        ArgumentError: A parameter is not one of the module, or a name is used twice.
+
+    Example:
+        >>> layer = torch.nn.Linear(3, 1)
+        >>> plain = torch.optim.SGD(layer.parameters(), lr=0.1)
+        >>> optimizer = OptimizerAdapter(plain, layer, rate=lambda step: 0.1 / (1 + step))
+        >>> optimizer.apply(3)
+        >>> optimizer.rates()
+        {'all': 0.025}
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        module: nn.Module,
+        *,
+        rate: Callable[[int], float] | None = None,
+        clip: float | None = None,
+    ) -> None:
+        if clip is not None and not clip > 0:
+            raise ArgumentError(f"`clip` is {clip!r}; expected a number above 0, or None")
+        self._optimizer, self._rate, self._clip = optimizer, rate, clip
+        self._groups = _named(optimizer.param_groups)
+        known = {id(p): path for path, p in module.named_parameters()}
+        self._paths: dict[str, nn.Parameter] = {}
+        for name, group in self._groups.items():
+            for place, parameter in enumerate(group["params"]):
+                if id(parameter) not in known:
+                    raise ArgumentError(
+                        f"parameter {place} of group `{name}`, of shape "
+                        f"{tuple(parameter.shape)}, is not one of {type(module).__name__}; "
+                        "if the parameters are cut over ranks, give a function that makes "
+                        "the optimizer: `optimizer=lambda module: ...`"
+                    )
+                self._paths[known[id(parameter)]] = parameter
+
+        self._cut = any(hasattr(p, "to_local") for p in self._paths.values())
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the groups."""
+        return tuple(self._groups)
+
+    def apply(self, step: int) -> None:
+        """Set the learning rate of a step."""
+        if self._rate is not None:
+            for group in self._groups.values():
+                group["lr"] = self._rate(step)
+
+    def clip(self) -> dict[str, Tensor]:
+        """Clip the gradients of each group; return their norms before."""
+        norms: dict[str, Tensor] = {}
+        for name, group in self._groups.items():
+            gradients = [p.grad for p in group["params"] if p.grad is not None]
+            if not gradients:
+                continue
+            norm = get_total_norm(gradients)
+            if self._cut:
+                norm = whole(norm)
+            if self._clip is not None:
+                # NaN stays NaN: the loop finds it and names the group.
+                factor = (self._clip / (norm + 1e-6)).clamp(max=1.0)
+                if self._cut:
+                    gradients = [local(each) for each in gradients]
+                foreach_mul_(gradients, factor)
+            norms[name] = norm
+        return norms
+
+    def step(self) -> None:
+        """Update the parameters."""
+        self._optimizer.step()
+
+    def zero_grad(self) -> None:
+        """Drop the gradients."""
+        self._optimizer.zero_grad(set_to_none=True)
+
+    def rates(self) -> dict[str, float]:
+        """Return the present learning rate of every group."""
+        return {name: float(group["lr"]) for name, group in self._groups.items()}
+
+    def rows(self) -> list[GroupRow]:
+        """Return the table of the groups as data."""
+        return [
+            GroupRow(
+                name,
+                type(self._optimizer).__name__,
+                len(group["params"]),
+                sum(p.numel() for p in group["params"]),
+                float(group["lr"]),
+                float(group.get("weight_decay", 0.0)),
+                self._clip,
+                sum(
+                    local(x).nbytes
+                    for p in group["params"]
+                    for x in self._optimizer.state.get(p, {}).values()
+                    if isinstance(x, Tensor)
+                ),
+            )
+            for name, group in self._groups.items()
+        ]
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the state, by `path/slot`."""
+        found: dict[str, Tensor] = {}
+        for path, parameter in self._paths.items():
+            for slot, value in self._optimizer.state.get(parameter, {}).items():
+                if value is not None:
+                    found[f"{path}/{slot}"] = torch.as_tensor(value)
+        return found
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Set the state to what `state` returned.
+
+        Raises:
+            ArgumentError: A path is not one of the parameters.
+        """
+        order = {path: place for place, path in enumerate(self._paths)}
+        slots: dict[int, dict[str, Tensor]] = {}
+        for name, value in state.items():
+            path, _, slot = name.rpartition("/")
+            if path not in order:
+                raise ArgumentError(
+                    f"the saved state `{name}` belongs to no parameter of this optimizer"
+                    f"{near(path, order)}"
+                )
+            slots.setdefault(order[path], {})[slot] = value
+        # Torch knows which slots go to the device of the parameter.
+        plain = self._optimizer.state_dict()
+        self._optimizer.load_state_dict({**plain, "state": slots})
+
+
+def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
+    """The optimizer to use: as given, made by a function, or adapted."""
+    if isinstance(given, type) or not (
+        isinstance(given, torch.optim.Optimizer | GroupedOptimizer) or callable(given)
+    ):
+        raise ArgumentError(
+            f"`optimizer` is {given!r}; expected what `groups` returns, an optimizer of torch, "
+            "or a function that makes one from the module"
+        )
+    if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
+        given = given(module)
+    if isinstance(given, torch.optim.Optimizer):
+        return OptimizerAdapter(given, module)
+    return cast("GroupedOptimizer", given)
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The whole of a small tensor that is cut over ranks."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # pyright: ignore
+
+
+def _named(groups: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    names = [
+        str(group.get("name", "all" if len(groups) == 1 else f"group {place}"))
+        for place, group in enumerate(groups)
+    ]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"two groups of the optimizer have the same name: {names}")
+    return dict(zip(names, groups, strict=True))

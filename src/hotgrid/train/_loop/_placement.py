@@ -1,0 +1,132 @@
+"""A module on its ranks: copied or cut, compiled, and how tensors lie on them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.placement_types import Shard as CutAlong
+from torch.nn.parallel import DistributedDataParallel
+
+from hotgrid.cluster import Communicator, data_parallel, fully_sharded
+from hotgrid.config import current
+from hotgrid.errors import ArgumentError
+from hotgrid.store import Shard
+
+Sharding = Literal["copies", "cut"]
+
+
+class Placement:
+    """The module of a run.
+
+    Attributes:
+        module: The module itself, whose parameters are trained.
+        ranks: The ranks.
+        called: What the step function is given: the module behind DDP or the compiler.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        ranks: Communicator,
+        sharding: Sharding,
+        layers: type[nn.Module] | tuple[type[nn.Module], ...],
+        compiled: bool,
+    ) -> None:
+        if sharding not in ("copies", "cut"):
+            raise ArgumentError(f"`sharding` is {sharding!r}; expected copies or cut")
+        self.module, self.ranks = module, ranks
+        if ranks.size > 1 and sharding == "cut":
+            self._copy_from_first()
+            fully_sharded(module, ranks, layers=layers)
+        called = module
+        if compiled and current().compile.enabled != "off":
+            called = torch.compile(module)
+        # DDP would send messages in every forward pass.
+        self.evaluated: Any = called
+        if ranks.size > 1 and sharding == "copies":
+            called = data_parallel(called, ranks)  # pyright: ignore[reportArgumentType]
+        self.called: Any = called
+        # With a cut module every rank must take part in every forward pass.
+        self.together = isinstance(module, FSDPModule)
+
+    @contextlib.contextmanager
+    def accumulating(self, last: bool) -> Iterator[None]:
+        """Send gradients to the other ranks only with the last micro-batch of a step."""
+        if isinstance(self.module, FSDPModule):
+            self.module.set_requires_gradient_sync(last)
+            yield
+        elif isinstance(self.called, DistributedDataParallel) and not last:
+            with self.called.no_sync():
+                yield
+        else:
+            yield
+
+    def cut_again(self) -> None:
+        """Drop parameters that a forward pass without a backward pass has left gathered."""
+        for each in self.module.modules():
+            if isinstance(each, FSDPModule):
+                each.reshard()
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is nothing to send."""
+        return self.ranks.size == 1
+
+    @torch.no_grad()
+    def same_buffers(self) -> None:
+        """Give every rank the buffers of the first, as DDP does before a forward pass."""
+        if self.alone:
+            return
+        for buffer in self.module.buffers():
+            kept = buffer.contiguous()
+            self.ranks.broadcast(kept, 0)
+            if kept is not buffer:
+                buffer.copy_(kept)
+
+    @torch.no_grad()
+    def _copy_from_first(self) -> None:
+        for tensor in (*self.module.parameters(), *self.module.buffers()):
+            kept = tensor.detach().contiguous()
+            self.ranks.broadcast(kept, 0)
+            tensor.copy_(kept)
+
+
+def piece(tensor: Tensor, like: Tensor | None = None) -> Tensor | Shard:
+    """A tensor as checkpoints take it: a part where it is cut over ranks.
+
+    Args:
+        tensor: What is saved; the local part if `like` is given.
+        like: The tensor that says how it is cut; by default itself.
+    """
+    like = tensor if like is None else like
+    if not isinstance(like, DTensor):
+        return tensor.detach()
+    own = tensor.to_local() if isinstance(tensor, DTensor) else tensor
+    offset = [0] * like.ndim
+    where = like.device_mesh.get_coordinate() or ()
+    for at, size, cut in zip(where, like.device_mesh.shape, like.placements, strict=True):
+        if isinstance(cut, CutAlong):
+            n = like.shape[cut.dim]
+            # As `torch.chunk` cuts.
+            offset[cut.dim] = min(at * -(-n // size), n)
+    return Shard(own.detach(), tuple(offset), tuple(like.shape))
+
+
+def cut_like(local: Tensor, like: Tensor) -> Tensor:
+    """A local part as a tensor that is cut as another is."""
+    if not isinstance(like, DTensor):
+        return local
+    return DTensor.from_local(
+        local,
+        like.device_mesh,
+        like.placements,
+        run_check=False,
+        shape=like.shape,
+        stride=like.stride(),
+    )

@@ -1,0 +1,141 @@
+"""Everything a checkpoint of a training run holds, and how it is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.cluster import Communicator
+from hotgrid.config import logger
+from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.store import Checkpoints, Shard
+
+from ._average import Average
+from ._optimizer import GroupedOptimizer
+from ._placement import cut_like, piece
+from ._random import random_state, seed_all, set_random_state
+
+
+class TrainingState:
+    """The tensors of a run: module, optimizer, average, and random numbers of every rank."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: GroupedOptimizer,
+        average: Average | None,
+        ranks: Communicator,
+        device: torch.device,
+        seed: int,
+    ) -> None:
+        self._module, self._optimizer, self._average = module, optimizer, average
+        self._ranks, self._device, self._seed = ranks, device, seed
+
+    def tensors(self) -> dict[str, Tensor | Shard]:
+        """What is saved, by name."""
+        found = {f"model/{path}": piece(x) for path, x in self._own().items()}
+        for name, x in self._optimizer.state().items():
+            found[f"optimizer/{name}"] = piece(x)
+        parameters = dict(self._module.named_parameters())
+        for path, x in (self._average.tensors if self._average else {}).items():
+            found[f"average/{path}"] = piece(x, parameters[path])
+        for name, x in random_state(self._device).items():
+            found[f"random/{self._ranks.rank}/{name}"] = x
+        return found
+
+    def slots(self) -> dict[str, Any]:
+        """The names, dtypes and shapes of the state of the optimizer, of all ranks."""
+        mine = {
+            name: [str(x.dtype).removeprefix("torch."), list(x.shape)]
+            for name, x in self._optimizer.state().items()
+        }
+        found: dict[str, Any] = {}
+        for each in self._ranks.gather_json(mine) if self._ranks.size > 1 else [mine]:
+            found |= each
+        return found
+
+    def load(self, checkpoints: Checkpoints) -> tuple[int, dict[str, Any]]:
+        """Go back to the newest checkpoint that is good.
+
+        Returns:
+            Its step, and what was saved beside the tensors.
+
+        Raises:
+            StoreError: There is none.
+            ArgumentError: It is of another module or optimizer.
+        """
+        checkpoints.wait()
+        *older, oldest = reversed(self._ranks.gather_json(checkpoints.steps())[0])
+        for step in older:
+            try:
+                return self._load(checkpoints, step)
+            except DamagedError as problem:
+                if self._ranks.rank == 0:
+                    logger("train").warning("step %d is skipped: %s", step, problem)
+        return self._load(checkpoints, oldest)
+
+    def _load(self, checkpoints: Checkpoints, step: int) -> tuple[int, dict[str, Any]]:
+        found = checkpoints.load(step, ())
+        extra = found.extra
+        if not isinstance(extra.get("optimizer"), dict) or "position" not in extra:
+            raise DamagedError(
+                f"step {found.step} was not saved by a `Trainer`; move the checkpoints out "
+                "of the folder, or use another folder"
+            )
+        own = self._own()
+        wanted: dict[str, Any] = {f"model/{path}": piece(x) for path, x in own.items()}
+        parameters = dict(self._module.named_parameters())
+        for path, x in (self._average.tensors if self._average else {}).items():
+            wanted[f"average/{path}"] = piece(x, parameters[path])
+        slots = {name: self._slot(name, *spec) for name, spec in extra["optimizer"].items()}
+        wanted |= {f"optimizer/{name}": part for name, (_, part) in slots.items()}
+        mine = f"random/{self._ranks.rank}/"
+        known = self._ranks.rank < extra["ranks"]
+        if known:
+            wanted |= dict.fromkeys(mine + name for name in extra["random"])
+        loaded = checkpoints.load(found.step, wanted, early=True)
+        self._optimizer.load(
+            {
+                name: loaded.tensors[f"optimizer/{name}"]
+                if like is None
+                else cut_like(loaded.tensors[f"optimizer/{name}"], like)
+                for name, (like, _) in slots.items()
+            }
+        )
+        if known:
+            set_random_state(
+                {n: loaded.tensors[mine + n] for n in extra["random"]}, self._device
+            )
+        else:
+            # A rank that was not there: no state of it can be restored.
+            seed_all(self._seed + found.step, self._ranks.rank)
+        return loaded.step, extra
+
+    def random_names(self) -> list[str]:
+        """The names of the generators whose state is saved."""
+        return list(random_state(self._device))
+
+    def _own(self) -> dict[str, Tensor]:
+        found = self._module.state_dict(keep_vars=True)
+        strange = [name for name, x in found.items() if not isinstance(x, Tensor)]
+        if strange:
+            raise ArgumentError(
+                f"the state of {type(self._module).__name__} has `{strange[0]}`, which is no "
+                "tensor and cannot be saved; keep it in a buffer"
+            )
+        return found
+
+    def _slot(self, name: str, kind: str, shape: list[int]) -> tuple[Tensor | None, Any]:
+        """Where a slot of the optimizer is loaded: the parameter it is cut like, and a part."""
+        parameters: Mapping[str, Tensor] = dict(self._module.named_parameters())
+        path = name.rpartition("/")[0]
+        like = parameters.get(path)
+        if like is None or not hasattr(like, "to_local") or list(like.shape) != shape:
+            return None, None
+        local: Any = like.to_local()  # pyright: ignore[reportAttributeAccessIssue]
+        return like, piece(
+            local.detach().new_empty(local.shape, dtype=getattr(torch, kind)), like
+        )

@@ -1,0 +1,164 @@
+"""One step, and one evaluation: what happens on the device, without waiting for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.tensors._torch_private import foreach_mul_
+from hotgrid.train._metrics import Ledger, Seen
+from hotgrid.train._optimizers import local
+
+from ._average import Average
+from ._batches import Feed, to_device
+from ._optimizer import GroupedOptimizer
+from ._placement import Placement
+from ._settings import Evaluation
+
+StepFunction: TypeAlias = "Callable[[Any, Any], Tensor | Mapping[str, Any]]"
+Precision = Literal["float32", "bfloat16"]
+
+
+class MadeStep(NamedTuple):
+    """A step that was made; its tensors are on the device.
+
+    Attributes:
+        step: The step, counted from 1.
+        positions: Its batches.
+        losses: The losses of its micro-batches on this rank.
+        norms: The norm of the gradient of every group.
+    """
+
+    step: int
+    positions: tuple[int, ...]
+    losses: list[Tensor]
+    norms: Mapping[str, Tensor]
+
+
+class StepMaking:
+    """How steps are made."""
+
+    def __init__(
+        self,
+        loss: StepFunction,
+        placement: Placement,
+        optimizer: GroupedOptimizer,
+        average: Average | None,
+        accumulate: int,
+        precision: Precision,
+        device: torch.device,
+    ) -> None:
+        self._loss, self._placement, self._optimizer = loss, placement, optimizer
+        self._average, self._accumulate = average, accumulate
+        self._precision, self._device = precision, device
+        # Contexts that do nothing take time too.
+        self._plain = placement.alone and precision == "float32"
+
+    def step(self, done: int, feed: Feed, ledger: Ledger) -> MadeStep:
+        """Make the step after `done` steps; nothing here waits for the device."""
+        self._optimizer.apply(done)
+        losses: list[Tensor] = []
+        positions: list[int] = []
+        counts: list[Any] = []
+        outputs: Mapping[str, Any] = {}
+        batch: Any = None
+        k = self._accumulate
+        for place in range(k):
+            position, batch = next(feed)
+            batch = to_device(batch, self._device)
+            if self._plain:
+                outputs = _outputs(self._loss(self._placement.called, batch))
+                _backward(outputs, k, counts)
+            else:
+                with self._gradients(place == k - 1):
+                    with self._autocast():
+                        outputs = _outputs(self._loss(self._placement.called, batch))
+                    _backward(outputs, k, counts)
+            losses.append(outputs["loss"].detach())
+            positions.append(position)
+            ledger.see(Seen(outputs, batch))
+        if counts:
+            self._divide(counts)
+        norms = self._optimizer.clip()
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        if self._average is not None:
+            self._average.update()
+        ledger.see(Seen(outputs, batch, norms), "step")
+        return MadeStep(done + 1, tuple(positions), losses, norms)
+
+    def evaluate(self, evaluation: Evaluation) -> Ledger:
+        """The sums of one pass over the share of this rank."""
+        ledger, placement = Ledger(evaluation.metrics), self._placement
+        placement.same_buffers()
+        # Layers that were set to evaluate, such as frozen norms, stay so afterwards.
+        modes = [(each, each.training) for each in placement.module.modules()]
+        placement.module.eval()
+        held = self._average.in_use() if self._average else contextlib.nullcontext()
+        count, ranks = len(evaluation.batches), placement.ranks.size
+        with held, torch.no_grad(), self._autocast():
+            for first in range(0, count, ranks):
+                at = first + placement.ranks.rank
+                if at >= count and not placement.together:
+                    break
+                batch = evaluation.batches.batch(min(at, count - 1), 0, 1)
+                batch = to_device(batch, self._device)
+                outputs = _outputs(self._loss(placement.evaluated, batch))
+                if at < count:
+                    ledger.see(Seen(outputs, batch))
+            placement.cut_again()
+        for each, training in modes:
+            each.training = training
+        return ledger
+
+    def _divide(self, counts: list[Any]) -> None:
+        """Turn summed gradients into those of the mean over all items."""
+        ranks = self._placement.ranks
+        total = torch.as_tensor(sum(counts), dtype=torch.float64, device=self._device).clone()
+        ranks.all_reduce(total)
+        parameters = self._placement.module.parameters()
+        gradients = [local(p.grad) for p in parameters if p.grad is not None]
+        kind = torch.promote_types(gradients[0].dtype, torch.float32)
+        foreach_mul_(gradients, (ranks.size / total).to(kind))
+
+    def _gradients(self, last: bool) -> contextlib.AbstractContextManager[None]:
+        if self._placement.alone:
+            return contextlib.nullcontext()
+        return self._placement.accumulating(last)
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self._precision == "float32":
+            return contextlib.nullcontext()
+        return torch.autocast(self._device.type, torch.bfloat16)
+
+
+def _backward(outputs: Mapping[str, Any], parts: int, counts: list[Any]) -> None:
+    """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
+    loss, count = outputs["loss"], outputs.get("count")
+    if count is not None:
+        counts.append(count)
+        (loss * count).backward()
+    else:
+        (loss / parts if parts > 1 else loss).backward()
+
+
+def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(found, Tensor):
+        found = {"loss": found}
+    if not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
+        raise ArgumentError(
+            f"the step function returned {type(found).__name__}; expected the loss, a tensor "
+            'with one number, or a dict with "loss"'
+        )
+    loss = found["loss"]
+    if loss.numel() != 1:
+        raise ArgumentError(
+            f"the loss of the step function has the shape {list(loss.shape)}; expected one "
+            "number, such as its mean"
+        )
+    return found if loss.ndim == 0 else {**found, "loss": loss.reshape(())}

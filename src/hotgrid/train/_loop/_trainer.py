@@ -1,0 +1,462 @@
+"""`Trainer`: the loop around a step function."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from hotgrid.cluster import Communicator, StopRequest, world
+from hotgrid.errors import ArgumentError
+from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
+from hotgrid.train._report import Dashboard
+
+from ._average import Average
+from ._batches import Batches, BatchStream, Feed
+from ._early_stopping import EarlyStopping
+from ._folder import TrainingFolder
+from ._guard import LossGuard, StepLosses, Watch
+from ._optimizer import GroupedOptimizer, optimizer_for
+from ._placement import Placement, Sharding
+from ._random import seed_all
+from ._rollback import Rollback
+from ._settings import Evaluation, Saving
+from ._state import TrainingState
+from ._step import MadeStep, Precision, StepFunction, StepMaking
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a run ended.
+
+    Attributes:
+        step: How many steps were made in all.
+        why: `finished`, `early stopping` or `stopped` (by SIGTERM).
+        values: The last values, by name, such as `train/loss` and `valid/accuracy`.
+    """
+
+    step: int
+    why: Literal["finished", "early stopping", "stopped"]
+    values: dict[str, float | None]
+
+
+class Trainer:
+    """Trains a module with a step function.
+
+    The step function stays plain: it is given the module and a batch, and returns the mean
+    loss, or a dict with `loss` and whatever metrics need. If the dict has a `count`, the
+    number of items that the loss is a mean over, then micro-batches and ranks are
+    weighted by it.
+
+    Args:
+        module: What is trained. With `sharding="cut"` it is changed in place.
+        loss: The step function.
+        batches: Where batches come from: `Batches` or a `BatchStream`.
+        optimizer: What `groups` returns, an optimizer of torch, or a function that makes
+            one from the module.
+        steps: How many steps to make in all.
+        folder: The folder of the run, with checkpoints, events and the report. Without one
+            nothing is written.
+        device: Where to compute; by default where the module is.
+        ranks: The ranks; by default all that were started together.
+        sharding: `copies` keeps a copy of the module on every rank, `cut` splits its
+            parameters over them.
+        layers: With `cut`, the classes of layers that are gathered one at a time.
+        accumulate: Micro-batches in a step.
+        precision: `bfloat16` computes in it where that is safe (autocast).
+        compiled: Compile the module.
+        average: The decay of a moving average of the parameters; None has none.
+        metrics: What is shown besides the loss and the norms of gradients.
+        evaluation: Evaluate at intervals.
+        early_stopping: End when a metric no longer improves.
+        saving: Which steps are saved; used with a folder.
+        guard: What is done about losses that are not finite or jump.
+        log_every: Show metrics, and look for faults, every so many steps.
+        seed: Of the random numbers of every rank.
+        asked: What else determines the results, such as the data; a run can only be
+            resumed with the same.
+        show: Show progress on standard error: plots on a terminal, lines in a pipe. By
+            default only with a folder or on a terminal.
+
+    Raises:
+        ArgumentError: An argument is invalid.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> _ = torch.nn.init.zeros_(layer.weight)
+        >>> x = torch.eye(2).repeat(8, 1)
+        >>> source = TensorBatches((x, x @ torch.tensor([[1.0], [2.0]])), size=4)
+        >>> def loss(module, batch):
+        ...     return (module(batch[0]) - batch[1]).square().mean()
+        >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+        >>> outcome = Trainer(layer, loss, source, optimizer, steps=60, show=False).run()
+        >>> outcome.step, outcome.why, [[round(x, 2) for x in layer.weight[0].tolist()]]
+        (60, 'finished', [[1.0, 2.0]])
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: StepFunction,
+        batches: Batches | BatchStream,
+        optimizer: Any,
+        *,
+        steps: int,
+        folder: str | Path | None = None,
+        device: torch.device | str | None = None,
+        ranks: Communicator | None = None,
+        sharding: Sharding = "copies",
+        layers: type[nn.Module] | tuple[type[nn.Module], ...] = (),
+        accumulate: int = 1,
+        precision: Precision = "float32",
+        compiled: bool = False,
+        average: float | None = None,
+        metrics: Sequence[Metric] = (),
+        evaluation: Evaluation | None = None,
+        early_stopping: EarlyStopping | None = None,
+        saving: Saving | None = None,
+        guard: LossGuard | None = None,
+        log_every: int = 50,
+        seed: int = 0,
+        asked: Mapping[str, str] | None = None,
+        show: bool | None = None,
+    ) -> None:
+        for name, value in (
+            ("steps", steps),
+            ("accumulate", accumulate),
+            ("log_every", log_every),
+        ):
+            if type(value) is not int or value < 1:
+                raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
+        if precision not in ("float32", "bfloat16"):
+            raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
+        guard = guard or LossGuard()
+        if guard.rollback and folder is None:
+            raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
+        self.steps, self.accumulate, self.step = steps, accumulate, 0
+        self._log_every, self._precision = log_every, precision
+        self.ranks = world(device or _device_of(module)) if ranks is None else ranks
+        self.device = torch.device(device or _device_of(module))
+        if self.device.type == "cuda" and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        module.to(self.device)
+        # FSDP2 changes the class of the module.
+        self._name, shape = type(module).__name__, _shape_of(module)
+        self.placement = Placement(module, self.ranks, sharding, layers, compiled)
+        self.module = module
+        self.optimizer = optimizer_for(optimizer, module)
+        self.average = None if average is None else Average(module, average)
+        self._making = StepMaking(
+            loss,
+            self.placement,
+            self.optimizer,
+            self.average,
+            accumulate,
+            precision,
+            self.device,
+        )
+        norms = [GradientNorm(name) for name in self.optimizer.names]
+        self._ledger = Ledger(_distinct([Loss(), *metrics, *norms]))
+        self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
+        self._evaluation, self._early_stopping = evaluation, early_stopping
+        self._stopping: dict[str, Any] | None = None
+        self._ended_early = False
+        self._guard, self._watch = guard, Watch(guard)
+        self._recent: list[MadeStep] = []
+        self._seed, self._show = seed, show
+        self.values: dict[str, float | None] = {}
+        self._evaluated: dict[str, float | None] = {}
+        state = TrainingState(
+            module, self.optimizer, self.average, self.ranks, self.device, seed
+        )
+        self._folder = TrainingFolder(folder, self.ranks, saving or Saving(), state)
+        self._asked = {
+            "module": f"{self._name}, {shape}",
+            "optimizer": _identity_of(self.optimizer),
+            "accumulate": str(accumulate),
+            "precision": precision,
+            "average": str(average),
+            "seed": str(seed),
+            **(asked or {}),
+        }
+
+    # What a run is made of.
+
+    def run(self, *, resume: bool | Literal["auto"] = False) -> TrainingOutcome:
+        """Train to the last step, until early stopping, or until SIGTERM.
+
+        Args:
+            resume: Continue the run in the folder; `auto` begins one if there is none. A
+                run that a launcher has restarted continues by itself.
+
+        Returns:
+            How it ended.
+
+        Raises:
+            UnstableError: A loss or a gradient is not finite, or a loss has jumped; the
+                message has the step, the batch and the group.
+            StoreError: A checkpoint cannot be written or read, or there is nothing to resume.
+            ArgumentError: The run in the folder has other settings.
+        """
+        with contextlib.ExitStack() as opened:
+            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            opened.enter_context(self._folder)
+            seed_all(self._seed, self.ranks.rank)
+            saved = self._folder.begin(self._asked, self._options(), resume)
+            dashboard = Dashboard(self.steps, self._shown())
+            events = self._folder.open_events(saved, self._facts())
+            if saved is not None:
+                self._restore(saved)
+            dashboard.recall(events)
+            opened.enter_context(dashboard)
+            self._dashboard = dashboard
+            return self._ended(self._go(stop))
+
+    def _go(self, stop: StopRequest) -> Literal["finished", "early stopping", "stopped"]:
+        if not self.module.training:
+            self.module.train()
+        self._mark = time.perf_counter()
+        self._seconds = 0.0
+        if self._folder.used and self.step == 0:
+            self._save()
+        while self.step < self.steps:
+            if self._ended_early:
+                return "early stopping"
+            try:
+                if self.ranks.size == 1 and stop():
+                    return self._stopped()
+                self._recent.append(self._making.step(self.step, self._feed, self._ledger))
+                self.step += 1
+                if self._due() and (why := self._pause(stop)):
+                    return why
+            except Rollback as back:
+                self._restore(self._folder.go_back(back, self._guard, self._feed.skipped))
+        return "finished"
+
+    def _due(self) -> bool:
+        """Whether there is something to do after this step; a function of the step alone."""
+        step, evaluation = self.step, self._evaluation
+        return (
+            step % self._log_every == 0
+            or step == self.steps
+            or (evaluation is not None and step % evaluation.every == 0)
+            or self._folder.due(step)
+        )
+
+    # What is done between steps.
+
+    def _pause(self, stop: StopRequest) -> Literal["early stopping", "stopped"] | None:
+        """Examine losses, show metrics, evaluate and save, as far as it is due."""
+        asked = self._examine(stop())
+        now: dict[str, float | None] = {}
+        if self.step % self._log_every == 0 or self.step == self.steps:
+            now |= self._log()
+        evaluation = self._evaluation
+        if evaluation and (self.step % evaluation.every == 0 or self.step == self.steps):
+            found = self._evaluate(evaluation)
+            now |= found
+            if self._early_stopping is not None:
+                rule = self._early_stopping
+                self._stopping, self._ended_early = rule.after(self._stopping, found)
+        self.values |= now
+        self._evaluated = now
+        last = self.step == self.steps or self._ended_early or asked
+        if last or self._folder.due(self.step, now):
+            self._save(last=last)
+        self._mark = time.perf_counter()
+        if self._ended_early:
+            return "early stopping"
+        return "stopped" if asked and self.step < self.steps else None
+
+    def _stopped(self) -> Literal["stopped"]:
+        """Save where SIGTERM has stopped a single rank, unless that step is saved."""
+        self._examine(True)
+        self._evaluated = {}
+        self._save(last=True)
+        return "stopped"
+
+    def _examine(self, stop: bool) -> bool:
+        """Look for faults in the steps since the last time; whether a rank is to stop."""
+        self._take_time()
+        recent, self._recent = self._recent, []
+        # A group without a gradient has no norm.
+        names = self.optimizer.names
+        rows = self._ledger.fetch(
+            [(*made.losses, *(made.norms.get(name, 0.0) for name in names)) for made in recent]
+        )
+        # A sum of finite numbers is finite: nearly always nothing else is to be done.
+        heard = self._gathered([stop, math.isfinite(sum(map(sum, rows)))])
+        if self._guard.spike is not None or not all(fine for _, fine in heard):
+            fault = self._watch.first_fault(self._losses(recent, rows))
+            if fault is not None:
+                raise Rollback(fault)
+        return any(each for each, _ in heard)
+
+    def _losses(
+        self, recent: Sequence[MadeStep], rows: Sequence[tuple[float, ...]]
+    ) -> list[StepLosses]:
+        """The losses of all ranks, and the norms of the first: all ranks find the same."""
+        k, names = self.accumulate, self.optimizer.names
+        heard = self._gathered(rows)
+        return [
+            StepLosses(
+                made.step,
+                made.positions,
+                [rows[at][:k] for rows in heard],
+                dict(zip(names, heard[0][at][k:], strict=True)),
+            )
+            for at, made in enumerate(recent)
+        ]
+
+    def _log(self) -> dict[str, float | None]:
+        window = Window(self._seconds, self.ranks.size, self._device_name, self._precision)
+        self._seconds = 0.0
+        values = self._ledger.values(self._gathered(self._ledger.sums()), window)
+        self._ledger.clear()
+        rates = {f"rate, {name}": rate for name, rate in self.optimizer.rates().items()}
+        found = {f"train/{name}": x for name, x in (values | rates).items()}
+        self._folder.write("train", self.step, values=found, seconds=window.seconds)
+        self._dashboard.show(self.step, found)
+        return found
+
+    def _evaluate(self, evaluation: Evaluation) -> dict[str, float | None]:
+        began = time.perf_counter()
+        ledger = self._making.evaluate(evaluation)
+        sums = self._gathered(ledger.sums())
+        seconds = time.perf_counter() - began
+        values = ledger.values(sums, Window(seconds, self.ranks.size, self._device_name))
+        found = {f"{evaluation.name}/{name}": x for name, x in values.items()}
+        self._folder.write("evaluate", self.step, values=found, seconds=seconds)
+        self._dashboard.show(self.step, found)
+        return found
+
+    # What is saved, and put back.
+
+    def _save(self, last: bool = False) -> None:
+        extra = {
+            "position": self._feed.position,
+            "skipped": sorted(self._feed.skipped),
+            "data": self._gathered(self._feed.state()),
+            "pending": self._gathered(self._ledger.state()),
+            "stopping": self._stopping,
+            "ended early": self._ended_early,
+            "watch": self._watch.state(),
+            "values": self.values,
+            "ranks": self.ranks.size,
+        }
+        self._folder.save(self.step, extra, self._evaluated, last=last)
+
+    def _restore(self, saved: tuple[int, dict[str, Any]]) -> None:
+        self.step, extra = saved
+        rank = self.ranks.rank
+        known = rank < len(extra["data"])
+        self._feed.load(
+            extra["position"], extra["skipped"], extra["data"][rank] if known else None
+        )
+        # The rows of ranks that are gone go to the first.
+        pending = extra["pending"]
+        mine = pending[rank : rank + 1] if known else []
+        if rank == 0:
+            mine = mine + pending[self.ranks.size :]
+        self._ledger.clear()
+        self._ledger.load(
+            [
+                [row for each in mine for row in each[at]]
+                for at in range(len(self._ledger.metrics))
+            ]
+        )
+        self._stopping, self._ended_early = extra["stopping"], extra["ended early"]
+        self._watch.load(extra["watch"])
+        self.values = dict(extra["values"])
+        self._recent.clear()
+        self._mark, self._seconds = time.perf_counter(), 0.0
+
+    def _ended(self, why: Literal["finished", "early stopping", "stopped"]) -> TrainingOutcome:
+        self._folder.write("end", self.step, why=why)
+        self._folder.report()
+        return TrainingOutcome(self.step, why, dict(self.values))
+
+    def _gathered(self, value: Any) -> list[Any]:
+        return [value] if self.ranks.size == 1 else self.ranks.gather_json(value)
+
+    def _take_time(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        now = time.perf_counter()
+        self._seconds, self._mark = self._seconds + now - self._mark, now
+
+    @functools.cached_property
+    def _device_name(self) -> str:
+        if self.device.type == "cuda":
+            return torch.cuda.get_device_name(self.device)
+        return self.device.type
+
+    def _shown(self) -> bool:
+        return (
+            self.ranks.rank == 0
+            and self._show is not False
+            and (self._show is True or self._folder.used or Dashboard.on_terminal())
+        )
+
+    def _options(self) -> dict[str, Any]:
+        return {"steps": self.steps, "log_every": self._log_every, "ranks": self.ranks.size}
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "module": self._name,
+            "parameters": sum(p.numel() for p in self.module.parameters()),
+            "steps": self.steps,
+            "ranks": self.ranks.size,
+            "device": self._device_name,
+            "precision": self._precision,
+            "groups": [row._asdict() for row in self.optimizer.rows()],
+        }
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[nn.Module]:
+        """Give the module its averaged parameters inside the block.
+
+        Raises:
+            ArgumentError: The trainer has no average.
+        """
+        if self.average is None:
+            raise ArgumentError("there is no average; use `Trainer(average=0.999)`")
+        with self.average.in_use():
+            yield self.module
+
+
+def _device_of(module: nn.Module) -> torch.device:
+    first = next(module.parameters(), None)
+    return torch.device("cpu") if first is None else first.device
+
+
+def _distinct(metrics: Sequence[Metric]) -> list[Metric]:
+    return list({metric.name: metric for metric in metrics}.values())
+
+
+def _shape_of(module: nn.Module) -> str:
+    """A module as text: a hash of all names, shapes and dtypes."""
+    import hashlib
+
+    lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
+    found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+    return f"{len(lines)} tensors, {found}"
+
+
+def _identity_of(optimizer: GroupedOptimizer) -> str:
+    """What a resumed run must have too: the groups and their values in the first step."""
+    optimizer.apply(0)
+    # Without the size of their state, which depends on the number of ranks.
+    return "; ".join(
+        f"{row.name}: {row.optimizer}, {row.elements} parameters, rate {row.rate}, decay "
+        f"{row.decay}, clip {row.clip}"
+        for row in optimizer.rows()
+    )

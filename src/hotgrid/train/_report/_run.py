@@ -1,0 +1,73 @@
+"""`read_run`: what is known of a run from its folder."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hotgrid.errors import DamagedError
+
+from ._events import curves, read_events
+
+# Values for which more is better; all others are better when lower.
+_HIGHER = ("accuracy", "a second", "MFU")
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """A training run as its folder has it.
+
+    Attributes:
+        folder: The folder.
+        facts: The module, ranks, device and groups it began with.
+        asked: Everything that determines the results, from `run.toml`.
+        curves: Points (step, value) by name, such as `train/loss`.
+        events: All events.
+        step: The last step that was logged.
+        status: `finished`, `early stopping`, `stopped`, or `not ended`.
+    """
+
+    folder: Path
+    facts: dict[str, Any]
+    asked: dict[str, str]
+    curves: dict[str, list[tuple[int, float]]]
+    events: list[dict[str, Any]]
+    step: int
+    status: str
+
+    def best(self, name: str) -> tuple[int, float]:
+        """Return the step and the value at which a curve is best."""
+        pick = max if name.endswith(_HIGHER) else min
+        return pick(self.curves[name], key=lambda point: point[1])
+
+
+def read_run(folder: str | Path) -> RunSummary:
+    """Read a run from its folder; nothing in it is executed, and torch is not needed.
+
+    Raises:
+        StoreError: There is no training run in the folder.
+        DamagedError: Its files are not what was written.
+    """
+    folder = Path(folder)
+    events = read_events(folder)
+    start = next((each for each in events if each["event"] == "start"), {})
+    end = events[-1] if events and events[-1]["event"] == "end" else {}
+    asked: dict[str, str] = {}
+    try:
+        record = tomllib.loads((folder / "run.toml").read_text(encoding="utf-8"))
+        asked = {str(name): str(value) for name, value in record.get("asked", {}).items()}
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise DamagedError(f"`{folder / 'run.toml'}` cannot be read: {problem}") from None
+    return RunSummary(
+        folder=folder,
+        facts={k: v for k, v in start.items() if k not in ("event", "step")},
+        asked=asked,
+        curves=curves(events),
+        events=events,
+        step=max((each["step"] for each in events), default=0),
+        status=str(end.get("why", "not ended")),
+    )

@@ -1,0 +1,152 @@
+"""Two ranks learn what one does, copied or cut."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from hotgrid.cluster import run_ranks
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.train import Evaluation, Saving, TensorBatches, read_events
+
+from .test_trainer import Poisoned, Uneven
+from .training_cases import data, net, sgd, trainer, weighted, weights
+
+WORKER = Path(__file__).with_name("ranks_worker.py")
+# The sum of two halves is rounded once more than the sum of the whole, in float64.
+TOLERANCE = 1e-12
+
+
+def on_ranks(count, **options):
+    """The weights and values of every rank of a run in threads."""
+
+    def rank(ranks):
+        run = trainer(ranks=ranks, **options)
+        outcome = run.run()
+        return weights(run.module), outcome.values
+
+    return run_ranks(count, rank, timeout=120)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_two_ranks_learn_what_one_does(accumulate):
+    evaluation = Evaluation(TensorBatches(data(20), 6, endless=False), every=4)
+    options = {"size": 8, "accumulate": accumulate, "evaluation": evaluation, "average": 0.9}
+    one = trainer(**options)
+    values = one.run().values
+    found = on_ranks(2, **options)
+    assert torch.equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+    torch.testing.assert_close(found[0][0], weights(one.module), rtol=0, atol=TOLERANCE)
+    for name, value in values.items():
+        assert found[0][1][name] == pytest.approx(value, rel=1e-10), name
+
+
+def test_ranks_count_by_their_items():
+    one = trainer(source=Uneven(True), step=weighted)
+    one.run()
+    found = on_ranks(3, source=Uneven(True), step=weighted)
+    torch.testing.assert_close(found[0][0], weights(one.module), rtol=0, atol=TOLERANCE)
+
+
+def test_a_bad_loss_of_one_rank_ends_all():
+    class OnSecond(Poisoned):
+        def batch(self, index, rank, ranks):
+            return (Poisoned(self.bad) if rank else Poisoned(set())).batch(index, rank, ranks)
+
+    def rank(ranks):
+        with pytest.raises(UnstableError) as problem:
+            trainer(ranks=ranks, source=OnSecond({4}), log_every=3).run()
+        return str(problem.value)
+
+    for text in run_ranks(2, rank, timeout=120):
+        assert "the loss is nan in step 5, batch 4, rank 1; the first gradient" in text
+
+
+def test_two_ranks_continue_to_the_bit(tmp_path):
+    options = {"log_every": 3, "saving": Saving(every=4), "average": 0.9}
+    whole = on_ranks(2, steps=12, folder=tmp_path / "whole", **options)
+    on_ranks(2, steps=6, folder=tmp_path / "cut", **options)
+
+    def rank(ranks):
+        run = trainer(ranks=ranks, steps=12, folder=tmp_path / "cut", **options)
+        run.run(resume=True)
+        return weights(run.module)
+
+    for found in run_ranks(2, rank, timeout=120):
+        assert torch.equal(found, whole[0][0])
+    logged = [
+        [e["values"] for e in read_events(tmp_path / name) if e["event"] == "train"]
+        for name in ("whole", "cut")
+    ]
+    assert logged[0] == logged[1]
+
+
+def test_a_batch_must_be_shared_equally():
+    with pytest.raises(ArgumentError, match="9 rows cannot be shared equally by 2 ranks"):
+        on_ranks(2, size=9)
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory) -> list[dict]:
+    folder = tmp_path_factory.mktemp("ranks")
+    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(rank), str(folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [worker.communicate(timeout=250) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [0, 0], outputs
+    return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+
+
+def expected(**options) -> torch.Tensor:
+    run = trainer(net(), size=8, steps=10, **options)
+    run.run()
+    return weights(run.module)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimizer", ["sgd", "groups"])
+def test_cut_parameters_learn_what_copies_do(two_processes, optimizer):
+    for found in two_processes:
+        copies = torch.tensor(found[f"copies {optimizer}"], dtype=torch.float64)
+        cut = torch.tensor(found[f"cut {optimizer}"], dtype=torch.float64)
+        torch.testing.assert_close(cut, copies, rtol=0, atol=TOLERANCE)
+    if optimizer == "sgd":
+        one = expected(optimizer=sgd, average=0.9, accumulate=2)
+        torch.testing.assert_close(copies, one, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_cut_parameters_continue_to_the_bit(two_processes):
+    for found in two_processes:
+        assert found["cut, resumed"] == found["cut sgd"]
+        assert found["average, resumed"] == found["average"]
+
+
+@pytest.mark.slow
+def test_what_was_cut_continues_on_one_rank(two_processes):
+    on_one = torch.tensor(two_processes[0]["on one"], dtype=torch.float64)
+    cut = torch.tensor(two_processes[0]["cut sgd"], dtype=torch.float64)
+    torch.testing.assert_close(on_one, cut, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_cut_parameters_are_evaluated_alike(two_processes):
+    one = two_processes[0]
+    assert one["valid, cut"] == pytest.approx(one["valid, copies"], rel=1e-10)
