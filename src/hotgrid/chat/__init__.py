@@ -9,3 +9,4 @@ from ._model._gpt import GPT as GPT, Memory as Memory
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._training._optimizer import optimizers as optimizers
+from ._template import Message as Message, render as render
