@@ -2,7 +2,7 @@
 
 import torch
 
-from hotgrid.chat import GPT, GPTConfig
+from hotgrid.chat import GPT, GPTConfig, LanguageModel
 from hotgrid.tokens import Encoding
 
 SPECIALS = ("<|bos|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>")
@@ -34,3 +34,12 @@ def random_gpt(seed: int = 0, **numbers: object) -> GPT:
             scale = 0.3 if weight.ndim > 1 else 0.5
             weight.copy_(scale * torch.randn(weight.shape, generator=source))
     return model.eval()
+
+
+def random_language(
+    seed: int = 0, *, encoding: Encoding | None = None, tuned: bool = True, **numbers: object
+) -> LanguageModel:
+    """Return a tiny model in double precision, so that rounding decides no token."""
+    model = random_gpt(seed, **numbers).double()
+    card = {"name": "tiny", "tuned": tuned}
+    return LanguageModel(model, encoding or byte_encoding(), card, None)

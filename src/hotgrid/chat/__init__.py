@@ -5,6 +5,9 @@ training from a depth. `load_model` and `save_model` read and write a model with
 vocabulary. `save_llama` and `load_llama` exchange models with other tools.
 """
 
+from ._generate._sampling import Likelihood as Likelihood, Sampling as Sampling
+from ._generate._single import generate as generate
+from ._generate._text import Piece as Piece
 from ._model._config import GPTConfig as GPTConfig
 from ._model._folder import (
     LanguageModel as LanguageModel,
@@ -15,5 +18,5 @@ from ._model._gpt import GPT as GPT, Memory as Memory
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._model._vocabulary import chat_encoding as chat_encoding
-from ._training._optimizer import optimizers as optimizers
 from ._template import Message as Message, render as render
+from ._training._optimizer import optimizers as optimizers

@@ -166,7 +166,9 @@ def choose(
     best, likeliest = x.max(-1)
     chosen = likeliest
     if settings.draws:
-        chosen = torch.where(settings.temperature[:, 0] == 0, likeliest, _drawn(x, settings, uniforms))
+        chosen = torch.where(
+            settings.temperature[:, 0] == 0, likeliest, _drawn(x, settings, uniforms)
+        )
     return torch.where(best.isfinite(), chosen, -1)
 
 

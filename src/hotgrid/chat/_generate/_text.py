@@ -58,9 +58,7 @@ class TextStream:
         text = self._held + text
         if not self._stops:
             return text
-        ends = [
-            (at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0
-        ]
+        ends = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
         if ends:
             self.stopped, self._held = True, ""
             return text[: min(ends)[1]]
