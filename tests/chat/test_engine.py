@@ -53,7 +53,7 @@ arrivals = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     arrivals,
     st.integers(1, 4),

@@ -64,7 +64,7 @@ class Request:
         self._engine.wake()
 
     def notify(self, function: Callable[[], None]) -> None:
-        """Have a function called, in the engine's thread, whenever there is something to take."""
+        """Have a function called in the engine's thread whenever there is something to take."""
         with self._changed:
             self._notify = function
             waiting = self._pieces or self._problem

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hotgrid.contracts import checked
+from hotgrid.contracts import assert_shape, checked
 from hotgrid.errors import ArgumentError
 
 from ._mask import Mask
@@ -28,10 +28,14 @@ class Pages:
         ContractError: Shapes do not fit together.
     """
 
-    @checked(table="b n", position="b", count="b")
     def __init__(
         self, table: Tensor, position: Tensor, count: Tensor, width: int, block: int
     ) -> None:
+        # Not `checked`, which cannot be traced around a constructor.
+        batch = {"b": table.shape[0]}
+        assert_shape("b n", table, batch)
+        assert_shape("b", position, batch)
+        assert_shape("b", count, batch)
         self.table, self.block = table, block
         steps = torch.arange(width, device=table.device)
         # Padding repeats the last real position, or is at 0, so that every query sees a key.
