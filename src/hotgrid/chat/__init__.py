@@ -1,11 +1,18 @@
 """chat: language models, from text to talking.
 
 `GPT` is the model, `GPTConfig` its shape, and `Recipe` derives both and the settings of
-training from a depth. `save_llama` and `load_llama` exchange models with other tools.
+training from a depth. `load_model` and `save_model` read and write a model with its
+vocabulary. `save_llama` and `load_llama` exchange models with other tools.
 """
 
 from ._model._config import GPTConfig as GPTConfig
+from ._model._folder import (
+    LanguageModel as LanguageModel,
+    load_model as load_model,
+    save_model as save_model,
+)
 from ._model._gpt import GPT as GPT, Memory as Memory
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
+from ._model._vocabulary import chat_encoding as chat_encoding
 from ._training._optimizer import optimizers as optimizers

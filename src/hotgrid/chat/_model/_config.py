@@ -83,7 +83,8 @@ class GPTConfig:
             )
         if self.heads % self.groups:
             raise ArgumentError(
-                f"{self.heads} heads cannot share {self.groups} `kv_heads` evenly; choose a divisor"
+                f"{self.heads} heads cannot share {self.groups} `kv_heads` evenly; choose a "
+                "divisor"
             )
         if not self.window or set(self.window) - set("SL"):
             raise ArgumentError(

@@ -115,13 +115,12 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Initialise: projections back into the stream are zero, so it starts as an embedding."""
+        """Initialise; projections into the stream are zero, so it starts as an embedding."""
         bound = (3 / self.config.size) ** 0.5
         nn.init.normal_(self.embed.weight, std=0.8)
         if not self.config.tied:
             nn.init.normal_(self.head.linear.weight, std=0.001)
-        for block in self.h:
-            assert isinstance(block, Block)
+        for block in self.blocks():
             for linear in (block.attn.q, block.attn.k, block.attn.v):
                 nn.init.uniform_(linear.weight, -bound, bound)
             nn.init.uniform_(block.mlp.up.weight, -0.4 * bound, 0.4 * bound)
@@ -139,6 +138,10 @@ class GPT(nn.Module):
             nn.init.uniform_(self.smear.weight, 0.0, 0.02)
             nn.init.zeros_(self.smear_gain)
             nn.init.constant_(self.middle_gain, 0.2)
+
+    def blocks(self) -> list[Block]:
+        """Return the blocks, in order."""
+        return [block for block in self.h if isinstance(block, Block)]
 
     def memory(
         self, batch: int, length: int, *, static: bool = False, dtype: torch.dtype | None = None

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, DamagedError
@@ -14,7 +15,6 @@ from hotgrid.files import read_regular, whole_file
 from ._config import GPTConfig
 from ._gpt import GPT
 
-_LIMIT = 64 << 30
 _BLOCK = {
     "attn_norm": "input_layernorm",
     "attn.q": "self_attn.q_proj",
@@ -27,7 +27,16 @@ _BLOCK = {
     "mlp.down": "mlp.down_proj",
 }
 # What a Llama has; another value cannot be written in its layout.
-_STYLE = ("activation", "norm", "qk_norm", "qk_gain", "cap", "embed_norm", "value_embeddings", "mixing")
+_STYLE = (
+    "activation",
+    "norm",
+    "qk_norm",
+    "qk_gain",
+    "cap",
+    "embed_norm",
+    "value_embeddings",
+    "mixing",
+)
 
 
 def save_llama(model: GPT, folder: str | Path) -> None:
@@ -63,10 +72,10 @@ def save_llama(model: GPT, folder: str | Path) -> None:
         theirs: model.get_parameter(ours).detach().to("cpu").contiguous()
         for ours, theirs in names.items()
     }
-    with whole_file(path / "model.safetensors") as file:
-        file.write(save(weights, {"format": "pt"}))
-    with whole_file(path / "config.json") as file:
-        file.write(json.dumps(_described(model), indent=2).encode())
+    with whole_file(path / "model.safetensors") as aside:
+        save_file(weights, aside, {"format": "pt"})
+    with whole_file(path / "config.json") as aside:
+        aside.write_text(json.dumps(_described(model), indent=2))
 
 
 def load_llama(folder: str | Path) -> GPT:
@@ -84,7 +93,9 @@ def load_llama(folder: str | Path) -> GPT:
     except (ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, ArgumentError):
             raise
-        raise DamagedError(f"`{path / 'config.json'}` does not describe a Llama: {problem}") from None
+        raise DamagedError(
+            f"`{path / 'config.json'}` does not describe a Llama: {problem}"
+        ) from None
     weights = _weights(path)
     model = GPT(config)
     wanted = _names(config)
@@ -101,7 +112,9 @@ def load_llama(folder: str | Path) -> GPT:
             )
     unknown = sorted(set(weights) - set(wanted.values()) - {"lm_head.weight"})
     if unknown:
-        raise ArgumentError(f"`{path}` has weights that a GPT has not: {', '.join(unknown[:5])}")
+        raise ArgumentError(
+            f"`{path}` has weights that a GPT has not: {', '.join(unknown[:5])}"
+        )
     model.to(next(iter(state.values())).dtype)
     with torch.no_grad():
         for ours, value in state.items():
@@ -149,7 +162,9 @@ def _config(given: Any) -> GPTConfig:
     # Newer versions of transformers keep the base in an object of its own.
     rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
     if rope.get("rope_type", "default") != "default":
-        raise ArgumentError(f"rotary positions of the type {rope['rope_type']!r} are not supported")
+        raise ArgumentError(
+            f"rotary positions of the type {rope['rope_type']!r} are not supported"
+        )
     for name in ("attention_bias", "mlp_bias"):
         if given.get(name):
             raise ArgumentError(f"a Llama with `{name}` is not supported")
@@ -176,11 +191,7 @@ def _weights(path: Path) -> dict[str, Tensor]:
     weights: dict[str, Tensor] = {}
     for file in files:
         try:
-            weights |= load(read_regular(file, _LIMIT))
-        except (ValueError, RuntimeError, OSError) as problem:
-            if isinstance(problem, DamagedError):
-                raise
-            raise DamagedError(f"`{file}` is not a safetensors file: {problem}") from None
-        except Exception as problem:  # safetensors raises its own kind
+            weights |= load_file(file)
+        except SafetensorError as problem:
             raise DamagedError(f"`{file}` is not a safetensors file: {problem}") from None
     return weights

@@ -24,7 +24,7 @@ class _Rule:
 
 
 def _scaling(depth: int, vocabulary: int) -> int:
-    """Parameters that the number of tokens goes by: the matrices of the blocks, and the head."""
+    """Parameters that the number of tokens goes by: matrices of the blocks, and the head."""
     size = _size(depth)
     return 12 * size * size * depth + vocabulary * size
 
@@ -75,9 +75,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "embedding_rate": _Rule("0.3 x sqrt(batch / 2^19 x 768 / size)", _rate(0.3)),
         "head_rate": _Rule("0.008 x sqrt(batch / 2^19 x 768 / size)", _rate(0.008)),
         "scalar_rate": _Rule("0.5 x sqrt(batch / 2^19)", _rate(0.5, by_size=False)),
-        "decay": _Rule(
-            "0.28 x sqrt(batch / 2^19) x tokens of depth 12 / tokens", _decay
-        ),
+        "decay": _Rule("0.28 x sqrt(batch / 2^19) x tokens of depth 12 / tokens", _decay),
         "warmup": _Rule("40 steps, at most a tenth", lambda v: min(40, v["steps"] // 10)),
         "warmdown": _Rule("65 % of the steps", lambda v: int(0.65 * v["steps"])),
         "final": _Rule("rates end at 5 %", lambda v: 0.05),
@@ -129,7 +127,9 @@ class Recipe:
 
     def config(self, **options: Any) -> GPTConfig:
         """Return the shape of the model; options are those of `GPTConfig`."""
-        chosen = {name: self[name] for name in ("vocabulary", "context", "size", "heads", "kv_heads")}
+        chosen = {
+            name: self[name] for name in ("vocabulary", "context", "size", "heads", "kv_heads")
+        }
         return GPTConfig(layers=self["depth"], **{**chosen, **options})
 
     def rows(self) -> list[tuple[str, str, str]]:

@@ -1,11 +1,13 @@
 """The optimizers of a GPT: Muon for the matrices of its blocks, AdamW for the rest."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from hotgrid.chat._model._gpt import GPT
 from hotgrid.chat._model._recipe import Recipe
 from hotgrid.cluster import Communicator
-from hotgrid.train import WSD, AdamW, CosineDecay, Groups, Muon, groups
+from hotgrid.nn import Query
+from hotgrid.train import WSD, AdamW, CosineDecay, Groups, Muon, OptimizerSpec, groups
 
 # Of the momentum of Muon: its rise and its fall at the end.
 _RISE, _LOW, _HIGH, _LAST = 400, 0.85, 0.97, 0.90
@@ -40,7 +42,7 @@ def optimizers(model: GPT, recipe: Recipe, *, ranks: Communicator | None = None)
         renormalise=True,
     )
     root, config = type(model).__name__, model.config
-    chosen = {
+    chosen: dict[str | Query, OptimizerSpec | Literal["frozen"]] = {
         f"{root}/*[@name='h']//Linear/*[@rank=2]": muon,
         f"{root}/*[@name='embed']": adamw(recipe["embedding_rate"], (0.8, 0.995), 0.001),
     }
