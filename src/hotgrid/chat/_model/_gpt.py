@@ -197,7 +197,7 @@ class GPT(nn.Module):
     ) -> Tensor:
         """Return what the head reads: the normed stream after the last block."""
         masks = self._masks(documents)
-        x = start = self._embedded(tokens, memory)
+        x = start = self._embedded(tokens, documents, memory)
         middle: Tensor | None = None
         for layer, block in enumerate(self.h):
             if self.config.mixing:
@@ -210,7 +210,9 @@ class GPT(nn.Module):
             x = x - self.middle_gain.to(x.dtype) * middle
         return self.norm(x)
 
-    def _embedded(self, tokens: Tensor, memory: Memory | None) -> Tensor:
+    def _embedded(
+        self, tokens: Tensor, documents: Tensor | None, memory: Memory | None
+    ) -> Tensor:
         x = self.embed(tokens)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))
@@ -223,6 +225,10 @@ class GPT(nn.Module):
         if memory is not None:
             memory.last = x[:, -1:]
         share = self.smear_gain.to(x.dtype) * torch.sigmoid(self.smear(x[..., :_SMEAR]))
+        if documents is not None:
+            # The first token of a document has none before it.
+            same = F.pad(documents[:, 1:] == documents[:, :-1], (1, 0), value=True)
+            share = share * same.unsqueeze(-1).to(x.dtype)
         return x + share * torch.cat((previous, x[:, :-1]), 1)
 
     def _masks(self, documents: Tensor | None) -> dict[int | None, Mask]:
