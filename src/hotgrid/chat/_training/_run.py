@@ -15,7 +15,7 @@ from torch import Tensor
 from hotgrid.chat._model._folder import ABOUT, TOKENIZER
 from hotgrid.chat._model._gpt import GPT, IGNORED
 from hotgrid.chat._model._vocabulary import token_bytes
-from hotgrid.cluster import Communicator
+from hotgrid.cluster import Communicator, world
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import Encoding
 from hotgrid.train import (
@@ -77,6 +77,10 @@ class RunSettings:
     def where(self) -> str:
         """The device."""
         return self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+    def first_rank(self) -> bool:
+        """Whether this is the rank that prints."""
+        return world(self.where()).rank == 0
 
     def shared(self, total: int, ranks: int) -> tuple[int, int]:
         """Return the rows of a micro-batch, and how many of them are in a step.

@@ -1,0 +1,77 @@
+"""`generate`: one sequence, token by token. The engine's results are compared with it."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from hotgrid.chat._model._folder import LanguageModel
+from hotgrid.chat._model._gpt import GPT, Memory
+
+from ._reply import Reply, length_limit
+from ._sampling import Sampling, Settings, choose, likelihoods
+from ._text import Piece
+
+_CHUNK = 512
+
+
+def generate(
+    language: LanguageModel, tokens: Sequence[int], sampling: Sampling | None = None
+) -> Iterator[Piece]:
+    """Continue a text, and yield the new text as it arises.
+
+    Args:
+        language: The model.
+        tokens: The prompt; `render` makes one of a conversation.
+        sampling: How to choose tokens and when to end.
+
+    Yields:
+        Pieces of the text; the last one says why it ended.
+
+    Raises:
+        ArgumentError: The prompt is empty, too long, or has what is not a token.
+        UnstableError: The model's logits are not finite.
+
+    Example:
+        >>> tokens = language.encoding.encode("Once upon")  # doctest: +SKIP
+        >>> for piece in generate(language, tokens):  # doctest: +SKIP
+        ...     print(piece.text, end="", flush=True)
+    """
+    reply = Reply(language, tokens, sampling or Sampling(), length_limit(language.model))
+    return _pieces(language.model, reply)
+
+
+def _pieces(model: GPT, reply: Reply) -> Iterator[Piece]:
+    sampling, device = reply.sampling, model.embed.weight.device
+    settings = Settings.of([sampling], model.config.vocabulary, device)
+    most = min(reply.prompt + sampling.max_tokens, length_limit(model))
+    memory = model.memory(1, most)
+    seen = None
+    if settings.repeats:
+        seen = torch.zeros(1, model.config.vocabulary, dtype=torch.bool, device=device)
+        seen[0, reply.tokens] = True
+    new = reply.tokens
+    while reply.finish is None:
+        logits = _logits(model, new, memory)
+        uniforms = torch.tensor([reply.uniform()], dtype=torch.float64, device=device)
+        chosen = choose(logits, settings, uniforms, seen)
+        found = likelihoods(logits, chosen, [sampling])[0]
+        token = int(chosen)
+        if (piece := reply.add(token, found)) is not None:
+            yield piece
+        new = [token]
+        if seen is not None:
+            seen[0, token] = True
+
+
+@torch.inference_mode()
+def _logits(model: GPT, tokens: list[int], memory: Memory) -> Tensor:
+    """Feed tokens in parts, and return the logits after the last."""
+    device = model.embed.weight.device
+    features = None
+    for start in range(0, len(tokens), _CHUNK):
+        part = torch.tensor([tokens[start : start + _CHUNK]], device=device)
+        features = model.features(part, memory=memory)
+    if features is None:
+        raise AssertionError("a reply has at least one token")
+    return model.head(features[:, -1])
