@@ -15,6 +15,8 @@ from ._model._gpt import GPT as GPT, Memory as Memory
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._model._vocabulary import chat_encoding as chat_encoding
+from ._template import Message as Message, render as render
+from ._training._conversations import ConversationData as ConversationData
 from ._training._loader import (
     TextBatches as TextBatches,
     TextEncoder as TextEncoder,
@@ -28,3 +30,4 @@ from ._training._tokenizer import (
     find_vocabulary as find_vocabulary,
     train_vocabulary as train_vocabulary,
 )
+from ._training._tune import Tuning as Tuning, tune as tune
