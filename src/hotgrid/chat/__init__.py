@@ -5,6 +5,11 @@ training from a depth. `load_model` and `save_model` read and write a model with
 vocabulary. `save_llama` and `load_llama` exchange models with other tools.
 """
 
+from ._generate._engine import Engine as Engine
+from ._generate._request import Request as Request, UnavailableError as UnavailableError
+from ._generate._sampling import Likelihood as Likelihood, Sampling as Sampling
+from ._generate._single import generate as generate
+from ._generate._text import Piece as Piece
 from ._model._config import GPTConfig as GPTConfig
 from ._model._folder import (
     LanguageModel as LanguageModel,
