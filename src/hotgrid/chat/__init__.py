@@ -21,4 +21,18 @@ from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._model._vocabulary import chat_encoding as chat_encoding
 from ._template import Message as Message, render as render
+from ._training._conversations import ConversationData as ConversationData
+from ._training._loader import (
+    TextBatches as TextBatches,
+    TextEncoder as TextEncoder,
+    TokenBatch as TokenBatch,
+)
 from ._training._optimizer import optimizers as optimizers
+from ._training._pretrain import TextData as TextData, pretrain as pretrain
+from ._training._run import RunSettings as RunSettings
+from ._training._samples import samples as samples
+from ._training._tokenizer import (
+    find_vocabulary as find_vocabulary,
+    train_vocabulary as train_vocabulary,
+)
+from ._training._tune import Tuning as Tuning, tune as tune

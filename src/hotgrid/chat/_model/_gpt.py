@@ -14,6 +14,8 @@ from ._config import GPTConfig
 # Gates read the first few elements of the stream.
 _GATE = 12
 _SMEAR = 24
+# A target that does not count in the loss, as in torch.
+IGNORED = -100
 
 
 class Block(nn.Module):
@@ -169,27 +171,37 @@ class GPT(nn.Module):
         ]
         return Memory(caches)
 
-    @checked(tokens="b t", bind="self.vocabulary", returns="b t vocabulary")
+    @checked(tokens="b t", targets="b t")
     def forward(
-        self, tokens: Tensor, *, documents: Tensor | None = None, memory: Memory | None = None
+        self,
+        tokens: Tensor,
+        *,
+        targets: Tensor | None = None,
+        documents: Tensor | None = None,
+        memory: Memory | None = None,
     ) -> Tensor:
-        """Return the logits of the token after each, in float32.
+        """Return the logits of the token after each, in float32: `b t vocabulary`.
 
         Args:
             tokens: Numbers of tokens.
+            targets: With them, the mean cross-entropy in nats is returned instead; -100 does
+                not count.
             documents: The document of each token, where several share a row; a token sees
                 those of its own.
             memory: Of the tokens before these; it is updated.
         """
-        return self.head(self.features(tokens, documents=documents, memory=memory))
+        logits = self.head(self.features(tokens, documents=documents, memory=memory))
+        if targets is None:
+            return logits
+        wanted = targets.flatten()
+        total = F.cross_entropy(logits.flatten(0, 1), wanted, reduction="sum")
+        return total / (wanted != IGNORED).sum().clamp(min=1)
 
-    @checked(tokens="b t", targets="b t")
     def loss(
         self, tokens: Tensor, targets: Tensor, *, documents: Tensor | None = None
     ) -> Tensor:
         """Return the mean cross-entropy of the targets in nats; -100 does not count."""
-        logits = self.forward(tokens, documents=documents)
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100)
+        return self.forward(tokens, targets=targets, documents=documents)
 
     @checked(tokens="b t")
     def features(
@@ -197,7 +209,7 @@ class GPT(nn.Module):
     ) -> Tensor:
         """Return what the head reads: the normed stream after the last block."""
         masks = self._masks(documents)
-        x = start = self._embedded(tokens, memory)
+        x = start = self._embedded(tokens, documents, memory)
         middle: Tensor | None = None
         for layer, block in enumerate(self.h):
             if self.config.mixing:
@@ -210,7 +222,9 @@ class GPT(nn.Module):
             x = x - self.middle_gain.to(x.dtype) * middle
         return self.norm(x)
 
-    def _embedded(self, tokens: Tensor, memory: Memory | None) -> Tensor:
+    def _embedded(
+        self, tokens: Tensor, documents: Tensor | None, memory: Memory | None
+    ) -> Tensor:
         x = self.embed(tokens)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))
@@ -223,6 +237,10 @@ class GPT(nn.Module):
         if memory is not None:
             memory.last = x[:, -1:]
         share = self.smear_gain.to(x.dtype) * torch.sigmoid(self.smear(x[..., :_SMEAR]))
+        if documents is not None:
+            # The first token of a document has none before it.
+            same = F.pad(documents[:, 1:] == documents[:, :-1], (1, 0), value=True)
+            share = share * same.unsqueeze(-1).to(x.dtype)
         return x + share * torch.cat((previous, x[:, :-1]), 1)
 
     def _masks(self, documents: Tensor | None) -> dict[int | None, Mask]:

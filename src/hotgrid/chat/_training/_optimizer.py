@@ -29,8 +29,8 @@ def optimizers(model: GPT, recipe: Recipe, *, ranks: Communicator | None = None)
         end=recipe["final"],
     )
 
-    def adamw(rate: float, betas: tuple[float, float], decay: float = 0.0) -> AdamW:
-        return AdamW(rate=rate * shape, betas=betas, eps=1e-10, decay=decay)
+    def adamw(name: str, rate: float, betas: tuple[float, float], decay: float = 0.0) -> AdamW:
+        return AdamW(rate=rate * shape, betas=betas, eps=1e-10, decay=decay, name=name)
 
     muon = Muon(
         rate=recipe["matrix_rate"] * shape,
@@ -40,22 +40,29 @@ def optimizers(model: GPT, recipe: Recipe, *, ranks: Communicator | None = None)
         cautious=True,
         equilibrate=True,
         renormalise=True,
+        name="matrices",
     )
     root, config = type(model).__name__, model.config
     chosen: dict[str | Query, OptimizerSpec | Literal["frozen"]] = {
         f"{root}/*[@name='h']//Linear/*[@rank=2]": muon,
-        f"{root}/*[@name='embed']": adamw(recipe["embedding_rate"], (0.8, 0.995), 0.001),
+        f"{root}/*[@name='embed']": adamw(
+            "embedding", recipe["embedding_rate"], (0.8, 0.995), 0.001
+        ),
     }
     if not config.tied:
-        chosen[f"{root}/*[@name='head']"] = adamw(recipe["head_rate"], (0.8, 0.96), 0.01)
+        chosen[f"{root}/*[@name='head']"] = adamw(
+            "head", recipe["head_rate"], (0.8, 0.96), 0.01
+        )
     if config.value_embeddings:
         rate = recipe["embedding_rate"] / 2
-        chosen[f"{root}/*[@name='h']//Embedding"] = adamw(rate, (0.8, 0.995), 0.01)
+        chosen[f"{root}/*[@name='h']//Embedding"] = adamw("values", rate, (0.8, 0.995), 0.01)
     if config.mixing:
         scalar = recipe["scalar_rate"]
-        chosen[f"{root}/*[@name='stream_gain']"] = adamw(scalar / 100, (0.8, 0.95), 0.05)
-        chosen[f"{root}/*[@name='embed_gain']"] = adamw(scalar, (0.96, 0.95))
-    return groups(model, chosen, rest=adamw(0.2, (0.8, 0.95)), ranks=ranks)
+        chosen[f"{root}/*[@name='stream_gain']"] = adamw(
+            "stream", scalar / 100, (0.8, 0.95), 0.05
+        )
+        chosen[f"{root}/*[@name='embed_gain']"] = adamw("mixing", scalar, (0.96, 0.95))
+    return groups(model, chosen, rest=adamw("rest", 0.2, (0.8, 0.95)), ranks=ranks)
 
 
 def _momentum(steps: int, warmdown: int) -> Callable[[int], float]:
