@@ -63,7 +63,7 @@ def test_a_conversation_and_its_commands(tmp_path: Path) -> None:
     ]
     assert talk.messages == []
     assert "/reset        forget" in screen.shown
-    assert "did you mean /reset?" in screen.shown
+    assert "did you mean `/reset`?" in screen.shown
     assert "name a file" in screen.shown
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._gpt import GPT, Memory
 
+from ._lean import LeanStep
 from ._reply import Reply, length_limit
 from ._sampling import Sampling, Settings, choose, likelihoods
 from ._text import Piece
@@ -50,9 +51,12 @@ def _pieces(model: GPT, reply: Reply) -> Iterator[Piece]:
     if settings.repeats:
         seen = torch.zeros(1, model.config.vocabulary, dtype=torch.bool, device=device)
         seen[0, reply.tokens] = True
-    new = reply.tokens
+    new, lean = reply.tokens, LeanStep.of(model)
     while reply.finish is None:
-        logits = _logits(model, new, memory)
+        if lean is not None and len(new) == 1:
+            logits = lean(new[0], memory)
+        else:
+            logits = _logits(model, new, memory)
         uniforms = torch.tensor([reply.uniform()], dtype=torch.float64, device=device)
         chosen = choose(logits, settings, uniforms, seen)
         found = likelihoods(logits, chosen, [sampling])[0]
