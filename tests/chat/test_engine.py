@@ -8,6 +8,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.chat import Engine, Piece, Sampling, UnavailableError, generate
+from hotgrid.chat._generate._burst import Burst
+from hotgrid.chat._generate._sampling import Settings
 from hotgrid.errors import ArgumentError, UnstableError
 
 from .test_generate import KINDS
@@ -192,3 +194,9 @@ def test_decoding_can_be_compiled_without_a_break() -> None:
     row = [torch.tensor(x) for x in ([[5]], [[1]], [0], [1], [-1])]
     with torch.inference_mode():
         torch.testing.assert_close(traced(*row), stepper.forward(*row))
+        settings = Settings.of([Sampling()], 261, torch.device("cpu"))
+        burst = Burst(LANGUAGE.model, 64, 4, settings, compiled=False)
+        again = torch.compile(burst._forward, backend="eager", fullgraph=True)
+        found = [again(torch.tensor([[token]])) for token in (5, 6)]
+        whole = LANGUAGE.model(torch.tensor([[5, 6]]))
+        torch.testing.assert_close(torch.stack(found, 1), whole)
