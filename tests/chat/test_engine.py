@@ -188,6 +188,7 @@ def test_wrong_numbers(options: dict[str, int], says: str) -> None:
         Engine(LANGUAGE, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_decoding_can_be_compiled_without_a_break() -> None:
     stepper = Engine(LANGUAGE, static=True)._stepper
     traced = torch.compile(stepper.forward, backend="eager", fullgraph=True, dynamic=False)

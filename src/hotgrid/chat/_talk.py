@@ -11,7 +11,6 @@ import torch
 from hotgrid.errors import ArgumentError, HotgridError, near
 from hotgrid.files import whole_file
 
-from ._generate._engine import Engine
 from ._generate._sampling import Sampling
 from ._generate._single import generate
 from ._generate._text import Piece
@@ -52,11 +51,8 @@ def printable(text: str) -> str:
 def continuation(
     language: LanguageModel, messages: Sequence[Message], sampling: Sampling
 ) -> Iterator[Piece]:
-    """Reply to a conversation, or continue its text, by the fastest way for one."""
-    tokens = conversation_tokens(language, messages)
-    if language.model.embed.weight.device.type == "cuda":
-        return iter(Engine(language, slots=1).submit(tokens, sampling))
-    return generate(language, tokens, sampling)
+    """Reply to a conversation, or continue its text."""
+    return generate(language, conversation_tokens(language, messages), sampling)
 
 
 @dataclass
