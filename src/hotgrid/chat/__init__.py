@@ -5,6 +5,13 @@ training from a depth. `load_model` and `save_model` read and write a model with
 vocabulary. `save_llama` and `load_llama` exchange models with other tools.
 """
 
+from ._compress import (
+    ModelMeasure as ModelMeasure,
+    compress_model as compress_model,
+    measure as measure,
+    text_rows as text_rows,
+)
+from ._demo import demo as demo
 from ._eval._questions import (
     AnswerScore as AnswerScore,
     ChoiceScore as ChoiceScore,
