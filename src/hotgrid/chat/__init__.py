@@ -5,6 +5,20 @@ training from a depth. `load_model` and `save_model` read and write a model with
 vocabulary. `save_llama` and `load_llama` exchange models with other tools.
 """
 
+from ._compress import (
+    ModelMeasure as ModelMeasure,
+    compress_model as compress_model,
+    measure as measure,
+    text_rows as text_rows,
+)
+from ._demo import demo as demo
+from ._eval._questions import (
+    AnswerScore as AnswerScore,
+    ChoiceScore as ChoiceScore,
+    score_answers as score_answers,
+    score_choices as score_choices,
+)
+from ._eval._text import TextScore as TextScore, score_text as score_text
 from ._generate._engine import Engine as Engine
 from ._generate._request import Request as Request, UnavailableError as UnavailableError
 from ._generate._sampling import Likelihood as Likelihood, Sampling as Sampling

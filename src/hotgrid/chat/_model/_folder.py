@@ -1,5 +1,6 @@
 """A language model in a folder: its shape and card, its weights, its vocabulary."""
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -13,7 +14,7 @@ from typing import Any, cast
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError, StoreError
 from hotgrid.files import open_regular, read_regular, sync_folder
@@ -102,7 +103,7 @@ def _write(folder: Path, language: LanguageModel) -> None:
     model = language.model
     compressed = any(isinstance(each, CodebookLinear) for each in model.modules())
     if compressed:
-        save_compressed(model, folder / WEIGHTS)
+        save_compressed(_narrowed(model), folder / WEIGHTS)
     else:
         save_file(_distinct(model), folder / WEIGHTS, {"format": "pt"})
     save_huggingface(language.encoding, folder / TOKENIZER)
@@ -112,6 +113,17 @@ def _write(folder: Path, language: LanguageModel) -> None:
     for name in (WEIGHTS, TOKENIZER, ABOUT):
         with (folder / name).open("rb") as written:
             os.fsync(written.fileno())
+
+
+def _narrowed(model: GPT) -> GPT:
+    """The model with embeddings in 16 bits, where those hold every number exactly."""
+    narrow = copy.deepcopy(model)
+    for each in narrow.modules():
+        if isinstance(each, nn.Embedding) and torch.equal(
+            each.weight.half().to(each.weight.dtype), each.weight
+        ):
+            each.half()
+    return narrow
 
 
 def _distinct(model: GPT) -> dict[str, Tensor]:
