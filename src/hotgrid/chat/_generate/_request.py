@@ -1,19 +1,31 @@
 """`Request`: one reply that an engine works on."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from hotgrid.errors import HotgridError
 
+from ._reply import Reply
 from ._text import Piece
 
-if TYPE_CHECKING:
-    from ._engine import Engine
-    from ._reply import Reply
+
+class Worker(Protocol):
+    """What a request needs of its engine."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it works in a thread of its own."""
+        ...
+
+    def step(self) -> bool:
+        """Do one step."""
+        ...
+
+    def wake(self) -> None:
+        """Have it look at its requests again."""
+        ...
 
 
 class UnavailableError(HotgridError, RuntimeError):
@@ -40,7 +52,7 @@ class Request:
         reply: The sequence so far. It belongs to the engine.
     """
 
-    def __init__(self, engine: Engine, number: int, reply: Reply) -> None:
+    def __init__(self, engine: Worker, number: int, reply: Reply) -> None:
         self.number, self.reply = number, reply
         # The engine's: which blocks and slot it has, and how many tokens are in the cache.
         self.blocks: list[int] = []
