@@ -15,6 +15,7 @@ import multiprocessing
 import statistics
 import sys
 import time
+from array import array
 
 import torch
 from chat_models import SHAPES, random_language
@@ -32,7 +33,7 @@ def raw_rate(language, batch: int, tokens: int, *, static: bool, compiled: bool)
     config = language.model.config
     blocks = -(-(tokens + 1) // 16)
     stepper = Stepper(language.model, batch * blocks + 1, 16, static=static, compiled=compiled)
-    own = [list(range(1 + row * blocks, 1 + (row + 1) * blocks)) for row in range(batch)]
+    own = [array("q", range(1 + row * blocks, 1 + (row + 1) * blocks)) for row in range(batch)]
     settings = Settings.of([Sampling()] * batch, config.vocabulary, stepper.device)
     best = 0.0
     for _ in range(3):

@@ -1,5 +1,7 @@
 """`BlockPool`: which blocks of a paged cache are free."""
 
+from array import array
+
 from hotgrid.errors import ArgumentError
 
 
@@ -29,8 +31,8 @@ class BlockPool:
         """Return how many blocks hold so many tokens."""
         return -(-tokens // self.block)
 
-    def grow(self, blocks: list[int], tokens: int) -> bool:
-        """Add blocks to a list until it holds so many tokens; False if too few are free."""
+    def grow(self, blocks: "array[int]", tokens: int) -> bool:
+        """Add blocks to an array until it holds so many tokens; False if too few are free."""
         missing = self.needed(tokens) - len(blocks)
         if missing > len(self._free):
             return False
@@ -38,7 +40,7 @@ class BlockPool:
             blocks.append(self._free.pop())
         return True
 
-    def release(self, blocks: list[int]) -> None:
-        """Take all blocks of a list back, and empty it."""
+    def release(self, blocks: "array[int]") -> None:
+        """Take all blocks of an array back, and empty it."""
         self._free.extend(blocks)
-        blocks.clear()
+        del blocks[:]

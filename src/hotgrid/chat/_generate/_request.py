@@ -1,6 +1,7 @@
 """`Request`: one reply that an engine works on."""
 
 import threading
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
@@ -55,7 +56,7 @@ class Request:
     def __init__(self, engine: Worker, number: int, reply: Reply) -> None:
         self.number, self.reply = number, reply
         # The engine's: which blocks and slot it has, and how many tokens are in the cache.
-        self.blocks: list[int] = []
+        self.blocks: array[int] = array("q")
         self.slot, self.cached = -1, 0
         self.cancelled = False
         self._engine = engine

@@ -1,9 +1,11 @@
 """`Stepper`: one forward pass for the next tokens of several sequences over a paged cache."""
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -20,13 +22,13 @@ class Row:
         tokens: The tokens to feed.
         position: How many are in the cache.
         before: The token before these; -1 if there is none.
-        blocks: The blocks of the sequence; they hold the new tokens, too.
+        blocks: The blocks of the sequence, of 64 bits each; they hold the new tokens, too.
     """
 
     tokens: Sequence[int]
     position: int
     before: int
-    blocks: Sequence[int]
+    blocks: "array[int]"
 
 
 class Stepper:
@@ -80,20 +82,16 @@ class Stepper:
         self, rows: Sequence[Row], count: int, width: int, longest: int
     ) -> tuple[Tensor, ...]:
         """Return tokens, table, positions, counts and tokens before, padded."""
-        empty = Row((), 0, -1, ())
-        padded = [*rows, *[empty] * (count - len(rows))]
-        numbers = [
-            [
-                *_padded(row.tokens, width),
-                *_padded(row.blocks[:longest], longest),
-                row.position,
-                len(row.tokens),
-                row.before,
-            ]
-            for row in padded
-        ]
-        # One transfer for all of them.
-        all_of_them = torch.tensor(numbers)
+        # One array and one transfer for all of them; lists of lists would take longer than
+        # the step of a GPU.
+        numbers = np.zeros((count, width + longest + 3), np.int64)
+        numbers[len(rows) :, -1] = -1
+        for place, row in enumerate(rows):
+            blocks = np.frombuffer(row.blocks, np.int64)[:longest]
+            numbers[place, : len(row.tokens)] = row.tokens
+            numbers[place, width : width + len(blocks)] = blocks
+            numbers[place, -3:] = row.position, len(row.tokens), row.before
+        all_of_them = torch.from_numpy(numbers)
         if self.device.type == "cuda":
             all_of_them = all_of_them.pin_memory().to(self.device, non_blocking=True)
         tokens, table, rest = all_of_them.split((width, longest, 3), 1)
@@ -144,10 +142,6 @@ class _Graph:
             mine.copy_(given)
         self._graph.replay()
         return self._out
-
-
-def _padded(numbers: Sequence[int], length: int) -> list[int]:
-    return [*numbers, *[0] * (length - len(numbers))]
 
 
 def _power(number: int) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -188,7 +188,7 @@ class _Pieces:
     def __len__(self) -> int:
         return len(self._requests)
 
-    async def __aiter__(self) -> AsyncIterator[tuple[int, Piece]]:
+    async def __aiter__(self) -> AsyncGenerator[tuple[int, Piece], None]:
         """Yield the place of a request and what is new of it; pieces that wait are joined."""
         left = dict(enumerate(self._requests))
         try:
@@ -196,10 +196,11 @@ class _Pieces:
                 await self._ready.wait()
                 self._ready.clear()
                 for index, request in list(left.items()):
-                    if found := request.take(wait=False):
+                    # Again, as an error may be behind the last piece.
+                    while found := request.take(wait=False):
                         piece = joined(found)
                         if piece.finish is not None:
-                            del left[index]
+                            left.pop(index)
                         yield index, piece
         finally:
             self.cancel()
