@@ -15,14 +15,14 @@ from hotgrid.chat import (
     LanguageModel,
     Message,
     TextData,
+    continuation_likelihoods,
+    final_answer,
     render,
     samples,
     score_answers,
     score_choices,
     score_text,
 )
-from hotgrid.chat._eval._questions import final_answer
-from hotgrid.chat._eval._text import continuation_likelihoods
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.tokens import Encoding
 
