@@ -8,6 +8,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.chat import Engine, Piece, Sampling, UnavailableError, generate
+from hotgrid.chat._generate._burst import Burst
+from hotgrid.chat._generate._sampling import Settings
 from hotgrid.errors import ArgumentError, UnstableError
 
 from .test_generate import KINDS
@@ -186,9 +188,16 @@ def test_wrong_numbers(options: dict[str, int], says: str) -> None:
         Engine(LANGUAGE, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_decoding_can_be_compiled_without_a_break() -> None:
     stepper = Engine(LANGUAGE, static=True)._stepper
     traced = torch.compile(stepper.forward, backend="eager", fullgraph=True, dynamic=False)
     row = [torch.tensor(x) for x in ([[5]], [[1]], [0], [1], [-1])]
     with torch.inference_mode():
         torch.testing.assert_close(traced(*row), stepper.forward(*row))
+        settings = Settings.of([Sampling()], 261, torch.device("cpu"))
+        burst = Burst(LANGUAGE.model, 64, 4, settings, compiled=False)
+        again = torch.compile(burst._forward, backend="eager", fullgraph=True)
+        found = [again(torch.tensor([[token]])) for token in (5, 6)]
+        whole = LANGUAGE.model(torch.tensor([[5, 6]]))
+        torch.testing.assert_close(torch.stack(found, 1), whole)

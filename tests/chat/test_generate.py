@@ -45,6 +45,21 @@ def test_greedy_tokens_are_those_of_whole_passes(kind: str) -> None:
     assert "".join(piece.text for piece in pieces) == text
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_bursts_are_the_same_tokens(kind: str) -> None:
+    language = random_language(3, **KINDS[kind])
+    ways = [
+        Sampling(temperature=0, max_tokens=30),
+        Sampling(temperature=1, seed=1, max_tokens=9, repetition=1.3, stop=("a", "e")),
+        Sampling(temperature=3, seed=2, top_k=30, top_p=0.9, max_tokens=30),
+    ]
+    for prompt in ([1], [9] * 63):
+        for way in ways:
+            plain = list(generate(language, prompt, way))
+            found = list(generate(language, prompt, way, burst=7))
+            assert found == plain
+
+
 def test_long_prompts_are_fed_in_parts() -> None:
     language = random_language(context=1200)
     prompt = [token % 256 for token in range(1100)]
@@ -124,12 +139,19 @@ def test_wrong_prompts_fail_at_once(prompt: list[int], says: str) -> None:
         generate(random_language(), prompt)
 
 
+def test_a_burst_below_1_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="burst"):
+        generate(random_language(), PROMPT, burst=0)
+
+
 def test_weights_that_are_not_finite_are_an_error() -> None:
     language = random_language()
     with torch.no_grad():
         language.model.head.linear.weight[3] = float("nan")
     with pytest.raises(UnstableError, match="not finite"):
         list(generate(language, PROMPT))
+    with pytest.raises(UnstableError, match="not finite"):
+        list(generate(language, PROMPT, burst=4))
 
 
 def test_characters_are_whole_in_every_piece() -> None:

@@ -28,9 +28,12 @@ class Served:
         self.engine = Engine(language, **more).start()
         self.server: PageServer = ChatApp(self.engine, key).serve(port=0).start()
         self.base = f"http://127.0.0.1:{self.server.port}/v1"
+        self._clients: list[openai.OpenAI] = []
 
     def client(self, key: str = "none") -> openai.OpenAI:
-        return openai.OpenAI(base_url=self.base, api_key=key, max_retries=0, timeout=60)
+        made = openai.OpenAI(base_url=self.base, api_key=key, max_retries=0, timeout=60)
+        self._clients.append(made)
+        return made
 
     def post(self, body: bytes, path: str = "/v1/chat/completions", **headers: str) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
@@ -41,6 +44,8 @@ class Served:
         return found
 
     def close(self) -> None:
+        for client in self._clients:
+            client.close()
         self.engine.stop()
         self.server.stop()
 

@@ -1,5 +1,7 @@
 """Tiny models with random weights, and a vocabulary of bytes."""
 
+import itertools
+
 import torch
 
 from hotgrid.chat import GPT, GPTConfig, LanguageModel
@@ -43,3 +45,37 @@ def random_language(
     model = random_gpt(seed, **numbers).double()
     card = {"name": "tiny", "tuned": tuned}
     return LanguageModel(model, encoding or byte_encoding(), card, None)
+
+
+def scripted_language(*words: str, endless: bool = False, context: int = 4096) -> LanguageModel:
+    """Return a model that replies with some words, each after the one before it.
+
+    Its embedding gives each token a direction of its own, and its head turns that into the
+    next one; the blocks add nothing.
+    """
+    encoding = byte_encoding(*(word.encode() for word in words))
+    chain = [
+        encoding.encode_single_token("<|assistant|>"),
+        *range(256, 256 + len(words)),
+        encoding.encode_single_token("<|end|>"),
+    ]
+    if endless:
+        chain[-1] = chain[1]
+    model = GPT(
+        GPTConfig(
+            vocabulary=encoding.n_vocab,
+            layers=1,
+            size=len(words) + 4 + len(words) % 2,
+            heads=1,
+            context=context,
+            stretch=1,
+        )
+    )
+    with torch.no_grad():
+        model.embed.weight.fill_(1.0)
+        model.head.linear.weight.zero_()
+        for place, (token, after) in enumerate(itertools.pairwise(chain)):
+            model.embed.weight[token] = 0.0
+            model.embed.weight[token, place] = 1.0
+            model.head.linear.weight[after, place] = 100.0
+    return LanguageModel(model.eval(), encoding, {"name": "scripted", "tuned": True}, None)

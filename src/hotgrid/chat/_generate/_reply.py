@@ -62,9 +62,9 @@ class Reply:
         """How many tokens it has beside the prompt."""
         return len(self.tokens) - self.prompt
 
-    def uniform(self) -> float:
-        """Return the number that the next token is drawn with."""
-        return uniform(self._seed, len(self))
+    def uniform(self, ahead: int = 0) -> float:
+        """Return the number that the next token is drawn with, or one further ahead."""
+        return uniform(self._seed, len(self) + ahead)
 
     def add(self, token: int, likelihood: Likelihood | None = None) -> Piece | None:
         """Add the next token, and return a piece if there is new text or the end.

@@ -84,6 +84,7 @@ Examples:
 Examples:
   hotgrid chat serve
   hotgrid chat serve out/tuned --port 8000
+  HOTGRID_CHAT_KEY=secret hotgrid chat serve out/tuned --host 0.0.0.0
 """,
         ),
         "compress": (
