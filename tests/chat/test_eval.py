@@ -13,7 +13,7 @@ from hotgrid.chat import (
     GPT,
     GPTConfig,
     LanguageModel,
-    Message,
+    ChatMessage,
     TextData,
     continuation_likelihoods,
     final_answer,
@@ -101,7 +101,7 @@ def test_choices_by_likelihood(language: LanguageModel, tmp_path: Path, known: b
     plain = by_byte = 0
     for (question, choices), right in zip(questions, rights, strict=True):
         if known:
-            start = render(language.encoding, [Message("user", question)], reply=True)[0]
+            start = render(language.encoding, [ChatMessage("user", question)], reply=True)[0]
         else:
             bos = language.encoding.encode_single_token("<|bos|>")
             start = [bos, *f"Question: {question}\nAnswer:".encode()]

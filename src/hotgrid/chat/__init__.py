@@ -35,11 +35,11 @@ from ._model._folder import (
     load_model as load_model,
     save_model as save_model,
 )
-from ._model._gpt import GPT as GPT, Memory as Memory
+from ._model._gpt import GPT as GPT
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._model._vocabulary import chat_encoding as chat_encoding
-from ._template import Message as Message, render as render
+from ._template import ChatMessage as ChatMessage, render as render
 from ._training._conversations import (
     ConversationData as ConversationData,
     ConversationEncoder as ConversationEncoder,
