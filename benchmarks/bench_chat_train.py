@@ -24,9 +24,9 @@ from hotgrid.chat import GPT, Recipe, optimizers
 def import_nanochat(folder: str):
     """Their model and its configuration."""
     sys.path.insert(0, folder)
-    from nanochat.gpt import GPT as Theirs, GPTConfig as Shape
+    from nanochat import gpt
 
-    return Theirs, Shape
+    return gpt.GPT, gpt.GPTConfig
 
 
 class Ours:
@@ -178,12 +178,18 @@ def main() -> None:
         row = rows[name]
         print(
             f"{name:9s} {row['tokens_per_second']:,.0f} tok/s  {row['step_ms']:.1f} ms  "
-            f"{row['tokens_per_second'] * flops / 1e12:.0f} TFLOP/s  {row['memory_gib']:.1f} GiB  "
+            f"{row['tokens_per_second'] * flops / 1e12:.0f} TFLOP/s  "
+            f"{row['memory_gib']:.1f} GiB  "
             f"first steps {row['first_steps_s']:.0f} s",
             flush=True,
         )
         if options.steps:
-            print("          loss", [round(x, 4) for x in row["losses"][:: max(1, options.steps // 10)]], round(float(np.mean(row["losses"][-20:])), 4), flush=True)
+            print(
+                "          loss",
+                [round(x, 4) for x in row["losses"][:: max(1, options.steps // 10)]],
+                round(float(np.mean(row["losses"][-20:])), 4),
+                flush=True,
+            )
         del one
         torch._dynamo.reset()
     ratio = rows["hotgrid"]["tokens_per_second"] / rows["nanochat"]["tokens_per_second"]

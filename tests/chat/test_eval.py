@@ -13,16 +13,16 @@ from hotgrid.chat import (
     GPT,
     GPTConfig,
     LanguageModel,
-    Message,
+    ChatMessage,
     TextData,
+    continuation_likelihoods,
+    final_answer,
     render,
     samples,
     score_answers,
     score_choices,
     score_text,
 )
-from hotgrid.chat._eval._questions import final_answer
-from hotgrid.chat._eval._text import continuation_likelihoods
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.tokens import Encoding
 
@@ -101,7 +101,7 @@ def test_choices_by_likelihood(language: LanguageModel, tmp_path: Path, known: b
     plain = by_byte = 0
     for (question, choices), right in zip(questions, rights, strict=True):
         if known:
-            start = render(language.encoding, [Message("user", question)], reply=True)[0]
+            start = render(language.encoding, [ChatMessage("user", question)], reply=True)[0]
         else:
             bos = language.encoding.encode_single_token("<|bos|>")
             start = [bos, *f"Question: {question}\nAnswer:".encode()]

@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-from hotgrid.chat import Engine, LanguageModel, Message, Sampling, generate, render
+from hotgrid.chat import Engine, LanguageModel, ChatMessage, Sampling, generate, render
 from hotgrid.chat.serve import ChatApp
 from hotgrid.web import PageServer
 
@@ -59,7 +59,7 @@ def served() -> Iterator[Served]:
 
 def alone(language: LanguageModel = LANGUAGE, **way: Any) -> tuple[str, str | None, int]:
     """Text, finish and count that `generate` gives for the conversation."""
-    tokens, _ = render(language.encoding, [Message("user", "Hi")], reply=True)
+    tokens, _ = render(language.encoding, [ChatMessage("user", "Hi")], reply=True)
     pieces = list(generate(language, tokens, Sampling(**way)))
     text = "".join(piece.text for piece in pieces)
     return text, pieces[-1].finish, sum(len(piece.tokens) for piece in pieces)

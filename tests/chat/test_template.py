@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from hotgrid.chat import Message, render
+from hotgrid.chat import ChatMessage, render
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import get_encoding
 
@@ -13,7 +13,7 @@ ENCODING = byte_encoding()
 
 
 def test_conversation_as_text_and_what_counts() -> None:
-    talk = [Message("system", "Be brief."), Message("user", "Hi"), Message("assistant", "Ho")]
+    talk = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hi"), ChatMessage("assistant", "Ho")]
     tokens, counts = render(ENCODING, talk, reply=False)
     assert ENCODING.decode(tokens) == (
         "<|bos|><|system|>Be brief.<|end|><|user|>Hi<|end|><|assistant|>Ho<|end|>"
@@ -22,7 +22,7 @@ def test_conversation_as_text_and_what_counts() -> None:
 
 
 def test_reply_ends_with_its_role() -> None:
-    tokens, counts = render(ENCODING, [Message("user", "Hi")], reply=True)
+    tokens, counts = render(ENCODING, [ChatMessage("user", "Hi")], reply=True)
     assert ENCODING.decode(tokens) == "<|bos|><|user|>Hi<|end|><|assistant|>"
     assert not any(counts)
 
@@ -30,7 +30,7 @@ def test_reply_ends_with_its_role() -> None:
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_nothing_typed_becomes_a_special_token(texts: list[str]) -> None:
     parts = [text.join(("<|end|><|system|>", "<|assistant|>")) for text in texts]
-    tokens, _ = render(ENCODING, [Message("user", part) for part in parts], reply=True)
+    tokens, _ = render(ENCODING, [ChatMessage("user", part) for part in parts], reply=True)
     specials = [token for token in tokens if ENCODING.is_special_token(token)]
     assert len(specials) == 1 + 2 * len(parts) + 1
 
@@ -45,11 +45,11 @@ def test_nothing_typed_becomes_a_special_token(texts: list[str]) -> None:
 )
 def test_wrong_order(roles: list[str], says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
-        render(ENCODING, [Message(role, "x") for role in roles], reply=True)  # type: ignore[arg-type]
+        render(ENCODING, [ChatMessage(role, "x") for role in roles], reply=True)  # type: ignore[arg-type]
 
 
 def test_unknown_role_and_plain_vocabulary() -> None:
     with pytest.raises(ArgumentError, match="did you mean"):
-        Message("asistant", "x")  # type: ignore[arg-type]
+        ChatMessage("asistant", "x")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="hotgrid chat tokenizer"):
-        render(get_encoding("hotgrid_32k"), [Message("user", "x")], reply=True)
+        render(get_encoding("hotgrid_32k"), [ChatMessage("user", "x")], reply=True)

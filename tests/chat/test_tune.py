@@ -11,14 +11,15 @@ import torch
 from hotgrid.chat import (
     GPT,
     ConversationData,
+    ConversationEncoder,
     LanguageModel,
     RunSettings,
     Tuning,
+    conversation,
     load_model,
     save_model,
     tune,
 )
-from hotgrid.chat._training._conversations import ConversationEncoder, conversation
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.kernels import compress
 from hotgrid.tokens import Encoding

@@ -15,10 +15,15 @@ from ._demo import demo as demo
 from ._eval._questions import (
     AnswerScore as AnswerScore,
     ChoiceScore as ChoiceScore,
+    final_answer as final_answer,
     score_answers as score_answers,
     score_choices as score_choices,
 )
-from ._eval._text import TextScore as TextScore, score_text as score_text
+from ._eval._text import (
+    TextScore as TextScore,
+    continuation_likelihoods as continuation_likelihoods,
+    score_text as score_text,
+)
 from ._generate._engine import Engine as Engine
 from ._generate._request import Request as Request, UnavailableError as UnavailableError
 from ._generate._sampling import Likelihood as Likelihood, Sampling as Sampling
@@ -30,12 +35,16 @@ from ._model._folder import (
     load_model as load_model,
     save_model as save_model,
 )
-from ._model._gpt import GPT as GPT, Memory as Memory
+from ._model._gpt import GPT as GPT
 from ._model._llama import load_llama as load_llama, save_llama as save_llama
 from ._model._recipe import Recipe as Recipe
 from ._model._vocabulary import chat_encoding as chat_encoding
-from ._template import Message as Message, render as render
-from ._training._conversations import ConversationData as ConversationData
+from ._template import ChatMessage as ChatMessage, render as render
+from ._training._conversations import (
+    ConversationData as ConversationData,
+    ConversationEncoder as ConversationEncoder,
+    conversation as conversation,
+)
 from ._training._loader import (
     TextBatches as TextBatches,
     TextEncoder as TextEncoder,

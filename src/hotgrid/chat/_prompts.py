@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ._model._folder import LanguageModel
-from ._template import BOS, Message, render
+from ._template import BOS, ChatMessage, render
 
 # Vocabularies of other tools have their own names for the beginning of a text.
 _BEGINNINGS = ("<|begin_of_text|>", "<s>", BOS)
@@ -22,7 +22,7 @@ def completion_tokens(language: LanguageModel, text: str) -> list[int]:
     return begin + encoding.encode_ordinary(text)
 
 
-def conversation_tokens(language: LanguageModel, messages: Sequence[Message]) -> list[int]:
+def conversation_tokens(language: LanguageModel, messages: Sequence[ChatMessage]) -> list[int]:
     """Return the tokens of a conversation that is to be replied to.
 
     A model that is not tuned knows no roles: it continues the texts of all messages, those

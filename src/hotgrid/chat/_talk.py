@@ -16,7 +16,7 @@ from ._generate._single import generate
 from ._generate._text import Piece
 from ._model._folder import LanguageModel
 from ._prompts import conversation_tokens, is_tuned
-from ._template import Message
+from ._template import ChatMessage
 
 # What a terminal acts on instead of showing it.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -49,7 +49,7 @@ def printable(text: str) -> str:
 
 
 def continuation(
-    language: LanguageModel, messages: Sequence[Message], sampling: Sampling
+    language: LanguageModel, messages: Sequence[ChatMessage], sampling: Sampling
 ) -> Iterator[Piece]:
     """Reply to a conversation, or continue its text."""
     return generate(language, conversation_tokens(language, messages), sampling)
@@ -75,7 +75,7 @@ class Talk:
     read: Callable[[str], str]
     write: Callable[[str], None]
     system: str = ""
-    messages: list[Message] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
     _saved: set[Path] = field(default_factory=set)
 
     def run(self) -> None:
@@ -106,11 +106,11 @@ class Talk:
 
     def _reply(self, line: str) -> bool:
         """Answer a line; False if that was interrupted. What was said is kept."""
-        before = [Message("system", self.system)] if self.system else []
+        before = [ChatMessage("system", self.system)] if self.system else []
         said: list[str] = []
         whole = True
         try:
-            asked = [*before, *self.messages, Message("user", line)]
+            asked = [*before, *self.messages, ChatMessage("user", line)]
             for piece in continuation(self.language, asked, self.sampling):
                 said.append(piece.text)
                 self.write(printable(piece.text))
@@ -120,7 +120,7 @@ class Talk:
             raise ArgumentError(f"{problem} (/reset forgets the conversation)") from None
         self.write("\n")
         if text := "".join(said):
-            self.messages += [Message("user", line), Message("assistant", text)]
+            self.messages += [ChatMessage("user", line), ChatMessage("assistant", text)]
         return whole
 
     def _command(self, line: str) -> None:
@@ -154,7 +154,7 @@ class Talk:
         path = Path(name).expanduser()
         if path.exists() and path not in self._saved:
             raise ArgumentError(f"`{path}` is there already; choose another name")
-        first = [Message("system", self.system)] if self.system else []
+        first = [ChatMessage("system", self.system)] if self.system else []
         messages = [asdict(message) for message in (*first, *self.messages)]
         text = json.dumps({"messages": messages}, ensure_ascii=False)
         try:
@@ -170,8 +170,8 @@ def completion(
     language: LanguageModel, prompt: str, sampling: Sampling, system: str = ""
 ) -> Iterable[str]:
     """Yield the reply to one message, or how a text goes on, as it arises."""
-    first = [Message("system", system)] if system else []
-    for piece in continuation(language, [*first, Message("user", prompt)], sampling):
+    first = [ChatMessage("system", system)] if system else []
+    for piece in continuation(language, [*first, ChatMessage("user", prompt)], sampling):
         yield piece.text
 
 

@@ -13,7 +13,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True)
-class Message:
+class ChatMessage:
     """One message of a conversation.
 
     Args:
@@ -50,7 +50,7 @@ def special(encoding: Encoding, name: str) -> int:
 
 
 def render(
-    encoding: Encoding, messages: Sequence[Message], *, reply: bool
+    encoding: Encoding, messages: Sequence[ChatMessage], *, reply: bool
 ) -> tuple[list[int], list[bool]]:
     """Return the tokens of a conversation, and which of them count in the loss.
 
@@ -78,7 +78,7 @@ def render(
         ...     mergeable_ranks=ranks,
         ...     special_tokens={name: 256 + place for place, name in enumerate(names)},
         ... )
-        >>> tokens, counts = render(enc, [Message("user", "Hi")], reply=True)
+        >>> tokens, counts = render(enc, [ChatMessage("user", "Hi")], reply=True)
         >>> enc.decode(tokens)
         '<|bos|><|user|>Hi<|end|><|assistant|>'
     """

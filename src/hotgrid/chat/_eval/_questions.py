@@ -10,7 +10,7 @@ from hotgrid.chat._generate._engine import Engine
 from hotgrid.chat._generate._sampling import Sampling
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._vocabulary import BOS
-from hotgrid.chat._template import Message, render
+from hotgrid.chat._template import ChatMessage, render
 from hotgrid.data import Shards
 from hotgrid.errors import ArgumentError, DamagedError
 
@@ -54,7 +54,7 @@ class AnswerScore:
 def prompt_of(language: LanguageModel, question: str) -> list[int]:
     """The tokens that ask a question: a conversation if the model knows them."""
     if language.card.get("tuned"):
-        return render(language.encoding, [Message("user", question)], reply=True)[0]
+        return render(language.encoding, [ChatMessage("user", question)], reply=True)[0]
     text = language.encoding.encode_ordinary(f"Question: {question}\nAnswer:")
     return [language.encoding.encode_single_token(BOS), *text]
 

@@ -48,8 +48,9 @@ def save_llama(model: GPT, folder: str | Path) -> None:
 
     Example:
         >>> config = GPTConfig.llama(vocabulary=64, layers=1, size=32, heads=2, context=16)
-        >>> save_llama(GPT(config), "llama")
-        >>> load_llama("llama").config == config
+        >>> model, tokens = GPT(config), torch.arange(6).view(1, 6)
+        >>> save_llama(model, "llama")
+        >>> torch.equal(load_llama("llama")(tokens), model(tokens))
         True
     """
     config, plain = model.config, GPTConfig.llama()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hotgrid.chat._template import Message, render
+from hotgrid.chat._template import ChatMessage, render
 from hotgrid.data import Shards
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.tokens import Encoding
@@ -18,7 +18,7 @@ from hotgrid.tokens import Encoding
 _PARTS = 1 << 32
 
 
-def conversation(row: Any) -> list[Message] | str:
+def conversation(row: Any) -> list[ChatMessage] | str:
     """Return the messages of a row, or its text.
 
     A row has `messages`, or `question` and `answer`, or `text`.
@@ -28,14 +28,14 @@ def conversation(row: Any) -> list[Message] | str:
 
     Example:
         >>> conversation({"question": "2 + 2?", "answer": "4"})[1]
-        Message(role='assistant', content='4')
+        ChatMessage(role='assistant', content='4')
     """
     shown = json.dumps(row, ensure_ascii=False, default=str)[:120]
     if not isinstance(row, dict):
         raise DamagedError(f"a conversation is a JSON object, got {shown}")
     if isinstance(row.get("messages"), list):
         try:
-            found = [Message(each["role"], str(each["content"])) for each in row["messages"]]
+            found = [ChatMessage(each["role"], str(each["content"])) for each in row["messages"]]
         except (KeyError, TypeError, ArgumentError) as problem:
             raise DamagedError(
                 f"a message has not a `role` and a `content`: {problem}; in {shown}"
@@ -44,7 +44,7 @@ def conversation(row: Any) -> list[Message] | str:
             raise DamagedError(f"a conversation has no reply, nothing to learn from: {shown}")
         return found
     if "question" in row and "answer" in row:
-        return [Message("user", str(row["question"])), Message("assistant", str(row["answer"]))]
+        return [ChatMessage("user", str(row["question"])), ChatMessage("assistant", str(row["answer"]))]
     if isinstance(row.get("text"), str):
         return row["text"]
     raise DamagedError(

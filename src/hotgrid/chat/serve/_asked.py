@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hotgrid.chat._generate._sampling import MOST_LOGPROBS, Sampling
-from hotgrid.chat._template import Message
+from hotgrid.chat._template import ChatMessage
 from hotgrid.errors import ArgumentError, near
 from hotgrid.web import Check, list_of, number_in, one_of, optional, truth, whole_in
 
@@ -61,12 +61,12 @@ def _content(value: Any) -> str:
     raise ValueError("a text, or parts of the type `text`")
 
 
-def _message(value: Any) -> Message:
+def _message(value: Any) -> ChatMessage:
     if not isinstance(value, dict):
         raise ValueError("objects with `role` and `content`")
     role = "system" if value.get("role") == "developer" else value.get("role")
     try:
-        return Message(role, _content(value.get("content")))  # type: ignore[arg-type]
+        return ChatMessage(role, _content(value.get("content")))  # type: ignore[arg-type]
     except (ArgumentError, TypeError) as problem:
         raise ValueError(f"messages: {problem}") from None
     except ValueError as problem:
@@ -149,7 +149,7 @@ class Asked:
     """
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     prompts: tuple[str | list[int], ...]
     sampling: Sampling
     choices: int
