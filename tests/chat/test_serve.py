@@ -11,7 +11,7 @@ from typing import Any
 import openai
 import pytest
 
-from hotgrid.chat import Engine, LanguageModel, ChatMessage, Sampling, generate, render
+from hotgrid.chat import ChatMessage, Engine, LanguageModel, Sampling, generate, render
 from hotgrid.chat.serve import ChatApp
 from hotgrid.web import PageServer
 

@@ -13,7 +13,11 @@ ENCODING = byte_encoding()
 
 
 def test_conversation_as_text_and_what_counts() -> None:
-    talk = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hi"), ChatMessage("assistant", "Ho")]
+    talk = [
+        ChatMessage("system", "Be brief."),
+        ChatMessage("user", "Hi"),
+        ChatMessage("assistant", "Ho"),
+    ]
     tokens, counts = render(ENCODING, talk, reply=False)
     assert ENCODING.decode(tokens) == (
         "<|bos|><|system|>Be brief.<|end|><|user|>Hi<|end|><|assistant|>Ho<|end|>"
