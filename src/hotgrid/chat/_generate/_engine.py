@@ -88,6 +88,9 @@ class Engine:
         self._numbers = 0
         self._seen: torch.Tensor | None = None
         self._settings: tuple[tuple[int, ...], Settings] | None = None
+        # Replies whose last tokens have not been told; with fixed shapes that is done later.
+        self._later = static
+        self._untold: list[Request] = []
         # `_lock` guards the lists, `_work` one step at a time.
         self._lock = threading.Lock()
         self._work = threading.Lock()
@@ -244,6 +247,13 @@ class Engine:
     def _reserve(self, request: Request, tokens: int) -> bool:
         """Have blocks for so many tokens; False if the request has to wait for them."""
         while not self._pool.grow(request.blocks, tokens):
+            if self._untold:
+                # A reply may have ended, and those that wait must have told everything.
+                waiting, self._untold = self._untold, []
+                self._tell(waiting)
+                if request.slot < 0:
+                    return False
+                continue
             youngest = max(self._running, key=lambda each: each.number)
             with self._lock:
                 self._leave(youngest)
@@ -276,6 +286,7 @@ class Engine:
         self._feed(chosen)
 
     def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
+        chosen = [each for each in chosen if each[0].slot >= 0]
         if not chosen:
             return
         rows = []
@@ -311,14 +322,30 @@ class Engine:
         if slots is not None and self._seen is not None:
             self._seen[slots, chosen.clamp(min=0)] = True
         found = likelihoods(logits, chosen, samplings)
+        # The text of the step before, while a GPU is at work on this one.
+        self._tell(self._untold)
+        self._untold = []
         for request, token, likelihood in zip(requests, chosen.tolist(), found, strict=True):
+            if request.reply.finish is not None:
+                continue
             try:
-                piece = request.reply.add(token, likelihood)
+                request.reply.accept(token, likelihood)
             except UnstableError as problem:
                 with self._lock:
                     self._leave(request)
                 request.fail(problem)
                 continue
+            self._untold.append(request)
+        now = [r for r in self._untold if r.reply.ended or not self._later]
+        self._untold = [r for r in self._untold if not r.reply.ended and self._later]
+        self._tell(now)
+
+    def _tell(self, requests: Sequence[Request]) -> None:
+        """Hand over the text of new tokens; it may hold the end of a reply."""
+        for request in requests:
+            if request.slot < 0:  # it has left meanwhile
+                continue
+            piece = request.reply.tell()
             if request.reply.finish is not None:
                 with self._lock:
                     self._leave(request)

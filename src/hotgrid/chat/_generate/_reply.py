@@ -54,9 +54,11 @@ class Reply:
             raise ArgumentError(f"{wrong} is not one of the model's {vocabulary} tokens")
         self._seed = fresh_seed() if sampling.seed is None else sampling.seed
         self._stream = TextStream(language.encoding, sampling.stop)
+        self._untold: list[tuple[int, Likelihood | None]] = []
         self._new: list[int] = []
         self._likelihoods: list[Likelihood] = []
         self.finish: Finish | None = None
+        self._end: Finish | None = None
 
     def __len__(self) -> int:
         """How many tokens it has beside the prompt."""
@@ -66,8 +68,22 @@ class Reply:
         """Return the number that the next token is drawn with, or one further ahead."""
         return uniform(self._seed, len(self) + ahead)
 
+    @property
+    def ended(self) -> bool:
+        """Whether no token follows; its last piece may not have been told yet."""
+        return self._end is not None
+
     def add(self, token: int, likelihood: Likelihood | None = None) -> Piece | None:
         """Add the next token, and return a piece if there is new text or the end.
+
+        Raises:
+            UnstableError: No token could be chosen, as the logits are not finite.
+        """
+        self.accept(token, likelihood)
+        return self.tell()
+
+    def accept(self, token: int, likelihood: Likelihood | None = None) -> None:
+        """Add the next token; its text is left for `tell`.
 
         Raises:
             UnstableError: No token could be chosen, as the logits are not finite.
@@ -78,22 +94,39 @@ class Reply:
                 f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
             )
         if token >= self._encoding.n_vocab or self._encoding.is_special_token(token):
-            return self.end("stop")
+            self._end = "stop"
+            return
         self.tokens.append(token)
-        self._new.append(token)
-        if likelihood is not None:
-            self._likelihoods.append(likelihood)
-        text = self._stream.push(token)
-        if self._stream.stopped:
-            return self.end("stop", text)
+        self._untold.append((token, likelihood))
         if len(self) >= self.sampling.max_tokens or len(self.tokens) >= self._limit:
-            return self.end("length", text)
+            self._end = "length"
+
+    def tell(self) -> Piece | None:
+        """Return a piece if the tokens since the last one have text, or are the end."""
+        text = self._text()
+        if self._end is not None:
+            return self.end(self._end, text)
         return self._piece(text) if text else None
 
     def end(self, finish: Finish, text: str = "") -> Piece:
         """End it, and return its last piece."""
-        self.finish = finish
+        text += self._text()
+        self.finish = self._end = "stop" if self._stream.stopped else finish
         return self._piece(text + self._stream.close())
+
+    def _text(self) -> str:
+        """Return the text of tokens that were not told; a stop text ends the reply."""
+        text = ""
+        for token, likelihood in self._untold:
+            self._new.append(token)
+            if likelihood is not None:
+                self._likelihoods.append(likelihood)
+            text += self._stream.push(token)
+            if self._stream.stopped:
+                self._end = "stop"
+                break
+        self._untold.clear()
+        return text
 
     def _piece(self, text: str) -> Piece:
         piece = Piece(text, tuple(self._new), tuple(self._likelihoods), self.finish)
