@@ -8,7 +8,8 @@ every token reads. Many replies are an `Engine` with as many slots; it is driven
 thread. On a machine with other work, the processor time of a token says more than the wall
 time. The best of some rounds counts, the first of which captures graphs and compiles. With
 `--form int8` (or pq, int4) the matrices are compressed first. The model has random weights;
-shapes are in chat_models.py.
+shapes are in chat_models.py. Before anything is timed, both ways must give the tokens of single
+steps, in double precision.
 """
 
 import time
@@ -17,10 +18,36 @@ from dataclasses import replace
 import torch
 from chat_models import SHAPES, bytes_of, random_language
 from options import parser
-from report import once, report
+from report import once, report, same
 
 from hotgrid.chat import Engine, Sampling, generate
 from hotgrid.kernels import CodebookLinear, compress
+
+
+def expect_agreement(device: str, *, compiled: bool) -> None:
+    """Stop unless bursts and the engine give the tokens of single steps, in float64."""
+    language = random_language("tiny", device)
+    language.model.double()
+    ways = [
+        Sampling(temperature=0, max_tokens=60),
+        Sampling(seed=1, top_k=40, top_p=0.9, repetition=1.2, max_tokens=60),
+        Sampling(seed=2, max_tokens=100),
+    ]
+    engine = Engine(language, slots=2, cache=256, static=True, compiled=compiled)
+    asked = [engine.submit([n, 2, 3], way) for n, way in enumerate(ways)]
+    for n, (way, request) in enumerate(zip(ways, asked, strict=True)):
+        burst = generate(language, [n, 2, 3], way, burst=16, compiled=compiled)
+        single = generate(language, [n, 2, 3], way, burst=1)
+        found = {
+            "bursts": lambda p=burst: tokens_of(p),
+            "engine": lambda p=request: tokens_of(p),
+        }
+        same(found, tokens_of(single))
+
+
+def tokens_of(pieces) -> list[int]:
+    """All tokens of some pieces."""
+    return [token for piece in pieces for token in piece.tokens]
 
 
 def bandwidth(device: str) -> float:
@@ -66,6 +93,7 @@ def main() -> None:
     given = options.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
+    expect_agreement(given.device, compiled=given.compiled)
     shape = given.shape or ("d12" if given.device == "cuda" else "small")
     language = random_language(shape, given.device)
     read = bytes_of(language.model)
