@@ -137,9 +137,9 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--work", type=Path, default=Path(".hotgrid/default-chat"))
     options.add_argument("--debs", type=Path)
-    options.add_argument("--vocabulary", type=int, default=6144)
+    options.add_argument("--vocabulary", type=int, default=4096)
     options.add_argument("--depth", type=int, default=6)
-    options.add_argument("--size", type=int, default=384)
+    options.add_argument("--size", type=int, default=320)
     options.add_argument("--context", type=int, default=512)
     options.add_argument("--tokens", type=int, default=400_000_000)
     options.add_argument("--batch-tokens", type=int, default=131_072)
@@ -175,7 +175,7 @@ def main() -> None:
         compiled=gpu,
         average=0.999,
     )
-    base = pretrain(data, encoding, recipe, run, shape={"tied": True}, card=card)
+    base = pretrain(data, encoding, recipe, run, card=card)
     finish(place, LanguageModel(base.model.cpu().float(), encoding, base.card))
 
 
