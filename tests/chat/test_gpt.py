@@ -104,7 +104,7 @@ def test_a_new_model_is_undecided(tied: bool) -> None:
     model = GPT(GPTConfig(vocabulary=64, layers=2, size=64, heads=2, context=16, tied=tied))
     tokens = torch.randint(0, 64, (4, 16))
     loss = model.loss(tokens, tokens.roll(-1, 1)).item()
-    assert loss == pytest.approx(4.1589, abs=0.03)
+    assert loss == pytest.approx(4.1589, abs=0.1)
 
 
 def test_targets_that_do_not_count(small_gpt: Make) -> None:
