@@ -71,7 +71,7 @@ SOURCES = (
     Source("python3.11-doc", "*/_sources/*.txt"),
     Source("perl-doc", "*.pod"),
     Source("git-doc", "*/git-doc/*.txt"),
-    Source("harden-doc", "*/*.en.txt*"),
+    Source("harden-doc", "*/html/en-US/*.html", html=True),
     Source("debian-handbook", "*/en-US/*.html", html=True),
 )
 
@@ -90,7 +90,7 @@ def files_of(deb: Path) -> Iterator[tuple[str, bytes]]:
 
 def licences_of(copyright_file: str) -> list[str]:
     """The names of licences in a copyright file."""
-    found = re.findall(r"^License: *(\S.*)$", copyright_file, re.MULTILINE)
+    found = re.findall(r"^License: *([\w.+-]+(?: or [\w.+-]+)*)$", copyright_file, re.MULTILINE)
     known = ("GPL", "GFDL", "GNU Free Documentation", "PSF", "Artistic", "CC-BY-SA", "MIT")
     return sorted({*found, *(each for each in known if each in copyright_file)})[:12]
 
@@ -118,10 +118,8 @@ def write_text(place: Path, debs: Path) -> dict[str, list[str]]:
                     licences[name] = licences_of(data.decode(errors="replace"))
                 if not fnmatch.fnmatch(path, source.files):
                     continue
-                try:
-                    text = plain(data.decode(), is_html=source.html)
-                except UnicodeDecodeError:
-                    continue  # an old file in another encoding
+                # Old dictionaries have a few letters in another encoding.
+                text = plain(data.decode(errors="ignore"), is_html=source.html)
                 sign = hashlib.blake2b(text.encode(), digest_size=16).digest()
                 if len(text) > 200 and sign not in seen:
                     seen.add(sign)
@@ -137,9 +135,9 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--work", type=Path, default=Path(".hotgrid/default-chat"))
     options.add_argument("--debs", type=Path)
-    options.add_argument("--vocabulary", type=int, default=6144)
+    options.add_argument("--vocabulary", type=int, default=4096)
     options.add_argument("--depth", type=int, default=6)
-    options.add_argument("--size", type=int, default=384)
+    options.add_argument("--size", type=int, default=320)
     options.add_argument("--context", type=int, default=512)
     options.add_argument("--tokens", type=int, default=400_000_000)
     options.add_argument("--batch-tokens", type=int, default=131_072)
@@ -175,7 +173,7 @@ def main() -> None:
         compiled=gpu,
         average=0.999,
     )
-    base = pretrain(data, encoding, recipe, run, shape={"tied": True}, card=card)
+    base = pretrain(data, encoding, recipe, run, card=card)
     finish(place, LanguageModel(base.model.cpu().float(), encoding, base.card))
 
 

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-from ..cli.command import run
+from tests.cli.command import run
 
 NUMBERS = ["--size=64", "--heads=2", "--context=32", "--batch-tokens=256", "--device=cpu"]
 

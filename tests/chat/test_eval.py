@@ -11,9 +11,9 @@ import torch
 
 from hotgrid.chat import (
     GPT,
+    ChatMessage,
     GPTConfig,
     LanguageModel,
-    ChatMessage,
     TextData,
     continuation_likelihoods,
     final_answer,

@@ -119,7 +119,8 @@ class GPT(nn.Module):
     def reset_parameters(self) -> None:
         """Initialise; projections into the stream are zero, so it starts as an embedding."""
         bound = (3 / self.config.size) ** 0.5
-        nn.init.normal_(self.embed.weight, std=0.8)
+        # As a head it must be small, so that all tokens are equally likely at first.
+        nn.init.normal_(self.embed.weight, std=0.02 if self.config.tied else 0.8)
         if not self.config.tied:
             nn.init.normal_(self.head.linear.weight, std=0.001)
         for block in self.blocks():

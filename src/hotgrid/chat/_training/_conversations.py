@@ -35,7 +35,9 @@ def conversation(row: Any) -> list[ChatMessage] | str:
         raise DamagedError(f"a conversation is a JSON object, got {shown}")
     if isinstance(row.get("messages"), list):
         try:
-            found = [ChatMessage(each["role"], str(each["content"])) for each in row["messages"]]
+            found = [
+                ChatMessage(each["role"], str(each["content"])) for each in row["messages"]
+            ]
         except (KeyError, TypeError, ArgumentError) as problem:
             raise DamagedError(
                 f"a message has not a `role` and a `content`: {problem}; in {shown}"
@@ -44,7 +46,10 @@ def conversation(row: Any) -> list[ChatMessage] | str:
             raise DamagedError(f"a conversation has no reply, nothing to learn from: {shown}")
         return found
     if "question" in row and "answer" in row:
-        return [ChatMessage("user", str(row["question"])), ChatMessage("assistant", str(row["answer"]))]
+        return [
+            ChatMessage("user", str(row["question"])),
+            ChatMessage("assistant", str(row["answer"])),
+        ]
     if isinstance(row.get("text"), str):
         return row["text"]
     raise DamagedError(

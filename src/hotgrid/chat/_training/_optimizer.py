@@ -43,11 +43,11 @@ def optimizers(model: GPT, recipe: Recipe, *, ranks: Communicator | None = None)
         name="matrices",
     )
     root, config = type(model).__name__, model.config
+    # A table that is also the head changes at the head's pace.
+    table = recipe["head_rate" if config.tied else "embedding_rate"]
     chosen: dict[str | Query, OptimizerSpec | Literal["frozen"]] = {
         f"{root}/*[@name='h']//Linear/*[@rank=2]": muon,
-        f"{root}/*[@name='embed']": adamw(
-            "embedding", recipe["embedding_rate"], (0.8, 0.995), 0.001
-        ),
+        f"{root}/*[@name='embed']": adamw("embedding", table, (0.8, 0.995), 0.001),
     }
     if not config.tied:
         chosen[f"{root}/*[@name='head']"] = adamw(
