@@ -15,6 +15,7 @@ from hotgrid import cluster
 from hotgrid.cluster import Communicator
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, CommunicationError, StoreError, UnstableError
+from hotgrid.files import whole_file
 from hotgrid.store import Checkpoints, RunFolder
 from hotgrid.train._report import EVENTS, REPORT, EventLog, read_events, write_report
 
@@ -59,7 +60,11 @@ class TrainingFolder:
         return self._run is not None
 
     def begin(
-        self, asked: Mapping[str, str], options: Mapping[str, Any], resume: bool | str
+        self,
+        asked: Mapping[str, str],
+        options: Mapping[str, Any],
+        resume: bool | str,
+        files: Mapping[str, bytes],
     ) -> tuple[int, dict[str, Any]] | None:
         """Make the folder that of this run; return the newest checkpoint if it goes on."""
         if resume not in (True, False, "auto"):
@@ -73,11 +78,15 @@ class TrainingFolder:
             resume = bool(self._ranks.gather_json(there)[0])
         self._run.begin(
             asked,
-            files=[EVENTS, REPORT],
+            files=[EVENTS, REPORT, *files],
             options=options,
             job=cluster.job(),
             resume=resume is True,
         )
+        for name, contents in {} if self._ranks.rank else files.items():
+            if not (self._run.path / name).exists():
+                with whole_file(self._run.path / name) as aside:
+                    aside.write_bytes(contents)
         rule = self._saving
         self._checkpoints = Checkpoints(
             self._run.checkpoints,
