@@ -94,7 +94,7 @@ class Copies:
 
     def step(self, action: Tensor) -> Transition:
         """Take a step with every copy; those that end begin again."""
-        env, before = self.environment, self.observation
+        env, before = self.environment, self.observation.clone()
         state, reward, terminated = env.step(self._state, action)
         following = env.observe(state)
         self._steps += 1
@@ -104,8 +104,9 @@ class Copies:
         self._note(over)
         state = torch.where(over[self._spread], self._begun(), state)
         self._state.copy_(state)
-        # New tensors each time: a transition keeps those of before.
-        self.observation = torch.where(over[..., None], env.observe(state), following)
+        seen = torch.where(over[..., None], env.observe(state), following)
+        # In place, as all that lasts: a CUDA graph knows tensors by their memory.
+        self.observation.copy_(seen)
         return Transition(before, action, reward, terminated, truncated, following)
 
     def episodes(self) -> Tensor:

@@ -1,0 +1,1 @@
+"""The loop of off-policy learning."""

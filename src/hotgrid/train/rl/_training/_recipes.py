@@ -1,0 +1,63 @@
+"""Settings that are known to work, by environment."""
+
+from dataclasses import dataclass
+
+from hotgrid.train._schedules import LinearDecay
+from hotgrid.train.rl._learners import DQN, SAC, Learner
+from hotgrid.train.rl._replay import Uniform
+
+from ._settings import OffPolicy
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A learner, the proportions of a run, and how many steps it takes.
+
+    Attributes:
+        learner: What learns.
+        settings: How much of all.
+        steps: Steps of one seed.
+
+    Example:
+        >>> recipe_for("cartpole").learner.name
+        'dqn'
+    """
+
+    learner: Learner
+    settings: OffPolicy
+    steps: int = 100_000
+
+
+_RECIPES = {
+    "cartpole": Recipe(
+        DQN(
+            hidden=(128, 128),
+            rate=5e-4,
+            n_steps=3,
+            tau=0.005,
+            chance=LinearDecay(steps=20_000, start=1.0, end=0.05),
+        ),
+        OffPolicy(copies=16, updates=4, batch=128, replay=Uniform(100_000)),
+    ),
+    "pendulum": Recipe(
+        SAC(hidden=(128, 128), gamma=0.98, rate=1e-3, actor_rate=1e-3, tau=0.01),
+        OffPolicy(copies=8, updates=4, batch=128, replay=Uniform(50_000), warmup=1000),
+        steps=30_000,
+    ),
+}
+
+
+def recipe_for(name: str, continuous: bool = False) -> Recipe:
+    """Return the settings for an environment; for one that is not known, usual ones.
+
+    Args:
+        name: The name of the environment, or Gymnasium's id of the same.
+        continuous: Whether its actions are real numbers.
+
+    Example:
+        >>> recipe_for("acrobot").settings.copies
+        16
+    """
+    if name in _RECIPES:
+        return _RECIPES[name]
+    return _RECIPES["pendulum" if continuous else "cartpole"]
