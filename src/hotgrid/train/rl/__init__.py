@@ -54,4 +54,10 @@ from ._training import (
     evaluate as evaluate,
     recipe_for as recipe_for,
 )
+from ._watch import (
+    Trained as Trained,
+    film as film,
+    frames as frames,
+    load_policy as load_policy,
+)
 from ._weights import Dense as Dense, Weights as Weights
