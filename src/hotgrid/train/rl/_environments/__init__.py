@@ -12,5 +12,7 @@ from ._environment import (
 )
 from ._find import environments as environments, find_environment as find_environment
 from ._gymnasium import GymnasiumCopies as GymnasiumCopies
+from ._life import LifeKeeper as LifeKeeper
 from ._mountain_car import MountainCar as MountainCar
 from ._pendulum import Pendulum as Pendulum
+from ._wake import Wake as Wake

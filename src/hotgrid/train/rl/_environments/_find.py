@@ -5,10 +5,19 @@ from hotgrid.errors import ArgumentError, near
 from ._acrobot import Acrobot
 from ._cartpole import CartPole
 from ._environment import Environment
+from ._life import LifeKeeper
 from ._mountain_car import MountainCar
 from ._pendulum import Pendulum
+from ._wake import Wake
 
-_KNOWN: tuple[type[Environment], ...] = (CartPole, MountainCar, Acrobot, Pendulum)
+_KNOWN: tuple[type[Environment], ...] = (
+    CartPole,
+    MountainCar,
+    Acrobot,
+    Pendulum,
+    Wake,
+    LifeKeeper,
+)
 
 
 def environments() -> dict[str, Environment]:

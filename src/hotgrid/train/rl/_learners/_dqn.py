@@ -25,9 +25,10 @@ class DQN(Learner):
         duelling: Learn the value of a state apart from the advantage of an action.
         atoms: Learn a distribution of so many returns instead of its mean (C51); None is
             the mean.
-        low: The least return of a distribution.
-        high: The largest return of a distribution.
+        low: The least return of a distribution, in units of `scale`.
+        high: The largest return of a distribution, in units of `scale`.
         clip: The largest norm of the gradient of a seed.
+        scale: The reward that counts as one: networks learn values of about one soonest.
 
     Example:
         >>> DQN(hidden=(64, 64), n_steps=3).double
@@ -42,6 +43,7 @@ class DQN(Learner):
     low: float = 0.0
     high: float = 100.0
     clip: float | None = 10.0
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,7 +105,7 @@ class DQNAgent(Agent):
         per_seed = weighted.mean(-1)
         self._online.fit(per_seed.sum())
         self._target.lerp_(self._online.value.detach(), self._how.tau)
-        value = self._mean(found.detach()).mean(-1)
+        value = self._how.scale * self._mean(found.detach()).mean(-1)
         return Learnt(errors, {"loss": per_seed.detach(), "value": value})
 
     def policy(self) -> dict[str, Tensor]:
@@ -143,7 +145,8 @@ class DQNAgent(Agent):
 
     def _goal(self, batch: Batch, following: Tensor) -> Tensor:
         """What the outputs of the actions should have been, `[seeds, rows, atoms]`."""
-        return (batch.reward + batch.discount * following[..., 0])[..., None]
+        reward = batch.reward / self._how.scale
+        return (reward + batch.discount * following[..., 0])[..., None]
 
     def _errors(self, found: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
         """The errors of every row, and their losses."""
@@ -166,7 +169,8 @@ class C51Agent(DQNAgent):
 
     def _goal(self, batch: Batch, following: Tensor) -> Tensor:
         """The distribution one transition later, put onto the returns of the atoms."""
-        moved = batch.reward[..., None] + batch.discount[..., None] * self._returns
+        reward = batch.reward / self._how.scale
+        moved = reward[..., None] + batch.discount[..., None] * self._returns
         moved = moved.clamp(self._how.low, self._how.high)
         # How near each atom is to each moved one, in gaps: what it takes of its chance.
         near = (moved[..., None, :] - self._returns[:, None]).abs() / self._gap
