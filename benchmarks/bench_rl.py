@@ -135,7 +135,7 @@ class Plain:
 def ours(device: str, seeds: int) -> rl.Rounds:
     draws, env = rl.Draws(0, device), rl.CartPole()
     world = rl.Copies(env, seeds, SETTINGS.copies, draws)
-    agent = LEARNER.begin(env.observations, env.actions, seeds, draws)
+    agent = LEARNER.begin(env.observations, env.actions, seeds, draws, env.units)
     ring = rl.replay_of(
         SETTINGS.replay,
         rl.Rows(env.observations, env.actions),

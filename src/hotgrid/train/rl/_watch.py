@@ -50,7 +50,11 @@ def load_policy(folder: str | Path, device: torch.device | str = "cpu") -> Train
     environment = find_environment(notes.extra["environment"])
     learner = learner_from_json(notes.extra["learner"])
     agent = learner.begin(
-        environment.observations, environment.actions, notes.extra["seeds"], Draws(0, device)
+        environment.observations,
+        environment.actions,
+        notes.extra["seeds"],
+        Draws(0, device),
+        environment.units,
     )
     policy = agent.policy()
     wanted = {f"best/{name}": tensor for name, tensor in policy.items()}

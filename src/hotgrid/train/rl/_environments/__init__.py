@@ -10,7 +10,11 @@ from ._environment import (
     Environment as Environment,
     Stepped as Stepped,
 )
-from ._find import environments as environments, find_environment as find_environment
+from ._find import (
+    environments as environments,
+    find_environment as find_environment,
+    twin_of as twin_of,
+)
 from ._gymnasium import GymnasiumCopies as GymnasiumCopies
 from ._life import LifeKeeper as LifeKeeper
 from ._mountain_car import MountainCar as MountainCar

@@ -31,6 +31,7 @@ class Acrobot(Environment):
     randoms = 4
     dtype = torch.float64
     rate = 15
+    units = (1.0, 1.0, 1.0, 1.0, 5.0, 10.0)
     twin = "Acrobot-v1"
 
     length: float = 1.0

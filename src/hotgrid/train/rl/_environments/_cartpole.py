@@ -31,6 +31,7 @@ class CartPole(Environment):
     randoms = 4
     dtype = torch.float64
     rate = 50
+    units = (1.0, 1.0, 0.2, 1.0)
     twin = "CartPole-v1"
 
     gravity: float = 9.8

@@ -97,6 +97,8 @@ class Environment(ABC):
         dtype: What the state is computed in.
         limit: Steps after which an episode is truncated.
         rate: Steps in a second of a film.
+        units: What counts as one in each number of an observation; a network learns soonest
+            from numbers of about one. None is one for all.
         twin: The id of the Gymnasium environment that it equals step for step, or None.
 
     Example:
@@ -130,6 +132,7 @@ class Environment(ABC):
     randoms: ClassVar[int]
     dtype: ClassVar[torch.dtype] = torch.float32
     rate: ClassVar[int] = 30
+    units: ClassVar[tuple[float, ...] | None] = None
     twin: ClassVar[str | None] = None
     # A field of every environment.
     limit: Any

@@ -30,6 +30,16 @@ def environments() -> dict[str, Environment]:
     return {each.name: each() for each in _KNOWN}
 
 
+def twin_of(name: str) -> Environment | None:
+    """Return the environment that equals one of Gymnasium, or None.
+
+    Example:
+        >>> twin_of("CartPole-v1").name
+        'cartpole'
+    """
+    return next((each for each in environments().values() if each.twin == name), None)
+
+
 def find_environment(name: str) -> Environment:
     """Return the environment of a name.
 

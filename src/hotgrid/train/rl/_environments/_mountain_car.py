@@ -30,6 +30,7 @@ class MountainCar(Environment):
     shape = (2,)
     randoms = 1
     dtype = torch.float64
+    units = (1.0, 0.05)
     twin = "MountainCar-v0"
 
     left: float = -1.2

@@ -30,6 +30,7 @@ class Pendulum(Environment):
     shape = (2,)
     randoms = 2
     dtype = torch.float64
+    units = (1.0, 1.0, 4.0)
     twin = "Pendulum-v1"
 
     gravity: float = 10.0

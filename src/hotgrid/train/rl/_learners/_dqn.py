@@ -1,6 +1,6 @@
 """DQN: learn what every action is worth; double, duelling, over n steps, by distributions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +13,7 @@ from hotgrid.train.rl._environments import Actions, Discrete
 from hotgrid.train.rl._replay import Batch
 from hotgrid.train.rl._weights import Dense, Weights
 
-from ._learner import Agent, Learner, Learnt
+from ._learner import Agent, Eyes, Learner, Learnt
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,30 @@ class DQN(Learner):
                 "and `low` below `high`"
             )
 
-    def begin(self, observations: int, actions: Actions, seeds: int, draws: Draws) -> Agent:
+    def begin(
+        self,
+        observations: int,
+        actions: Actions,
+        seeds: int,
+        draws: Draws,
+        units: Sequence[float] | None = None,
+    ) -> Agent:
         """Return agents with fresh weights."""
         if not isinstance(actions, Discrete):
             raise ArgumentError(
                 f"DQN chooses among actions, and this environment takes {actions}; use SAC"
             )
         kind = DQNAgent if self.atoms is None else C51Agent
-        return kind(self, observations, actions.count, seeds, draws)
+        return kind(self, observations, actions.count, seeds, draws, Eyes(units, draws.device))
 
 
 class DQNAgent(Agent):
     """The networks of DQN. Online and target weights share memory, to be used together."""
 
     def __init__(
-        self, how: DQN, observations: int, count: int, seeds: int, draws: Draws
+        self, how: DQN, observations: int, count: int, seeds: int, draws: Draws, eyes: Eyes
     ) -> None:
-        self._how, self._count, self._seeds = how, count, seeds
+        self._how, self._count, self._eyes = how, count, eyes
         self._atoms = how.atoms or 1
         outputs = (count + how.duelling) * self._atoms
         self._net = Dense((observations, *how.hidden, outputs))
@@ -88,17 +95,17 @@ class DQNAgent(Agent):
     @torch.no_grad()
     def act(self, observation: Tensor) -> Tensor:
         """Return the actions of the highest value."""
-        return self._values(self._net(self._online.value, observation)).argmax(-1)
+        return self._values(self._net(self._online.value, self._eyes(observation))).argmax(-1)
 
     def learn(self, batch: Batch, draws: Draws) -> Learnt:
         """Make one update, and move the target network a little."""
         with torch.no_grad():
-            following = batch.following.repeat(2, 1, 1)
+            following = self._eyes(batch.following).repeat(2, 1, 1)
             online, target = self._net(self._both.flatten(0, 1), following).chunk(2)
             chooser = online if self._how.double else target
             best = self._values(chooser).argmax(-1)
             goal = self._goal(batch, self._picked(target, best))
-        out = self._net(self._online.value, batch.observation)
+        out = self._net(self._online.value, self._eyes(batch.observation))
         found = self._picked(out, batch.action)
         errors, loss = self._errors(found, goal)
         weighted = loss if batch.weight is None else loss * batch.weight
@@ -158,9 +165,9 @@ class C51Agent(DQNAgent):
     """DQN over distributions (Bellemare, Dabney and Munos 2017)."""
 
     def __init__(
-        self, how: DQN, observations: int, count: int, seeds: int, draws: Draws
+        self, how: DQN, observations: int, count: int, seeds: int, draws: Draws, eyes: Eyes
     ) -> None:
-        super().__init__(how, observations, count, seeds, draws)
+        super().__init__(how, observations, count, seeds, draws, eyes)
         self._returns = torch.linspace(how.low, how.high, self._atoms, device=draws.device)
         self._gap = (how.high - how.low) / (self._atoms - 1)
 

@@ -1,10 +1,11 @@
 """`Learner`: what is learnt and how, as data; `Agent`: what it becomes for an environment."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
@@ -24,6 +25,24 @@ class Learnt(NamedTuple):
 
     errors: Tensor
     values: dict[str, Tensor]
+
+
+class Eyes:
+    """Observations in units of their own, which networks see.
+
+    Args:
+        units: What counts as one in each number; None changes nothing.
+        device: Where observations are.
+    """
+
+    def __init__(self, units: Sequence[float] | None, device: torch.device) -> None:
+        self._factor: Tensor | None = None
+        if units is not None and any(unit != 1 for unit in units):
+            self._factor = 1 / torch.tensor(units, device=device)
+
+    def __call__(self, observation: Tensor) -> Tensor:
+        """Return what a network sees."""
+        return observation if self._factor is None else observation * self._factor
 
 
 class Agent(ABC):
@@ -100,7 +119,14 @@ class Learner(ABC):
         return self.chance(step) if isinstance(self.chance, StepSchedule) else self.chance
 
     @abstractmethod
-    def begin(self, observations: int, actions: Actions, seeds: int, draws: Draws) -> Agent:
+    def begin(
+        self,
+        observations: int,
+        actions: Actions,
+        seeds: int,
+        draws: Draws,
+        units: Sequence[float] | None = None,
+    ) -> Agent:
         """Return agents with fresh weights.
 
         Args:
@@ -108,6 +134,7 @@ class Learner(ABC):
             actions: What the environment takes.
             seeds: How many runs there are side by side.
             draws: Where randomness comes from; also says which device.
+            units: What counts as one in each number of an observation.
 
         Raises:
             ArgumentError: Such actions cannot be learnt by it.

@@ -1,7 +1,7 @@
 """SAC: learn a policy that is as random as it can be while it earns much."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,7 @@ from hotgrid.train.rl._environments import Actions, Box
 from hotgrid.train.rl._replay import Batch
 from hotgrid.train.rl._weights import Dense, Weights
 
-from ._learner import Agent, Learner, Learnt
+from ._learner import Agent, Eyes, Learner, Learnt
 
 _SPREADS = (-5.0, 2.0)
 
@@ -40,23 +40,31 @@ class SAC(Learner):
     entropy: float = -1.0
     temperature: float = 1.0
 
-    def begin(self, observations: int, actions: Actions, seeds: int, draws: Draws) -> Agent:
+    def begin(
+        self,
+        observations: int,
+        actions: Actions,
+        seeds: int,
+        draws: Draws,
+        units: Sequence[float] | None = None,
+    ) -> Agent:
         """Return agents with fresh weights."""
         if not isinstance(actions, Box) or not all(map(math.isfinite, actions.low + actions.high)):
             raise ArgumentError(
                 f"SAC gives real numbers between limits, and this environment takes {actions}"
                 + ("; use DQN" if not isinstance(actions, Box) else "")
             )
-        return SACAgent(self, observations, actions, seeds, draws)
+        return SACAgent(self, observations, actions, seeds, draws, Eyes(units, draws.device))
 
 
 class SACAgent(Agent):
     """An actor, two critics as a second axis of seeds, and a temperature."""
 
     def __init__(
-        self, how: SAC, observations: int, actions: Box, seeds: int, draws: Draws
+        self, how: SAC, observations: int, actions: Box, seeds: int, draws: Draws, eyes: Eyes
     ) -> None:
         self._how, self._seeds, self._width = how, seeds, actions.width
+        self._eyes = eyes
         low = torch.tensor(actions.low, device=draws.device)
         high = torch.tensor(actions.high, device=draws.device)
         self._middle, self._reach = (high + low) / 2, (high - low) / 2
@@ -71,7 +79,7 @@ class SACAgent(Agent):
     def explore(self, observation: Tensor, chance: Tensor, draws: Draws) -> Tensor:
         """Return actions of the policy, and uniform ones with a chance."""
         with torch.no_grad():
-            action, _ = self._sampled(observation, draws)
+            action, _ = self._sampled(self._eyes(observation), draws)
         dice = draws.uniform(*action.shape[:-1], 1)
         anywhere = 2 * draws.uniform(*action.shape) - 1
         return self._scaled(torch.where(dice < chance, anywhere, action))
@@ -79,25 +87,26 @@ class SACAgent(Agent):
     @torch.no_grad()
     def act(self, observation: Tensor) -> Tensor:
         """Return the middle of the policy."""
-        mean, _ = self._actor_net(self._actor.value, observation).chunk(2, -1)
+        mean, _ = self._actor_net(self._actor.value, self._eyes(observation)).chunk(2, -1)
         return self._scaled(torch.tanh(mean))
 
     def learn(self, batch: Batch, draws: Draws) -> Learnt:
         """Make one update of critics, actor and temperature."""
+        seen, following = self._eyes(batch.observation), self._eyes(batch.following)
         given = (batch.action - self._middle) / self._reach
         warmth = self._warmth.value.detach().exp()
         with torch.no_grad():
-            action, chance = self._sampled(batch.following, draws)
-            worth = self._worth(self._target, batch.following, action).amin(0)
+            action, chance = self._sampled(following, draws)
+            worth = self._worth(self._target, following, action).amin(0)
             goal = batch.reward + batch.discount * (worth - warmth * chance)
-        found = self._worth(self._critics.value, batch.observation, given)
+        found = self._worth(self._critics.value, seen, given)
         loss = (found - goal).square().sum(0) / 2
         weighted = loss if batch.weight is None else loss * batch.weight
         per_seed = weighted.mean(-1)
         self._critics.fit(per_seed.sum())
 
-        action, chance = self._sampled(batch.observation, draws)
-        worth = self._worth(self._critics.value.detach(), batch.observation, action).amin(0)
+        action, chance = self._sampled(seen, draws)
+        worth = self._worth(self._critics.value.detach(), seen, action).amin(0)
         self._actor.fit((warmth * chance - worth).mean(-1).sum())
         # The entropy is below its aim: the temperature rises.
         short = chance.detach().mean(-1, keepdim=True) + self._how.entropy * self._width

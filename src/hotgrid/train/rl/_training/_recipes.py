@@ -31,18 +31,20 @@ class Recipe:
 _RECIPES = {
     "cartpole": Recipe(
         DQN(
-            hidden=(128, 128),
-            rate=5e-4,
+            hidden=(64, 64),
+            rate=1e-3,
             n_steps=3,
-            tau=0.005,
-            chance=LinearDecay(steps=20_000, start=1.0, end=0.05),
+            tau=0.01,
+            scale=10.0,
+            chance=LinearDecay(steps=10_000, start=1.0, end=0.05),
         ),
-        OffPolicy(copies=16, updates=4, batch=128, replay=Uniform(100_000)),
+        OffPolicy(copies=32, updates=6, batch=64, replay=Uniform(100_000)),
+        steps=50_000,
     ),
     "pendulum": Recipe(
-        SAC(hidden=(128, 128), gamma=0.98, rate=1e-3, actor_rate=1e-3, tau=0.01),
+        SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
         OffPolicy(copies=8, updates=4, batch=128, replay=Uniform(50_000), warmup=1000),
-        steps=30_000,
+        steps=20_000,
     ),
 }
 
@@ -56,7 +58,7 @@ def recipe_for(name: str, continuous: bool = False) -> Recipe:
 
     Example:
         >>> recipe_for("acrobot").settings.copies
-        16
+        32
     """
     if name in _RECIPES:
         return _RECIPES[name]

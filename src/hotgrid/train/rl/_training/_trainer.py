@@ -115,7 +115,9 @@ class RLTrainer:
                 )
         self._draws = draws = Draws(rank_seed(seed, 0), self.device)
         world = place.world(seeds, self.settings.copies, draws, seed)
-        self.agent = self.learner.begin(place.observations, place.actions, seeds, draws)
+        self.agent = self.learner.begin(
+            place.observations, place.actions, seeds, draws, place.units
+        )
         ring = replay_of(
             self.settings.replay,
             Rows(place.observations, place.actions),

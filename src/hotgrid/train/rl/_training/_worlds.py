@@ -10,6 +10,7 @@ from hotgrid.train.rl._environments import (
     GymnasiumCopies,
     World,
     find_environment,
+    twin_of,
 )
 
 _PREFIX = "gymnasium:"
@@ -28,6 +29,7 @@ class Place:
         tensor: Whether it is a tensor environment.
         actions: What it takes.
         observations: How many numbers an observation has.
+        units: What counts as one in each of them, or None.
 
     Raises:
         ArgumentError: There is no such environment.
@@ -41,7 +43,10 @@ class Place:
             probe = GymnasiumCopies(self._id, 1, 1, seed=0)
             self.actions, self.observations = probe.actions, probe.observations
             probe.close()
-            self.name = self.text = environment
+            twin = twin_of(self._id)
+            self.name = environment if twin is None else twin.name
+            self.units = None if twin is None else twin.units
+            self.text = environment
             self.tensor = False
             return
         if isinstance(environment, str):
@@ -56,6 +61,7 @@ class Place:
         self.text = self.name if plain else str(environment)
         self.tensor = True
         self.actions, self.observations = environment.actions, environment.observations
+        self.units = environment.units
 
     def world(self, seeds: int, copies: int, draws: Draws, seed: int) -> World:
         """Return copies in fresh states."""
