@@ -46,6 +46,21 @@ _RECIPES = {
         OffPolicy(copies=8, updates=4, batch=128, replay=Uniform(50_000), warmup=1000),
         steps=20_000,
     ),
+    # A step of the flow takes far longer than an update.
+    "wake": Recipe(
+        SAC(hidden=(64, 64), gamma=0.95, rate=1e-3, actor_rate=1e-3, tau=0.02, temperature=0.1),
+        OffPolicy(
+            copies=8,
+            updates=8,
+            batch=64,
+            replay=Uniform(10_000),
+            warmup=320,
+            evaluate_every=800,
+            episodes=2,
+            final_episodes=8,
+        ),
+        steps=3200,
+    ),
 }
 
 
