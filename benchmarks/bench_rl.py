@@ -11,6 +11,7 @@ rival trains one seed after the other.
 """
 
 import collections
+import itertools
 import time
 
 import gymnasium
@@ -67,12 +68,14 @@ class Plain:
         self.at = self.size = 0
 
     def network(self, sizes):
+        """Modules of torch."""
         layers = []
-        for a, b in zip(sizes, sizes[1:], strict=False):
+        for a, b in itertools.pairwise(sizes):
             layers += [nn.Linear(a, b), nn.ReLU()]
         return nn.Sequential(*layers[:-1]).to(self.device)
 
     def collect(self, chance: float) -> None:
+        """A step of every copy."""
         with torch.no_grad():
             values = self.online(torch.as_tensor(self.seen, device=self.device))
         action = values.argmax(-1).cpu().numpy()
@@ -108,6 +111,7 @@ class Plain:
         self.size = min(self.at, SETTINGS.replay.capacity)
 
     def update(self) -> None:
+        """An update, and the target network a little further."""
         index = self.random.integers(0, self.size, SETTINGS.batch)
         seen, after, action, reward, discount = (
             torch.as_tensor(column[index]).to(self.device) for column in self.columns.values()
@@ -119,13 +123,14 @@ class Plain:
         loss = nn.functional.smooth_l1_loss(found, goal)
         self.optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(self.online.parameters(), LEARNER.clip)
+        nn.utils.clip_grad_norm_(self.online.parameters(), 10.0)
         self.optimizer.step()
         with torch.no_grad():
             for a, b in zip(self.target.parameters(), self.online.parameters(), strict=True):
                 a.lerp_(b, LEARNER.tau)
 
     def round(self) -> None:
+        """What one round of ours does."""
         for _ in range(SETTINGS.collect):
             self.collect(0.1)
         for _ in range(SETTINGS.updates):

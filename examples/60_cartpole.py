@@ -1,7 +1,7 @@
 """Learn to balance a pole, five runs side by side, and film the best.
 
-The environment is a pure function over tensors, and every weight has a leading axis of seeds, so
-that all runs and all copies of the environment share a few operations. The folder has
+The environment is a pure function over tensors, and every weight has a leading axis of seeds,
+so that all runs and all copies of the environment share a few operations. The folder has
 checkpoints, events, `report.html` and a film.
 Run it with `python examples/60_cartpole.py [--out DIR] [--seeds 5] [--steps 50000]`.
 """

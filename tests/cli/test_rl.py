@@ -16,8 +16,8 @@ SMALL = ["--set", "hidden=(8,)", "--set", "copies=4", "--set", "updates=1", "--s
 
 def test_training_ends_with_the_mean_return(tmp_path, capsys):
     out = tmp_path / "run"
-    assert hotgrid(["rl", "train", "cartpole", "--seed", "3", "--steps", "120", "--out", str(out),
-                 *SMALL]) == 0  # fmt: skip
+    words = ["rl", "train", "cartpole", "--seed", "3", "--out", str(out), *SMALL]
+    assert hotgrid([*words, "--steps", "120"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     found = re.fullmatch(r"mean return (\d+\.\d) over 5 episodes", last)
     assert found
@@ -25,8 +25,7 @@ def test_training_ends_with_the_mean_return(tmp_path, capsys):
     assert hotgrid(["rl", "watch", str(out), "--steps", "5"]) == 0
     assert (out / "film.gif").is_file()
     assert "film.gif" in capsys.readouterr().out
-    assert hotgrid(["rl", "train", "cartpole", "--seed", "3", "--steps", "160", "--out", str(out),
-                 "--resume", *SMALL]) == 0  # fmt: skip
+    assert hotgrid([*words, "--steps", "160", "--resume"]) == 0
     assert "over 5 episodes" in capsys.readouterr().out
     assert hotgrid(["train", "show", str(out), "--only", "valid/return"]) == 0
 

@@ -79,7 +79,7 @@ def test_episodes_end_and_begin_again(env):
         assert torch.isfinite(found.reward).all()
         assert torch.isfinite(found.following).all()
         assert torch.equal(found.following[~over], copies.observation[~over])
-    count, returns, lengths = copies.episodes().flatten().tolist()
+    count, _returns, lengths = copies.episodes().flatten().tolist()
     assert count >= 9
     assert lengths <= 7 * count
     assert copies.episodes().sum() == 0

@@ -137,7 +137,11 @@ def test_gymnasiums_copies_and_ours_agree_in_a_loop():
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("CartPole-v9", "CartPole-v1"), ("Blackjack-v1", "only boxes"), ("Nothing-v0", "Nothing-v0")],
+    [
+        ("CartPole-v9", "CartPole-v1"),
+        ("Blackjack-v1", "only boxes"),
+        ("Nothing-v0", "Nothing-v0"),
+    ],
 )
 def test_an_environment_that_cannot_be_used_is_refused(name, text):
     with pytest.raises(ArgumentError, match=text):

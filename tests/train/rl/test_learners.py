@@ -132,9 +132,7 @@ def test_the_density_of_a_squashed_action_is_that_of_torch():
     normal = torch.distributions.Normal(mean, spread)
     squash = torch.distributions.TanhTransform()
     peer = torch.distributions.TransformedDistribution(normal, squash)
-    torch.testing.assert_close(
-        density, peer.log_prob(action).sum(-1), rtol=1e-3, atol=1e-3
-    )
+    torch.testing.assert_close(density, peer.log_prob(action).sum(-1), rtol=1e-3, atol=1e-3)
 
 
 LEARNERS = {

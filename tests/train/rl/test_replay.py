@@ -151,7 +151,9 @@ def test_a_wide_tree_finds_what_a_walk_finds(capacity, seed):
         tree.set(index, priority)
         for number in range(2):
             largest = {}
-            for place, value in zip(index[number].tolist(), priority[number].tolist()):
+            for place, value in zip(
+                index[number].tolist(), priority[number].tolist(), strict=False
+            ):
                 largest[place] = max(value, largest.get(place, 0.0))
             for place, value in largest.items():
                 slow[number][place] = value
@@ -178,6 +180,8 @@ def test_priorities_set_how_often_a_transition_is_sampled():
     every = all_rows(ring)
     ring.reprioritise(every, torch.tensor([[1.0, -2.0, 3.0, 4.0]]))
     batch = ring.sample(1000, draws)
+    assert batch.index is not None
+    assert batch.weight is not None
     counts = torch.bincount(batch.index[0], minlength=4)
     assert counts.tolist() == pytest.approx([100, 200, 300, 400], abs=2)
     # With beta = 1, a weight undoes the frequency: all rows count the same in sum.
@@ -191,7 +195,9 @@ def test_new_transitions_have_the_largest_priority_so_far():
     written(ring, transition(1, 4, 0))
     ring.reprioritise(all_rows(ring), torch.tensor([[0.5, 6.0, 0.5, 0.5]]))
     written(ring, transition(1, 4, 1))
-    counts = torch.bincount(ring.sample(630, rl.Draws(0, "cpu")).index[0], minlength=8)
+    index = ring.sample(630, rl.Draws(0, "cpu")).index
+    assert index is not None
+    counts = torch.bincount(index[0], minlength=8)
     assert counts.tolist() == pytest.approx([10, 120, 10, 10, 120, 120, 120, 120], abs=2)
 
 

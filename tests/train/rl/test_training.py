@@ -150,7 +150,7 @@ def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
 
 
 def test_gymnasium_takes_part(tmp_path):
-    environment, learner, settings = CASES["dqn"]
+    _environment, learner, settings = CASES["dqn"]
     made = rl.RLTrainer("gymnasium:CartPole-v1", learner=learner, settings=settings, steps=120,
                         folder=tmp_path, show=False)  # fmt: skip
     outcome = made.run()

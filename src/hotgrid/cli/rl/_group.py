@@ -53,7 +53,9 @@ Examples:
 def rl_group() -> App:
     """The group of commands."""
     group = App(
-        name="rl", help="Train agents by reinforcement, and watch them.", help_epilogue=_EPILOGUE
+        name="rl",
+        help="Train agents by reinforcement, and watch them.",
+        help_epilogue=_EPILOGUE,
     )
     for name, (place, summary, epilogue) in _COMMANDS.items():
         group.command(

@@ -69,9 +69,7 @@ class GymnasiumCopies:
             )
         except gymnasium.error.Error as problem:
             hint = near(name, gymnasium.registry)
-            raise ArgumentError(
-                f"Gymnasium cannot make `{name}`: {problem}{hint}"
-            ) from None
+            raise ArgumentError(f"Gymnasium cannot make `{name}`: {problem}{hint}") from None
         self.seeds, self.copies, self.device = seeds, copies, torch.device(device)
         self.actions = _actions(name, self._envs.single_action_space)
         seen = self._envs.single_observation_space

@@ -1,5 +1,6 @@
 """MountainCar: drive a weak car out of a valley by swinging."""
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ class MountainCar(Environment):
         place = state.tolist()[0]
         canvas = Canvas(height=200, width=300, left=-1.2, right=0.6, bottom=-0.05)
         edges = [self.left + (self.right - self.left) * k / 40 for k in range(41)]
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in itertools.pairwise(edges):
             canvas.line((a, height(a)), (b, height(b)), 0.015, "grey")
         canvas.line((self.goal, height(self.goal)), (self.goal, 1.15), 0.01, "red")
         canvas.line((place, height(place) + 0.03), (place, height(place) + 0.04), 0.07, "blue")

@@ -37,10 +37,10 @@ class Wake(Environment):
     """A cylinder in a stream, in a row of such cylinders, which may turn about its axis.
 
     An action is the speed of its surface, as a share of `fastest` times the speed of the
-    stream; the cylinder takes a few steps of the flow to follow. The reward is the share of the drag of
-    a cylinder at rest that is saved, less a tenth of the lift over that drag: a cylinder
-    that only turns steadily pays for its lift. Velocities at 25 places are seen, and the
-    spin. Episodes start anywhere in the cycle of vortices.
+    stream; the cylinder takes a few steps of the flow to follow. The reward is the share
+    of the drag of a cylinder at rest that is saved, less a tenth of the lift over that
+    drag: a cylinder that only turns steadily pays for its lift. Velocities at 25 places
+    are seen, and the spin. Episodes start anywhere in the cycle of vortices.
 
     Attributes:
         reynolds: Speed times diameter over viscosity.
@@ -154,7 +154,7 @@ class Wake(Environment):
     def draw(self, state: Tensor) -> Tensor:
         """Return a picture of the vorticity, red and blue, with the cylinder."""
         f = state[:-1].unflatten(-1, (D2Q9.count, _HEIGHT, _WIDTH)).unbind(0)
-        excess, (uy, ux) = moments(D2Q9, f)
+        _excess, (uy, ux) = moments(D2Q9, f)
         curl = (torch.roll(uy, -1, 1) - torch.roll(uy, 1, 1)) / 2
         curl = curl - (torch.roll(ux, -1, 0) - torch.roll(ux, 1, 0)) / 2
         solid = _surface("cpu").solid

@@ -49,7 +49,9 @@ class SAC(Learner):
         units: Sequence[float] | None = None,
     ) -> Agent:
         """Return agents with fresh weights."""
-        if not isinstance(actions, Box) or not all(map(math.isfinite, actions.low + actions.high)):
+        if not isinstance(actions, Box) or not all(
+            map(math.isfinite, actions.low + actions.high)
+        ):
             raise ArgumentError(
                 f"SAC gives real numbers between limits, and this environment takes {actions}"
                 + ("; use DQN" if not isinstance(actions, Box) else "")

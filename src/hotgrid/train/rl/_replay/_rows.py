@@ -1,4 +1,4 @@
-"""`Rows`: a transition as one row of numbers, so that storing and sampling are one call each."""
+"""`Rows`: a transition as one row of numbers; storing and sampling are one call each."""
 
 from dataclasses import dataclass
 
@@ -71,6 +71,4 @@ class Rows:
         seen, following, action, reward, discount = rows.split((o, o, a, 1, 1), -1)
         if isinstance(self.actions, Discrete):
             action = action[..., 0].long()
-        return Batch(
-            seen, action, reward[..., 0], discount[..., 0], following, weight, index
-        )
+        return Batch(seen, action, reward[..., 0], discount[..., 0], following, weight, index)

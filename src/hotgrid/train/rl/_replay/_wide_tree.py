@@ -79,8 +79,10 @@ class WideTree:
             own = block.gather(-1, child)[..., 0]
             before = sums.gather(-1, child)[..., 0] - own
             # Rounding must not lead past the last priority of the block.
-            left = (left - before).clamp(min=0).minimum(
-                torch.nextafter(own, torch.zeros_like(own))
+            left = (
+                (left - before)
+                .clamp(min=0)
+                .minimum(torch.nextafter(own, torch.zeros_like(own)))
             )
             index = index * _BLOCK + child[..., 0]
         return index

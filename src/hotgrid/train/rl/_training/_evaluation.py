@@ -41,8 +41,9 @@ def evaluate(agent: Agent, world: World) -> Returns:
     """
     going = torch.ones(world.seeds, world.copies, dtype=torch.bool)
     going = going.to(world.observation.device)
-    returns, lengths = torch.zeros_like(going, dtype=torch.float64), torch.zeros_like(
-        going, dtype=torch.float64
+    returns, lengths = (
+        torch.zeros_like(going, dtype=torch.float64),
+        torch.zeros_like(going, dtype=torch.float64),
     )
     step = 0
     while step % _UNASKED or bool(going.any()):
