@@ -32,14 +32,15 @@ _RECIPES = {
     "cartpole": Recipe(
         DQN(
             hidden=(64, 64),
-            rate=1e-3,
+            rate=5e-4,
             n_steps=3,
             tau=0.01,
             scale=10.0,
             chance=LinearDecay(steps=10_000, start=1.0, end=0.05),
         ),
-        OffPolicy(copies=32, updates=6, batch=64, replay=Uniform(100_000)),
-        steps=50_000,
+        OffPolicy(
+            copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500
+        ),
     ),
     "pendulum": Recipe(
         SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
