@@ -38,9 +38,7 @@ _RECIPES = {
             scale=10.0,
             chance=LinearDecay(steps=10_000, start=1.0, end=0.05),
         ),
-        OffPolicy(
-            copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500
-        ),
+        OffPolicy(copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500),
     ),
     "pendulum": Recipe(
         SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
