@@ -1,9 +1,9 @@
 """Claim: ten of ten seeds solve CartPole, SAC holds the pendulum, and a wake loses drag.
 
-Each environment is trained by its recipe; the returns are those of the best policies over fresh
-episodes. Runs go into a folder and are resumed: one that is finished is only evaluated. The drag
-is that of the wake over an episode from every phase of its cycle, against a cylinder at rest.
-A picture of both wakes is written beside the runs.
+Each environment is trained by its recipe; the returns are those of the best policies over
+fresh episodes. Runs go into a folder and are resumed: one that is finished is only evaluated.
+The drag is that of the wake over an episode from every phase of its cycle, against a cylinder
+at rest. A picture of both wakes is written beside the run.
 
     python benchmarks/study_rl.py [--device cpu] [--out out/study-rl]
 """

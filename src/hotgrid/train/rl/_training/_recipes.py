@@ -42,7 +42,7 @@ _RECIPES = {
     ),
     "pendulum": Recipe(
         SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
-        OffPolicy(copies=8, updates=4, batch=128, replay=Uniform(50_000), warmup=1000),
+        OffPolicy(copies=8, updates=4, batch=128, warmup=1000, episodes=10),
         steps=20_000,
     ),
     # A step of the flow takes far longer than an update.
