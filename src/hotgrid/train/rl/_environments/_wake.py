@@ -160,6 +160,8 @@ class Wake(Environment):
         curl = curl - (torch.roll(ux, -1, 0) - torch.roll(ux, 1, 0)) / 2
         solid = _surface("cpu").solid
         shade = (curl / (4 * self.speed / _DIAMETER)).clamp(-1, 1).masked_fill(solid, 0)
+        # There is nothing beyond the ends to differ from.
+        shade[:, [0, -1]] = 0
         warm, cold = shade.clamp(min=0)[..., None], (-shade).clamp(min=0)[..., None]
         page = 255 - warm * torch.tensor((55, 179, 195)) - cold * torch.tensor((209, 146, 75))
         page[solid] = 60.0
