@@ -25,6 +25,7 @@ def drags(folder: Path) -> dict[str, float]:
 
     trained = rl.load_policy(folder)
     env = trained.environment
+    assert isinstance(env, rl.Wake)
     starts = env.initial(((torch.arange(8) + 0.5) / 8)[None, :, None])
     found, pictures = {}, []
     for name in ("at rest", "controlled"):
