@@ -11,6 +11,7 @@ from .test_types import imported
 EXTRAS = {
     "av": "video",
     "anywidget": "notebook",
+    "gymnasium": "rl",
     "pyarrow": "parquet",
     "starlette": "view",
     "uvicorn": "view",

@@ -9,6 +9,7 @@ from hotgrid import __version__
 
 from ._terminal import Terminal
 from .chat._group import chat_group
+from .rl._group import rl_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -22,6 +23,7 @@ Examples:
   hotgrid tokens count README.md          how many tokens a text has
   hotgrid train show out/run              the curves of a training run
   hotgrid chat talk                       talk with a small language model
+  hotgrid rl train cartpole               learn by reinforcement
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
@@ -209,6 +211,7 @@ def build() -> App:
     app.command(tokens_group())
     app.command(train_group())
     app.command(chat_group())
+    app.command(rl_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from hotgrid import cluster
 from hotgrid.cluster import Communicator
@@ -22,12 +22,36 @@ from hotgrid.train._report import EVENTS, REPORT, EventLog, read_events, write_r
 from ._guard import LossGuard
 from ._rollback import Rollback
 from ._settings import Saving
-from ._state import TrainingState
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from hotgrid.store import Shard
 
 # A report is drawn again at most this often, in seconds, while a run goes on.
 _REPORT_EVERY = 20.0
 # What a step counts as that was not evaluated: worse than anything.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
+
+
+class SavedState(Protocol):
+    """The tensors of a run, as a folder needs them."""
+
+    def tensors(self) -> dict[str, Tensor | Shard]:
+        """What is saved, by name."""
+        ...
+
+    def slots(self) -> dict[str, Any]:
+        """What is noted about the state of the optimizer."""
+        ...
+
+    def random_names(self) -> list[str]:
+        """The names of the generators whose state is saved."""
+        ...
+
+    def load(self, checkpoints: Checkpoints) -> tuple[int, dict[str, Any]]:
+        """Go back to the newest checkpoint that is good; return its step and its notes."""
+        ...
 
 
 class TrainingFolder:
@@ -42,7 +66,7 @@ class TrainingFolder:
         folder: str | Path | None,
         ranks: Communicator,
         saving: Saving,
-        state: TrainingState,
+        state: SavedState,
     ) -> None:
         self._ranks, self._saving, self._state = ranks, saving, state
         self._run = None if folder is None else RunFolder(folder, group=ranks)
