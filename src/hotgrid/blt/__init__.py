@@ -5,6 +5,7 @@
 
 Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says how
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
+A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
 """
 
 from ._entropy._byte_model import ByteModel as ByteModel, EntropyStream as EntropyStream
@@ -21,6 +22,9 @@ from ._entropy._ngram_table import (
     load_ngram_table as load_ngram_table,
 )
 from ._entropy._signals import PatchSignals as PatchSignals, Signals as Signals
+from ._latent._config import LATENT_SIZES as LATENT_SIZES, LatentConfig as LatentConfig
+from ._latent._files import load_latent_model as load_latent_model
+from ._latent._model import LatentTransformer as LatentTransformer, patched as patched
 from ._layers._ids import (
     byte_ids as byte_ids,
     bytes_of as bytes_of,

@@ -120,7 +120,10 @@ def _ours(tensors: dict[str, Tensor], place: Path) -> dict[str, Tensor]:
         }
         if inner:
             return {renamed(name, TRANSFORMERS): each for name, each in inner.items()}
-    for table, first in ((META, "tok_embeddings.weight"), (TRANSFORMERS, "embed_tokens.weight")):
+    for table, first in (
+        (META, "tok_embeddings.weight"),
+        (TRANSFORMERS, "embed_tokens.weight"),
+    ):
         if first in tensors:
             return {renamed(name, table): each for name, each in tensors.items()}
     raise ArgumentError(
@@ -135,7 +138,9 @@ def _metadata(metadata: dict[str, str], place: Path) -> dict[str, Any]:
     except ValueError as problem:
         raise DamagedError(f"the metadata of `{place}` is not JSON: {problem}") from problem
     if not isinstance(found, dict):
-        raise DamagedError(f"the metadata of `{place}` is a {type(found).__name__}, not a table")
+        raise DamagedError(
+            f"the metadata of `{place}` is a {type(found).__name__}, not a table"
+        )
     return found
 
 

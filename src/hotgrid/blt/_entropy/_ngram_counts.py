@@ -51,15 +51,18 @@ class NgramCounts:
         order: The longest context in bytes, at most 7.
 
     Raises:
-        ArgumentError: There are no bytes, or the order is out of range.
+        ArgumentError: No document is longer than a context, or the order is out of range.
     """
 
     def __init__(self, documents: Iterable[bytes], order: int = 5) -> None:
         if not DIRECT <= order <= 7:
             raise ArgumentError(f"`order` is {order}; expected {DIRECT} to 7 bytes")
         parts = [np.frombuffer(each, dtype=np.uint8) for each in documents if each]
-        if not parts:
-            raise ArgumentError("`documents` have no bytes to count")
+        if max(map(len, parts), default=0) <= order:
+            raise ArgumentError(
+                f"no document is longer than a context of {order} bytes; give longer ones, or "
+                "a lower `order`"
+            )
         data = np.concatenate(parts)
         sizes = np.array([len(each) for each in parts])
         begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -112,7 +115,9 @@ class NgramCounts:
         p = np.full(len(text), 1 / 256)
         keys = np.zeros(len(text), dtype=np.uint64)
         for size, order in enumerate(self._orders):
-            keys[size:] |= text[: len(text) - size].astype(np.uint64) << np.uint64(8 * size)
+            keys[size:] |= text[: max(0, len(text) - size)].astype(np.uint64) << np.uint64(
+                8 * size
+            )
             here = keys[size:]
             whose, known = _find(order.contexts, here >> _BYTE)
             place, seen = _find(order.keys, here)
@@ -129,7 +134,7 @@ class NgramCounts:
         keys = np.zeros(len(text), dtype=np.uint64)
         for size, order in enumerate(self._orders[1:], 1):
             shift = np.uint64(8 * (size - 1))
-            keys[size:] |= text[: len(text) - size].astype(np.uint64) << shift
+            keys[size:] |= text[: max(0, len(text) - size)].astype(np.uint64) << shift
             whose, known = _find(order.contexts, keys[size:])
             nats[size:] = np.where(known, order.nats[whose], nats[size:])
         return nats
