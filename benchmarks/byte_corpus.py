@@ -5,6 +5,7 @@
 """
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +27,14 @@ class ByteCorpus:
         self.kinds = [kind for kind in MIX if (folder / f"train-{kind}.npy").is_file()]
 
     def ids(self, part: str, kind: str) -> np.ndarray:
+        """The ids of one kind, mapped into memory."""
         return np.load(self.folder / f"{part}-{kind}.npy", mmap_mode="r")
 
     def documents(self, part: str, kind: str) -> list[bytes]:
+        """The documents of one kind."""
         ids = np.asarray(self.ids(part, kind))
         begins = [*np.flatnonzero(ids == BOS).tolist(), len(ids)]
-        rows = (
-            ids[begin:end].astype(np.int64)
-            for begin, end in zip(begins, begins[1:], strict=False)
-        )
+        rows = (ids[begin:end].astype(np.int64) for begin, end in pairwise(begins))
         return [bytes_of(torch.from_numpy(row)) for row in rows]
 
 
@@ -51,6 +51,7 @@ class Rows:
         self._shares = shares / shares.sum()
 
     def batch(self, index: int, rank: int = 0, ranks: int = 1) -> torch.Tensor:
+        """The rows of a rank."""
         random = np.random.default_rng([self.seed, index])
         kinds = random.choice(len(self._ids), self.size, p=self._shares)
         places = random.random(self.size)
@@ -82,7 +83,8 @@ class HeldOut:
         self._rows, self._size = torch.stack(rows), size
 
     def __len__(self) -> int:
-        return -(-len(self._rows) // self._size)
+        return (len(self._rows) + self._size - 1) // self._size
 
     def batch(self, index: int, rank: int = 0, ranks: int = 1) -> torch.Tensor:
+        """The rows of a rank."""
         return self._rows[index * self._size : (index + 1) * self._size][rank::ranks]

@@ -4,10 +4,10 @@
     python benchmarks/make_byte_corpus.py out/corpus "prose:CC0=eips:*.md" "code:PSF=lib:*.py"
 
 A kind is prose, code, markup, other (such as languages other than English) or binary. Pictures
-of a source that is `binary` are decoded to RGB patches of 16 x 16, other files are taken as they
-are. A document comes once, however often its bytes occur. About one in --hold-out is held out
-as a whole, by the hash of its bytes, and all of a source with `/held`. `corpus.json` has the sources with their
-licences, bytes and the sha256 of every file that was written.
+of a source that is `binary` are decoded to RGB patches of 16 x 16, other files are taken as
+they are. A document comes once, however often its bytes occur. About one in --hold-out is held
+out as a whole, by the hash of its bytes, and all of a source with `/held`. `corpus.json` has the
+sources with their licences and bytes, and the sha256 of what was written.
 """
 
 import fnmatch
@@ -115,8 +115,8 @@ def main() -> None:
         if kind not in MIX:
             options.error(f"{source!r}: {kind!r} is not one of {', '.join(MIX)}")
         size = count = 0
-        for name, data in files(Path(path), pattern or "*"):
-            data = decoded(name, data) if kind == "binary" else data
+        for name, found in files(Path(path), pattern or "*"):
+            data = decoded(name, found) if kind == "binary" else found
             if len(data) < 64 or (kind != "binary" and not is_text(data)):
                 continue
             digest = hashlib.sha256(data).digest()

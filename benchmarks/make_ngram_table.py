@@ -3,8 +3,8 @@
     python benchmarks/make_ngram_table.py CORPUS [--out FILE]
 
 CORPUS is a folder of `make_byte_corpus.py`. Prints and stores what was measured on the held-out
-documents: bits per byte of the counts beside those of xz, and how far the entropies of the table
-are from those of the counts.
+documents: bits per byte of the counts beside those of xz, and how far the entropies of the
+table are from those of the counts.
 """
 
 import json

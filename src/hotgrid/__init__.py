@@ -13,6 +13,7 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import (
+        blt as blt,
         cluster as cluster,
         config as config,
         contracts as contracts,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .grid.model import view as view
 
 _PACKAGES = (
+    "blt",
     "cluster",
     "config",
     "contracts",

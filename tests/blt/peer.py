@@ -23,11 +23,7 @@ def without_torchvision() -> Iterator[None]:
 
 with without_torchvision(), warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from transformers.models.blt.configuration_blt import (
-        BltConfig as BltConfig,
-        BltPatcherConfig as BltPatcherConfig,
-    )
-    from transformers.models.blt.modeling_blt import (
-        BltForCausalLM as BltForCausalLM,
-        BltPatcher as BltPatcher,
-    )
+    from transformers.models.blt.configuration_blt import BltConfig, BltPatcherConfig
+    from transformers.models.blt.modeling_blt import BltForCausalLM, BltPatcher
+
+__all__ = ["BltConfig", "BltForCausalLM", "BltPatcher", "BltPatcherConfig"]

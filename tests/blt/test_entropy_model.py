@@ -69,7 +69,7 @@ def test_it_computes_what_transformers_does(peer: BltPatcher, tmp_path: Path, be
     ours = load_entropy_model(path, config=SIZES)
     ids = torch.randint(3, 260, (2, 100), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
-        entropies, _, logits = peer(ids)
+        _, _, logits = peer(ids)
         found = ours(ids)
     close(found.logits, logits)
     for row in range(2):

@@ -1,5 +1,7 @@
 """What single segmenters do: published rules and published figures."""
 
+import json
+
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -135,7 +137,8 @@ def test_tokens_are_those_of_the_encoding():
 
 
 def test_units_of_python():
-    code = b'"""Doc."""\nimport os\n\n@wrap\ndef f():\n    return 1\n\nclass C:\n    x = 1; y = 2\n'
+    code = b'"""Doc."""\nimport os\n\n@wrap\ndef f():\n    return 1\n\n'
+    code += b"class C:\n    x = 1; y = 2\n"
     assert Syntax().patches(code) == [
         b'"""Doc."""\n', b"import os\n\n", b"@wrap\ndef f():\n    return 1\n\n",
         b"class C:\n    ", b"x = 1; ", b"y = 2\n",
@@ -197,23 +200,25 @@ def test_wrong_choices_say_what_is_wrong(arguments: dict, message: str):
 
 
 def test_unknown_syntaxes_and_normalising_encodings_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="there is no syntax for `pyton`.*`python`"):
+    with pytest.raises(ArgumentError, match=r"there is no syntax for `pyton`.*`python`"):
         Syntax("pyton")
     file = tmp_path / "tokenizer.json"
-    file.write_text(
-        '{"version":"1.0","normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"ByteLevel",'
-        '"add_prefix_space":false,"use_regex":true},"decoder":{"type":"ByteLevel"},'
-        '"model":{"type":"BPE","vocab":%s,"merges":[]}}' % _byte_vocabulary()
-    )
+    level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+    whole = {
+        "version": "1.0",
+        "normalizer": {"type": "NFC"},
+        "pre_tokenizer": level,
+        "decoder": {"type": "ByteLevel"},
+        "model": {"type": "BPE", "vocab": _byte_vocabulary(), "merges": []},
+    }
+    file.write_text(json.dumps(whole))
     with pytest.raises(ArgumentError, match="normalises texts"):
         Tokens(load_huggingface(file))
 
 
-def _byte_vocabulary() -> str:
-    import json
-
+def _byte_vocabulary() -> dict[str, int]:
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     rest = [byte for byte in range(256) if byte not in shown]
     letters = {byte: chr(byte) for byte in shown}
     letters |= {byte: chr(256 + i) for i, byte in enumerate(rest)}
-    return json.dumps({letters[byte]: byte for byte in range(256)})
+    return {letters[byte]: byte for byte in range(256)}

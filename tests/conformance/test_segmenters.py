@@ -25,7 +25,8 @@ from hotgrid.blt import (
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import get_encoding
 
-TEXT = b"def add(a, b):\n    return a + b\n\n\nclass Sum:\n    def of(self, x):\n        return x\n"
+TEXT = b"def add(a, b):\n    return a + b\n\n\n"
+TEXT += b"class Sum:\n    def of(self, x):\n        return x\n"
 
 
 @cache

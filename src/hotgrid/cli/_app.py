@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
+from .blt._group import blt_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -21,6 +22,7 @@ Examples:
   hotgrid tokens count README.md          how many tokens a text has
   hotgrid train show out/run              the curves of a training run
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
+  hotgrid blt patches README.md           bytes in patches, by entropy
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -206,6 +208,7 @@ def build() -> App:
         app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
     app.command(train_group())
+    app.command(blt_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

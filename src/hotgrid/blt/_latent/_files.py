@@ -42,12 +42,10 @@ def our_name(name: str) -> str | None:
         return None
     if name in _WHOLE:
         return _WHOLE[name]
-    for theirs, ours in _PARTS:
-        if name.startswith(theirs):
-            inner = name.removeprefix(theirs)
-            break
-    else:
+    part = next((each for each in _PARTS if name.startswith(each[0])), None)
+    if part is None:
         return name
+    inner, ours = name.removeprefix(part[0]), part[1]
     for old, new in _INNER.items():
         if inner.startswith(old):
             return f"{ours}{new}{inner.removeprefix(old)}"

@@ -45,7 +45,7 @@ def bytes_of(ids: Tensor) -> bytes:
         ArgumentError: An id is not one of the vocabulary.
     """
     found = ids.detach().cpu().numpy()
-    if found.size and not (0 <= found.min() and found.max() < VOCABULARY):
+    if found.size and (found.min() < 0 or found.max() >= VOCABULARY):
         raise ArgumentError(
             f"ids go from {found.min()} to {found.max()}; expected 0 to {VOCABULARY - 1}"
         )

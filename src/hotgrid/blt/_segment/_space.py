@@ -9,7 +9,7 @@ from ._segmenter import CausalSegmenter, SegmentStream
 
 
 def _space_like() -> Tensor:
-    """True for bytes that are neither ASCII letters or digits nor continue a UTF-8 character."""
+    """True for bytes but ASCII letters, digits and those that continue a UTF-8 character."""
     found = torch.ones(256, dtype=torch.bool)
     for first, last in (("0", "9"), ("A", "Z"), ("a", "z")):
         found[ord(first) : ord(last) + 1] = False
