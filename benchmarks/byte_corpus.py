@@ -44,9 +44,11 @@ class Rows:
     A batch depends on the seed and its number alone, so a run resumes exactly.
     """
 
-    def __init__(self, corpus: ByteCorpus, length: int, size: int, seed: int = 0) -> None:
+    def __init__(
+        self, corpus: ByteCorpus, length: int, size: int, seed: int = 0, part: str = "train"
+    ) -> None:
         self.length, self.size, self.seed = length, size, seed
-        self._ids = [corpus.ids("train", kind) for kind in corpus.kinds]
+        self._ids = [corpus.ids(part, kind) for kind in corpus.kinds]
         shares = np.array([MIX[kind] for kind in corpus.kinds])
         self._shares = shares / shares.sum()
 

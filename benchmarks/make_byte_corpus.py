@@ -4,10 +4,10 @@
     python benchmarks/make_byte_corpus.py out/corpus "prose:CC0=eips:*.md" "code:PSF=lib:*.py"
 
 A kind is prose, code, markup, other (such as languages other than English) or binary. Pictures
-of a source that is `binary` are decoded to RGB patches of 16 x 16, other files are taken as
+of a `binary` source are decoded to RGB patches of 16 x 16, other files are taken as
 they are. A document comes once, however often its bytes occur. About one in --hold-out is held
-out as a whole, by the hash of its bytes, and all of a source with `/held`. `corpus.json` has the
-sources with their licences and bytes, and the sha256 of what was written.
+out as a whole, by the hash of its bytes, and all of a source with `/held`. `corpus.json` has
+the sources with their licences and bytes, and the sha256 of what was written.
 """
 
 import fnmatch
