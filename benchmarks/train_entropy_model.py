@@ -4,9 +4,9 @@
     python benchmarks/train_entropy_model.py CORPUS --out out/try --steps 20 --length 256
 
 CORPUS is a folder of `make_byte_corpus.py`. `--resume` goes on with a run that was stopped. At
-the end the averaged weights go through the held-out documents of each kind: bits per byte, beside
-those of xz on the same bytes. The file `entropy_model.safetensors` in the folder of the run has
-them, the thresholds for patches of 3 to 8 bytes and the sources of the corpus in its metadata.
+the end the averaged weights go through the held-out documents of each kind: bits per byte,
+beside those of xz on the same bytes. `entropy_model.safetensors` in the folder of the run has
+them, the thresholds for patches of 3 to 8 bytes and the sources of the corpus as metadata.
 Exits with 1 when prose or code is above the limit for release (1.80 and 1.30).
 """
 

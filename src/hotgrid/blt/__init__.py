@@ -50,3 +50,10 @@ from ._segment._space import Space as Space
 from ._segment._static import Static as Static
 from ._segment._syntax import SYNTAXES as SYNTAXES, Syntax as Syntax
 from ._segment._tokens import Tokens as Tokens
+from ._sphere._index import SphereIndex as SphereIndex
+from ._sphere._place import (
+    Placement as Placement,
+    log_weights as log_weights,
+    place as place,
+    relax as relax,
+)
