@@ -98,7 +98,9 @@ def main() -> int:
     peak = options.rate or RATES[options.size]
     warmup, steps = min(200, max(1, options.steps // 10)), options.steps
     rate = train.Warmup(steps=warmup) * train.CosineDecay(steps=steps, end=0.1)
-    held = HeldOut(corpus, corpus.kinds[0], options.length, options.batch, 200_000)
+    held = HeldOut(
+        corpus, corpus.kinds[0], options.length, options.batch, min(200_000, options.held_bytes)
+    )
     trainer = train.Trainer(
         model,
         loss,

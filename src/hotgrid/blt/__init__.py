@@ -6,6 +6,7 @@
 Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says how
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
 A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
+A `Sidecar` keeps what patches belong to, and `place` puts them on shells around a centre.
 """
 
 from ._entropy._byte_model import ByteModel as ByteModel, EntropyStream as EntropyStream
@@ -50,6 +51,9 @@ from ._segment._space import Space as Space
 from ._segment._static import Static as Static
 from ._segment._syntax import SYNTAXES as SYNTAXES, Syntax as Syntax
 from ._segment._tokens import Tokens as Tokens
+from ._sidecar._blt_burn import import_blt_burn as import_blt_burn
+from ._sidecar._graph import Branch as Branch, Leaf as Leaf, Trunk as Trunk
+from ._sidecar._sidecar import Sidecar as Sidecar
 from ._sphere._index import SphereIndex as SphereIndex
 from ._sphere._place import (
     Placement as Placement,
