@@ -10,10 +10,12 @@ them, the thresholds for patches of 3 to 8 bytes and the sources of the corpus a
 Exits with 1 when prose or code is above the limit for release (1.80 and 1.30).
 """
 
+import copy
 import json
 import lzma
 import math
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,8 @@ def main() -> int:
     held = HeldOut(
         corpus, corpus.kinds[0], options.length, options.batch, min(200_000, options.held_bytes)
     )
+    # Over few steps an average would still be near the beginning.
+    average = 0.997 if steps >= 1000 else None
     trainer = train.Trainer(
         model,
         loss,
@@ -114,7 +118,7 @@ def main() -> int:
         folder=options.out,
         precision="bfloat16" if options.device == "cuda" else "float32",
         compiled=options.compiled,
-        average=0.997 if steps >= 1000 else None,
+        average=average,
         metrics=(train.BitsPerByte(), train.Throughput()),
         evaluation=train.Evaluation(
             held, every=max(1, steps // 20), metrics=(train.Loss(), train.BitsPerByte())
@@ -124,7 +128,7 @@ def main() -> int:
         asked={"corpus": json.dumps(corpus.card["sha256"], sort_keys=True)},
     )
     trainer.run(resume="auto" if options.resume else False)
-    with trainer.averaged():
+    with trainer.averaged() if average else nullcontext():
         model.eval()
         ours, xz = measured(model, corpus, options)
         model.thresholds = blt.calibrate(model, mixed(corpus, options.held_bytes))
@@ -137,7 +141,9 @@ def main() -> int:
             "sources": corpus.card["sources"],
         }
         place = options.out / "entropy_model.safetensors"
-        blt.save_entropy_model(model.to(torch.bfloat16), place, card)
+        half = copy.deepcopy(model).to(torch.bfloat16)
+        half.thresholds = model.thresholds
+        blt.save_entropy_model(half, place, card)
     print(json.dumps({**card, "thresholds": model.thresholds}, indent=1))
     print(f"{place}: {place.stat().st_size:,} bytes")
     above = {kind: ours[kind] for kind, limit in LIMITS.items() if ours.get(kind, 9) > limit}
