@@ -153,6 +153,8 @@ def test_no_byte_changes_what_comes_before_it(tiny: EntropyModel):
     other[50] ^= 255
     a, b = tiny.signals([TEXT[:80], bytes(other)], embeddings=True, logits=True)
     close(a.uncertainty[:51], b.uncertainty[:51], 1e-6)
+    assert a.embeddings is not None
+    assert b.embeddings is not None
     close(a.embeddings[:50], b.embeddings[:50], 1e-5)
     assert abs(a.uncertainty[51] - b.uncertainty[51]) > 1e-4
     reach = TINY.receptive_field
@@ -180,6 +182,7 @@ def test_signals_follow_their_definitions(tiny: EntropyModel):
     close(found.coherence, found.prominence**2 / (found.uncertainty[1:] + 1e-6))
     lengths = torch.tensor([1, 4, 30, 5])
     patches = found.over(lengths)
+    assert patches.embeddings is not None
     pieces = zip(
         found.embeddings.split(lengths.tolist()),
         found.prominence.split(lengths.tolist()),

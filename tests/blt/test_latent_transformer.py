@@ -97,6 +97,7 @@ def test_its_own_patches_are_those_of_transformers(tmp_path: Path):
     entropies = load_entropy_model(tmp_path)
     ids, _ = patched([TEXT], Static(4))
     with torch.no_grad():
+        assert theirs.model.patcher is not None
         threshold = theirs.model.patcher(ids)[0][0].sort().values[30:32].mean().item()
         theirs.config.patching_threshold = threshold
         wanted = theirs(ids, use_cache=False).logits

@@ -16,13 +16,14 @@ from ._entropy._files import (
     load_entropy_model as load_entropy_model,
     save_entropy_model as save_entropy_model,
 )
-from ._entropy._model import EntropyModel as EntropyModel, EntropyOutput as EntropyOutput
+from ._entropy._model import EntropyModel as EntropyModel
 from ._entropy._ngram_counts import NgramCounts as NgramCounts
 from ._entropy._ngram_table import (
     NgramTable as NgramTable,
     load_ngram_table as load_ngram_table,
 )
 from ._entropy._signals import PatchSignals as PatchSignals, Signals as Signals
+from ._entropy._window import EntropyOutput as EntropyOutput
 from ._latent._config import LATENT_SIZES as LATENT_SIZES, LatentConfig as LatentConfig
 from ._latent._files import load_latent_model as load_latent_model
 from ._latent._model import LatentTransformer as LatentTransformer, patched as patched

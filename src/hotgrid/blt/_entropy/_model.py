@@ -1,7 +1,6 @@
 """`EntropyModel`: a small transformer over bytes, and the signals it gives."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,23 +14,11 @@ from hotgrid.nn import Mask, RMSNorm, Rotary
 from ._byte_model import ByteModel, EntropyStream
 from ._config import EntropyConfig
 from ._signals import Signals
-from ._window import WindowCache
+from ._window import EntropyOutput, WindowCache
 
 # Shorter sequences are attended to with a dense mask: see `hotgrid.nn.attention`.
 _CHUNK_CUDA, _CHUNK_CPU = 4096, 512
 _BATCH_CUDA, _BATCH_CPU = 1 << 17, 1 << 12
-
-
-class EntropyOutput(NamedTuple):
-    """What a forward pass returns.
-
-    Attributes:
-        logits: Of the next byte, of shape `(b, t, vocabulary)`.
-        embeddings: The residual stream before the last norm, of shape `(b, t, size)`.
-    """
-
-    logits: Tensor
-    embeddings: Tensor
 
 
 class EntropyModel(nn.Module, ByteModel):

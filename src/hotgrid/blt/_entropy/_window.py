@@ -1,15 +1,37 @@
 """Exact passes in chunks: keys and values of the last window stay."""
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from hotgrid.blt._layers._block import Block
 from hotgrid.errors import ArgumentError
-from hotgrid.nn import KVCache, Mask
+from hotgrid.nn import KVCache, Mask, Rotary
 
-if TYPE_CHECKING:
-    from ._model import EntropyModel, EntropyOutput
+from ._config import EntropyConfig
+
+
+class EntropyOutput(NamedTuple):
+    """What a forward pass returns.
+
+    Attributes:
+        logits: Of the next byte, of shape `(b, t, vocabulary)`.
+        embeddings: The residual stream before the last norm, of shape `(b, t, size)`.
+    """
+
+    logits: Tensor
+    embeddings: Tensor
+
+
+class Layers(Protocol):
+    """The parts of an `EntropyModel` that a pass goes through."""
+
+    config: EntropyConfig
+    embed: nn.Embedding
+    layers: nn.ModuleList
+    norm: nn.Module
+    head: nn.Module
 
 
 class WindowCache:
@@ -24,7 +46,7 @@ class WindowCache:
         ArgumentError: A chunk and a window do not fit the rotary table.
     """
 
-    def __init__(self, model: "EntropyModel", batch: int, chunk: int) -> None:
+    def __init__(self, model: Layers, batch: int, chunk: int) -> None:
         config = model.config
         self._past = config.window - 1
         if self._past + chunk > config.length:
@@ -47,10 +69,8 @@ class WindowCache:
         ]
         self._filled = self._position = 0
 
-    def forward(self, ids: Tensor) -> "EntropyOutput":
+    def forward(self, ids: Tensor) -> EntropyOutput:
         """Return what the model says of the next ids of each sequence."""
-        from ._model import EntropyOutput
-
         model, count = self._model, ids.shape[1]
         if self._filled + count > self._caches[0].length:
             self._forget()
@@ -86,5 +106,6 @@ class WindowCache:
             mirror = torch.ones(keys.shape[-1], device=keys.device, dtype=keys.dtype)
             mirror[1::2] = -1
             where = torch.full((self._filled,), distance, device=keys.device)
-            keys.copy_(layer.attention.rotary(keys * mirror, where) * mirror)
+            rotary = cast("Rotary", cast("Block", layer).attention.rotary)
+            keys.copy_(rotary(keys * mirror, where) * mirror)
         self._position = self._filled

@@ -37,7 +37,7 @@ class CrossAttention(nn.Module):
         """Return the vectors of patches after they attended to the bytes of their patch."""
         q, k, v = self._projected(vectors, x)
         # A place more, for bytes beyond all patches.
-        shape = (len(x), index.count + 1, *q.shape[2:])
+        shape = (len(x), index.patches + 1, *q.shape[2:])
         own = index.own[..., None, None]
         mine = _taken(nn.functional.pad(q, (0, 0, 0, 0, 0, 0, 0, 1)), index.own)
         scores = (mine * k[:, :, None]).sum(-1) * self.scale

@@ -1,6 +1,7 @@
 """`LatentTransformer`: local encoder, transformer over patches, local decoder."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -102,7 +103,7 @@ class LocalDecoder(nn.Module):
         """Return states of bytes."""
         vectors = self.project(patches).unflatten(-1, (self.vectors, -1))
         for cross, layer in zip(self.cross, self.layers, strict=True):
-            x = x + cross.spread(x, vectors, index)
+            x = x + cast("CrossAttention", cross).spread(x, vectors, index)
             x = layer(x, mask)
         return self.norm(x)
 
@@ -176,7 +177,7 @@ def patched(documents: Sequence[bytes], segmenter: Segmenter) -> tuple[Tensor, T
 
 def _highest(x: Tensor, index: PatchIndex) -> Tensor:
     """The largest of each element over the bytes of a patch."""
-    found = x.new_zeros(len(x), index.count + 1, x.shape[-1])
+    found = x.new_zeros(len(x), index.patches + 1, x.shape[-1])
     where = index.own[..., None].expand_as(x)
     return found.scatter_reduce(1, where, x, "amax", include_self=False)[:, :-1]
 

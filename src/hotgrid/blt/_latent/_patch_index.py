@@ -15,12 +15,12 @@ class PatchIndex(NamedTuple):
     Attributes:
         own: The patch of each byte; the number of patches for bytes beyond all of them.
         read: The last patch that ends before the next byte begins, which the decoder reads.
-        count: How many patches there are in the longest row.
+        patches: How many patches there are in the longest row.
     """
 
     own: Tensor
     read: Tensor
-    count: int
+    patches: int
 
 
 @checked(lengths="b p")
