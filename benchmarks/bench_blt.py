@@ -207,11 +207,15 @@ def latent_rows(device: str, dtype: torch.dtype) -> list[dict[str, Any]]:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sizes", nargs="+", default=["nano", "blt-entropy"])
+    options.add_argument("--table", action="store_true", help="only the n-gram table")
     chosen = options.parse_args()
+    if chosen.table:
+        return report("blt-table-cpu", table_rows(), threads=torch.get_num_threads())
     dtype = torch.bfloat16 if chosen.device == "cuda" else torch.float32
     rows = entropy_rows(chosen.device, dtype, chosen.sizes)
     rows += drift_rows(chosen.device) + table_rows() + latent_rows(chosen.device, dtype)
-    report(f"blt-{chosen.device}", rows, dtype=str(dtype), threads=torch.get_num_threads())
+    threads = torch.get_num_threads()
+    return report(f"blt-{chosen.device}", rows, dtype=str(dtype), threads=threads)
 
 
 if __name__ == "__main__":
