@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from hotgrid.blt._layers._block import Block
 from hotgrid.errors import ArgumentError
-from hotgrid.nn import KVCache, Mask, Rotary
+from hotgrid.nn import KVCache, Mask, RMSNorm, Rotary
 
 from ._config import EntropyConfig
 
@@ -30,8 +30,8 @@ class Layers(Protocol):
     config: EntropyConfig
     embed: nn.Embedding
     layers: nn.ModuleList
-    norm: nn.Module
-    head: nn.Module
+    norm: RMSNorm
+    head: nn.Linear
 
 
 class WindowCache:
