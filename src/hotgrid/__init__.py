@@ -13,6 +13,7 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import (
+        blt as blt,
         chat as chat,
         cluster as cluster,
         config as config,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .grid.model import view as view
 
 _PACKAGES = (
+    "blt",
     "chat",
     "cluster",
     "config",

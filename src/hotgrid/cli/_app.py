@@ -10,6 +10,7 @@ from hotgrid import __version__
 from ._terminal import Terminal
 from .chat._group import chat_group
 from .rl._group import rl_group
+from .blt._group import blt_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -25,6 +26,7 @@ Examples:
   hotgrid chat talk                       talk with a small language model
   hotgrid rl train cartpole               learn by reinforcement
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
+  hotgrid blt patches README.md           bytes in patches, by entropy
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -212,6 +214,7 @@ def build() -> App:
     app.command(train_group())
     app.command(chat_group())
     app.command(rl_group())
+    app.command(blt_group())
     app.command(_config_group())
     _add_global_options(app)
     return app
