@@ -8,9 +8,9 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
+from .blt._group import blt_group
 from .chat._group import chat_group
 from .rl._group import rl_group
-from .blt._group import blt_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
