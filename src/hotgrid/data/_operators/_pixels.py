@@ -1,0 +1,166 @@
+"""Decoding and resizing of images, for the operators: bytes to uint8 `[height, width, 3]`."""
+
+import io
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hotgrid.errors import DamagedError, MissingPartError
+
+Pixels = NDArray[np.uint8]
+# 64 megapixels are 192 MiB.
+MOST_PIXELS = 1 << 26
+
+
+class Head(NamedTuple):
+    """What the header of an image says."""
+
+    height: int
+    width: int
+    jpeg: bool
+
+
+class _Scratch(threading.local):
+    """Memory of a thread that every sample uses again."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Pixels] = {}
+
+    def part(self, name: str, size: int) -> Pixels:
+        found = self._parts.get(name)
+        if found is None or len(found) < size:
+            found = self._parts[name] = np.empty(size, np.uint8)
+        return found
+
+
+_scratch = _Scratch()
+
+
+def head_of(data: bytes, most_pixels: int) -> Head:
+    """Read the size of an image from its header, before anything is decoded.
+
+    Raises:
+        DamagedError: It is no image, or has more pixels than allowed.
+    """
+    jpeg = data[:3] == b"\xff\xd8\xff"
+    simplejpeg = _simplejpeg()
+    try:
+        if jpeg and simplejpeg is not None:
+            height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+        else:
+            width, height = _opened(data).size
+    except ValueError as problem:
+        raise DamagedError(f"it is not an image: {problem}") from None
+    if height * width > most_pixels:
+        raise DamagedError(
+            f"it has {height}x{width} pixels, more than `most_pixels` {most_pixels}"
+        )
+    return Head(height, width, jpeg)
+
+
+def decoded(
+    data: bytes, head: Head, *, fast: bool = False, reduction: int = 1, reuse: bool = False
+) -> Pixels:
+    """Decode an image to RGB.
+
+    Args:
+        data: The file.
+        head: What its header says.
+        fast: The fast inverse DCT and plain chroma upsampling of libjpeg, by simplejpeg.
+        reduction: Decode a JPEG at one of 1, 1/2, 1/4 and 1/8 of its size.
+        reuse: Return memory that the next image of this thread overwrites.
+
+    Raises:
+        DamagedError: It cannot be decoded.
+        MissingPartError: `fast` needs simplejpeg.
+    """
+    simplejpeg = _simplejpeg()
+    if fast and simplejpeg is None:
+        raise MissingPartError("`fast` needs simplejpeg: pip install 'hotgrid[images]'")
+    height, width = -(-head.height // reduction), -(-head.width // reduction)
+    if head.jpeg and simplejpeg is not None:
+        buffer = _scratch.part("decoded", height * width * 3) if reuse else None
+        limits = {"min_height": height, "min_width": width} if reduction > 1 else {}
+        try:
+            return simplejpeg.decode_jpeg(
+                data, "RGB", fastdct=fast, fastupsample=fast, buffer=buffer, **limits
+            )
+        except ValueError:
+            # Of another colour space, or a slip that Pillow forgives. It has the last word.
+            pass
+    return _by_pillow(data, (width, height), reduction)
+
+
+def resized(image: Pixels, height: int, width: int, out: Pixels | None) -> Pixels:
+    """Resize an image: bilinear, with antialiasing, as Pillow does, rounded to uint8."""
+    if out is None or not out.flags.c_contiguous:
+        out = np.empty((height, width, image.shape[2]), np.uint8)
+    if image.shape[:2] == (height, width):
+        np.copyto(out, image)
+        return out
+    if not image.flags.c_contiguous:
+        # The kernel is slower on a view than a copy takes.
+        part = _scratch.part("cropped", image.size)[: image.size].reshape(image.shape)
+        np.copyto(part, image)
+        image = part
+    elif not image.flags.writeable:
+        image = image.copy()
+    torch.ops.aten._upsample_bilinear2d_aa.out(
+        torch.from_numpy(image).permute(2, 0, 1)[None],
+        [height, width],
+        False,
+        None,
+        None,
+        out=torch.from_numpy(out).permute(2, 0, 1)[None],
+    )
+    return out
+
+
+def reduction_for(head: Head, crop: tuple[int, int], size: tuple[int, int]) -> int:
+    """How much smaller a JPEG can be decoded so that the crop is still as large as asked."""
+    if not head.jpeg:
+        return 1
+    found = 1
+    while found < 8 and crop[0] >= size[0] * found * 2 and crop[1] >= size[1] * found * 2:
+        found *= 2
+    return found
+
+
+def _by_pillow(data: bytes, size: tuple[int, int], reduction: int) -> Pixels:
+    image = _opened(data)
+    # Sixteen bits and floats would be cut off at 255.
+    if image.mode.startswith(("I", "F")):
+        raise DamagedError(f"its pixels are of mode {image.mode}; hotgrid decodes 8 bits")
+    try:
+        if reduction > 1:
+            image.draft("RGB", size)
+        found = np.asarray(image.convert("RGB"))
+    except Exception as problem:  # noqa: BLE001 - of plugins, which raise what they like
+        raise DamagedError(f"it cannot be decoded: {problem}") from None
+    return found
+
+
+def _opened(data: bytes) -> Any:
+    from PIL import Image
+
+    try:
+        return Image.open(io.BytesIO(data))
+    except Exception as problem:  # noqa: BLE001 - the same
+        raise DamagedError(f"it is not an image: {str(problem)[:80]}") from None
+
+
+_found: list[Any] = []
+
+
+def _simplejpeg() -> Any:
+    if not _found:
+        try:
+            import simplejpeg
+
+            _found.append(simplejpeg)
+        except ImportError:
+            _found.append(None)
+    return _found[0]
