@@ -51,6 +51,7 @@ def plan_speed(
             batch = next(batches)
             done += len(next(iter(batch.values())))
             moved += sum(x.nbytes for x in batch.values() if not isinstance(x, list))
+        batches.close()  # steps are timed alone
         runner = Runner(plan, samples=batches._runner.samples)
         times: dict[str, float] = {}
         count = 0

@@ -1,0 +1,238 @@
+"""Claim: a plan loads JPEGs at least as fast as the best of its peers on the same cores.
+
+Work for every image: read a file of 500x375 pixels (made here: 4:2:0, quality 90, about 40 kB),
+decode it, crop a random part (area .08 to 1, aspect 3/4 to 4/3), resize it to 224x224, and put
+it into a batch of 32, as uint8 or as normalised float32. The peers: a pool of threads that
+decodes with simplejpeg and resizes with OpenCV (bilinear without antialiasing) or Pillow, grain
+with read threads, and torch's DataLoader with processes. hotgrid resizes with antialiasing, and
+its row `fast` uses libjpeg's fast DCT and upsampling, which a peer may as well: `simplejpeg
+threads, fast`. Rounds take turns; the best of each counts. On a shared machine the seconds of
+CPU are the steadier figure: `ms of CPU` is that of all threads and processes for an image.
+
+    python benchmarks/bench_images.py [--workers 2] [--images 512] [--rounds 5]
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import resource
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import torch
+from options import parser
+from report import absent, report
+
+from hotgrid.data import ClassFolders, DecodeRandomCrop, Draws, Normalise, Plan, PlanBatches
+from hotgrid.data._operators._random_resized_crop import random_box
+
+SIZE = 224
+BATCH = 32
+AREA, RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
+MEAN, STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+SCALE = np.tile(1 / (255 * STD), SIZE).astype(np.float32)
+SHIFT = np.tile(-MEAN / STD, SIZE).astype(np.float32)
+
+
+def photo(seed: int) -> np.ndarray:
+    """Noise at several scales, which compresses about as a photo does."""
+    draws, found = np.random.default_rng(seed), torch.zeros(1, 3, 375, 500)
+    for scale in (4, 8, 16, 64, 128):
+        noise = torch.from_numpy(draws.random((1, 3, 375 // scale + 2, 500 // scale + 2)))
+        large = torch.nn.functional.interpolate(noise.float(), (375, 500), mode="bicubic")
+        found += large * scale**0.5
+    found += torch.from_numpy(draws.standard_normal((1, 3, 375, 500))).float() * 0.3
+    found = (found - found.min()) / (found.max() - found.min()) * 255
+    return np.ascontiguousarray(found[0].permute(1, 2, 0).to(torch.uint8).numpy())
+
+
+def made_files(folder: Path, images: int) -> list[Path]:
+    from PIL import Image
+
+    files = [folder / f"class-{n % 4}" / f"{n:05}.jpg" for n in range(images)]
+    for n, file in enumerate(files):
+        file.parent.mkdir(exist_ok=True)
+        Image.fromarray(photo(n % 64)).save(file, quality=90, subsampling="4:2:0")
+    return files
+
+
+class HotgridPlan:
+    """`PlanBatches` over the folder."""
+
+    def __init__(self, folder, workers, floats, fast=False):
+        crop = DecodeRandomCrop(SIZE, SIZE, area=AREA, ratio=RATIO, fast=fast)
+        plan = Plan(ClassFolders(str(folder))).then(crop, "data", "pixels")
+        if floats:
+            plan = plan.then(Normalise(), "pixels", "floats")
+        plan = plan.yielding("floats" if floats else "pixels", "label")
+        # One epoch: nothing is prepared for the next round while others race.
+        self.batches = PlanBatches(plan, BATCH, workers=workers, epochs=1)
+        self.begin = self.batches.state()
+
+    def run(self):  # noqa: D102
+        self.batches.load(self.begin)
+        for _ in self.batches:
+            pass
+
+
+def cropped(file: Path, resize: str, floats: bool, fast: bool) -> np.ndarray:
+    import simplejpeg
+
+    image = simplejpeg.decode_jpeg(file.read_bytes(), fastdct=fast, fastupsample=fast)
+    draws = Draws(int.from_bytes(os.urandom(8)))
+    top, left, high, wide = random_box(*image.shape[:2], AREA, RATIO, draws)
+    crop = image[top : top + high, left : left + wide]
+    if resize == "opencv":
+        import cv2
+
+        found = cv2.resize(crop, (SIZE, SIZE))
+    else:
+        from PIL import Image
+
+        small = Image.fromarray(crop).resize((SIZE, SIZE), Image.Resampling.BILINEAR)
+        found = np.array(small)
+    if floats:
+        rows = found.reshape(SIZE, -1) * SCALE
+        rows += SHIFT
+        found = rows.reshape(SIZE, SIZE, 3)
+    return found
+
+
+class Threads:
+    """A pool of threads, and batches stacked by the consumer."""
+
+    def __init__(self, files, workers, floats, resize="opencv", fast=False):
+        if resize == "opencv":
+            import cv2
+
+            cv2.setNumThreads(0)
+        self.files, self.make = files, lambda file: cropped(file, resize, floats, fast)
+        self.pool = ThreadPoolExecutor(workers)
+
+    def run(self):  # noqa: D102
+        # The files of two batches are always on their way.
+        parts = [self.files[at : at + BATCH] for at in range(0, len(self.files), BATCH)]
+        jobs = [[self.pool.submit(self.make, f) for f in part] for part in parts[:2]]
+        for at in range(len(parts)):
+            np.stack([job.result() for job in jobs.pop(0)])
+            if at + 2 < len(parts):
+                jobs.append([self.pool.submit(self.make, f) for f in parts[at + 2]])
+
+
+class FolderDataset(torch.utils.data.Dataset):
+    """What torch's DataLoader reads."""
+
+    def __init__(self, files, floats, resize):
+        self.files, self.floats, self.resize = files, floats, resize
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return cropped(self.files[index], self.resize, self.floats, False)
+
+
+class TorchLoader:
+    """torch's DataLoader with processes."""
+
+    def __init__(self, files, workers, floats, resize="opencv"):
+        self.loader = torch.utils.data.DataLoader(
+            FolderDataset(files, floats, resize),
+            BATCH,
+            shuffle=True,
+            num_workers=workers,
+            persistent_workers=True,
+        )
+
+    def run(self):  # noqa: D102
+        for _ in self.loader:
+            pass
+
+
+class Grain:
+    """grain with read threads."""
+
+    def __init__(self, files, workers, floats, resize="opencv"):
+        import grain.python as grain
+
+        data = grain.MapDataset.source(files).seed(0).shuffle()
+        data = data.map(lambda file: cropped(file, resize, floats, False)).batch(BATCH)
+        self.loader = data.to_iter_dataset(
+            grain.ReadOptions(num_threads=workers, prefetch_buffer_size=2 * workers)
+        )
+
+    def run(self):  # noqa: D102
+        for _ in self.loader:
+            pass
+
+
+def cpu_seconds() -> float:
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime + sum(_of_children())
+
+
+def _of_children():
+    """Workers that are still running are not in RUSAGE_CHILDREN."""
+    tick = os.sysconf("SC_CLK_TCK")
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            yield (int(fields[11]) + int(fields[12])) / tick
+
+
+def contestants(folder, files, workers, floats):
+    made = {
+        "hotgrid": lambda: HotgridPlan(folder, workers, floats),
+        "hotgrid, fast": lambda: HotgridPlan(folder, workers, floats, fast=True),
+        "simplejpeg threads, OpenCV": lambda: Threads(files, workers, floats),
+        "simplejpeg threads, OpenCV, fast": lambda: Threads(files, workers, floats, fast=True),
+        "simplejpeg threads, Pillow": lambda: Threads(files, workers, floats, "pillow"),
+        "torch DataLoader, OpenCV": lambda: TorchLoader(files, workers, floats),
+        "torch DataLoader, Pillow": lambda: TorchLoader(files, workers, floats, "pillow"),
+        "grain threads, OpenCV": lambda: Grain(files, workers, floats),
+    }
+    found = {}
+    for name, make in made.items():
+        try:
+            found[name] = make()
+            found[name].run()
+        except ImportError as problem:
+            absent(name, problem)
+            found.pop(name, None)
+    return found
+
+
+def main() -> None:
+    options = parser(__doc__, ("cpu",))
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--images", type=int, default=512)
+    options.add_argument("--rounds", type=int, default=5)
+    asked = options.parse_args()
+    images = asked.images // BATCH * BATCH
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        files = made_files(folder, images)
+        size = np.mean([file.stat().st_size for file in files])
+        for floats in (False, True):
+            racing = contestants(folder, files, asked.workers, floats)
+            best = dict.fromkeys(racing, (float("inf"), float("inf")))
+            for _ in range(asked.rounds):
+                for name, loader in racing.items():
+                    begin, used = time.perf_counter(), cpu_seconds()
+                    loader.run()
+                    wall, cpu = time.perf_counter() - begin, cpu_seconds() - used
+                    best[name] = (min(best[name][0], wall), min(best[name][1], cpu))
+            for name, (wall, cpu) in best.items():
+                row = {"output": "float32" if floats else "uint8", "loader": name}
+                row |= {"images/s": images / wall, "ms of CPU": 1e3 * cpu / images}
+                rows.append(row)
+    report("images", rows, workers=asked.workers, images=images, bytes=round(size))
+
+
+if __name__ == "__main__":
+    main()
