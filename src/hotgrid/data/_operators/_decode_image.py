@@ -18,8 +18,9 @@ class DecodeImage(Operator):
     Pillow. Both give the same pixels unless `fast`. Orientation tags are not applied.
 
     Args:
-        fast: The fast inverse DCT and plain chroma upsampling of libjpeg: about a tenth
-            faster, a few grey levels off. Needs simplejpeg.
+        fast: The fast inverse DCT of libjpeg, and colours without interpolation: about a
+            tenth faster; brightness is off by a level or two, colours at edges by more.
+            Needs simplejpeg.
         most_pixels: A larger image is refused before it is decoded.
     """
 

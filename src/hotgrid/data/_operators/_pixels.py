@@ -16,11 +16,12 @@ MOST_PIXELS = 1 << 26
 
 
 class Head(NamedTuple):
-    """What the header of an image says."""
+    """What the header of an image says; `plain` is a JPEG that simplejpeg decodes."""
 
     height: int
     width: int
     jpeg: bool
+    plain: bool
 
 
 class _Scratch(threading.local):
@@ -46,19 +47,23 @@ def head_of(data: bytes, most_pixels: int) -> Head:
         DamagedError: It is no image, or has more pixels than allowed.
     """
     jpeg = data[:3] == b"\xff\xd8\xff"
-    simplejpeg = _simplejpeg()
-    try:
-        if jpeg and simplejpeg is not None:
-            height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
-        else:
-            width, height = _opened(data).size
-    except ValueError as problem:
-        raise DamagedError(f"it is not an image: {problem}") from None
+    simplejpeg = _simplejpeg() if jpeg else None
+    plain = False
+    if simplejpeg is not None:
+        try:
+            height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+            plain = colours in ("YCbCr", "Gray")
+        except (ValueError, KeyError):
+            # Pillow has the last word on what an image is.
+            simplejpeg = None
+    if simplejpeg is None:
+        image = _opened(data)
+        (width, height), jpeg = image.size, image.format == "JPEG"
     if height * width > most_pixels:
         raise DamagedError(
             f"it has {height}x{width} pixels, more than `most_pixels` {most_pixels}"
         )
-    return Head(height, width, jpeg)
+    return Head(height, width, jpeg, plain)
 
 
 def decoded(
@@ -81,7 +86,7 @@ def decoded(
     if fast and simplejpeg is None:
         raise MissingPartError("`fast` needs simplejpeg: pip install 'hotgrid[images]'")
     height, width = -(-head.height // reduction), -(-head.width // reduction)
-    if head.jpeg and simplejpeg is not None:
+    if head.plain and simplejpeg is not None:
         buffer = _scratch.part("decoded", height * width * 3) if reuse else None
         limits = {"min_height": height, "min_width": width} if reduction > 1 else {}
         try:
@@ -89,9 +94,9 @@ def decoded(
                 data, "RGB", fastdct=fast, fastupsample=fast, buffer=buffer, **limits
             )
         except ValueError:
-            # Of another colour space, or a slip that Pillow forgives. It has the last word.
+            # A slip that Pillow forgives, perhaps. It has the last word.
             pass
-    return _by_pillow(data, (width, height), reduction)
+    return _by_pillow(data, head, reduction)
 
 
 def resized(image: Pixels, height: int, width: int, out: Pixels | None) -> Pixels:
@@ -129,14 +134,15 @@ def reduction_for(head: Head, crop: tuple[int, int], size: tuple[int, int]) -> i
     return found
 
 
-def _by_pillow(data: bytes, size: tuple[int, int], reduction: int) -> Pixels:
+def _by_pillow(data: bytes, head: Head, reduction: int) -> Pixels:
     image = _opened(data)
     # Sixteen bits and floats would be cut off at 255.
     if image.mode.startswith(("I", "F")):
         raise DamagedError(f"its pixels are of mode {image.mode}; hotgrid decodes 8 bits")
     try:
         if reduction > 1:
-            image.draft("RGB", size)
+            # It takes the largest reduction that leaves at least this size.
+            image.draft("RGB", (head.width // reduction, head.height // reduction))
         found = np.asarray(image.convert("RGB"))
     except Exception as problem:  # noqa: BLE001 - of plugins, which raise what they like
         raise DamagedError(f"it cannot be decoded: {problem}") from None
