@@ -272,7 +272,7 @@ def test_sixteen_bits_are_refused():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Resize(0, 4), "`height` 0"),
+        (lambda: Resize(0, 4), "`height` is 0"),
         (lambda: RandomResizedCrop(4, 4, area=(0.5, 1.5)), "`area`"),
         (lambda: RandomResizedCrop(4, 4, ratio=(2.0, 1.0)), "`ratio`"),
         (lambda: DecodeCentreCrop(4, 4, share=0.0), "`share`"),

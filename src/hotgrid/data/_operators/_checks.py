@@ -6,8 +6,8 @@ from hotgrid.errors import ArgumentError
 def require_sizes(**sizes: int) -> None:
     """Raise unless all sizes are 1 or more, and not absurd."""
     for name, size in sizes.items():
-        if not 1 <= size <= 1 << 16:
-            raise ArgumentError(f"`{name}` {size}: choose from 1 to 65536")
+        if type(size) is not int or not 1 <= size <= 1 << 16:
+            raise ArgumentError(f"`{name}` is {size!r}; choose a whole number up to 65536")
 
 
 def require_range(name: str, given: tuple[float, float], highest: float = float("inf")) -> None:

@@ -109,11 +109,7 @@ class Plan:
         if isinstance(inputs, str):
             inputs = {next(iter(probe.inputs), "input"): inputs}
         if isinstance(outputs, str):
-            given = {name: known[c] for name, c in inputs.items() if c in known}
-            complete = {*given} == {*probe.inputs}
-            # Without the types of all inputs, `types` below says which is missing.
-            names = [*probe.outputs(given)] if complete and _fit(probe, given) else ["output"]
-            outputs = {names[0]: outputs}
+            outputs = {_only_output(probe, inputs, known): outputs}
         made = replace(self, steps=(*self.steps, Step(operator, inputs, outputs, config)))
         made.types()
         return made
@@ -240,5 +236,15 @@ def ordered(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(done)
 
 
-def _fit(made: Operator, given: Mapping[str, ColumnType]) -> bool:
-    return all(ColumnType.of(made.inputs[name]).accepts(each) for name, each in given.items())
+def _only_output(
+    made: Operator, inputs: Mapping[str, str], known: Mapping[str, ColumnType]
+) -> str:
+    """The name of the first output; if the inputs are wrong, checking the types says how."""
+    given = {name: known[column] for name, column in inputs.items() if column in known}
+    fits = {*given} == {*made.inputs} and all(
+        ColumnType.of(made.inputs[name]).accepts(each) for name, each in given.items()
+    )
+    try:
+        return next(iter(made.outputs(given))) if fits else "output"
+    except ArgumentError:
+        return "output"
