@@ -53,7 +53,7 @@ class Assembly:
             if value is not slots.get(name):
                 self._columns[name][row] = value
 
-    def tensors(self) -> dict[str, Any]:
+    def tensors(self, pad: bool) -> dict[str, Any]:
         """The batch, once all futures are done: tensors, and lists of objects."""
         for future in self.futures:
             future.result()
@@ -65,8 +65,10 @@ class Assembly:
             if kind.fixed:
                 found[name] = self._buffers.lend(column) if whole else from_numpy(column[kept])
             else:
-                values = [column[row] for row in kept]
-                found[name] = _padded(values, kind, self.rows.longest) if kind.dtype else values
+                values: Any = [column[row] for row in kept]
+                if kind.dtype is not None and pad:
+                    values = _padded(values, kind, self.rows.longest)
+                found[name] = values
         return found
 
 

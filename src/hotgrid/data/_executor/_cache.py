@@ -97,7 +97,9 @@ def _write(
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:32]}-", dir=folder.parent))
     try:
-        with PlanBatches(plan, _AT_ONCE, last="short", epochs=1, workers=workers) as batches:
+        with PlanBatches(
+            plan, _AT_ONCE, last="short", epochs=1, workers=workers, pad=False
+        ) as batches:
             writers = {
                 name: (_Fixed if kind.fixed else _Ragged)(aside, name, kind, batches.samples)
                 for name, kind in types.items()

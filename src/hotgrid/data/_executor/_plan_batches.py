@@ -40,6 +40,8 @@ class PlanBatches:
         epochs: End after so many; None never ends.
         rank: Which rank this is, for iterating.
         ranks: How many ranks share the batches.
+        pad: Fill up samples of different sizes with zeros to one tensor. False yields lists
+            of arrays for such columns.
         pin: Page-locked memory, for copies to a GPU that do not wait.
         quarantine: A file to list damaged samples in. Those in it count already.
 
@@ -65,6 +67,7 @@ class PlanBatches:
         epochs: int | None = None,
         rank: int = 0,
         ranks: int = 1,
+        pad: bool = True,
         pin: bool = False,
         quarantine: Path | str | None = None,
     ) -> None:
@@ -77,7 +80,7 @@ class PlanBatches:
         if not 0 <= rank < ranks:
             raise ArgumentError(f"`rank` {rank} is not one of {ranks} ranks, 0 to {ranks - 1}")
         self.plan, self.size, self.workers, self.ahead = plan, size, workers, ahead
-        self._last, self._epochs = last, epochs
+        self._last, self._epochs, self._pad = last, epochs, pad
         self._of: tuple[int, int] = (rank, ranks)
         self._runner = Runner(plan)
         self._buffers = Buffers(pin)
@@ -130,7 +133,7 @@ class PlanBatches:
         self._fill()
         ready = self._pending.popleft()
         try:
-            found = ready.tensors()
+            found = ready.tensors(self._pad)
         except BaseException:
             self._cancel()
             raise

@@ -63,7 +63,8 @@ class _Listed(Samples):
         self._links = given.links
         if not self._root.is_dir():
             raise ArgumentError(f"`root` `{given.root}` is not a folder")
-        folders = sorted(each.name for each in os.scandir(self._root) if each.is_dir())
+        with os.scandir(self._root) as entries:
+            folders = sorted(each.name for each in entries if each.is_dir())
         self._classes: list[str] = []
         self._paths: list[str] = []
         labels: list[int] = []
@@ -83,7 +84,9 @@ class _Listed(Samples):
 
     def _below(self, folder: str, suffixes: tuple[str, ...]) -> list[str]:
         found = []
-        for each in os.scandir(self._root / folder):
+        with os.scandir(self._root / folder) as entries:
+            inside = list(entries)
+        for each in inside:
             inner = f"{folder}/{each.name}"
             if each.is_dir(follow_symlinks=False):
                 found += self._below(inner, suffixes)

@@ -106,7 +106,7 @@ def _header(path: Path) -> tuple[str, tuple[int, ...]]:
             if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _TYPES or not head[3]:
                 raise DamagedError(f"`{path}` is not an IDX file: it begins with {head!r}")
             sizes = np.frombuffer(file.read(4 * head[3]), ">u4").tolist()
-    except (OSError, EOFError, zlib.error) as problem:
+    except (OSError, EOFError, ValueError, zlib.error) as problem:
         raise _unreadable(path, problem) from None
     kind = _TYPES[head[2]]
     if len(sizes) != head[3] or math.prod(sizes) * np.dtype(kind).itemsize > _LARGEST:
@@ -135,7 +135,7 @@ def _numbers(path: Path) -> NDArray[Any]:
     return np.frombuffer(data, kind, offset=begin).reshape(sizes)
 
 
-def _unreadable(path: Path, problem: Exception) -> DamagedError:
-    if isinstance(problem, DamagedError):
+def _unreadable(path: Path, problem: Exception) -> Exception:
+    if isinstance(problem, DamagedError | ArgumentError):
         return problem
     return DamagedError(f"`{path}` cannot be read: {problem}")
