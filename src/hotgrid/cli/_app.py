@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
+from .data._group import data_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -19,6 +20,7 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid data bench plan.json            how fast a plan loads samples
   hotgrid train show out/run              the curves of a training run
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid doctor                          what this machine has, and what is wrong
@@ -205,6 +207,7 @@ def build() -> App:
         summary, _, epilogue = text.partition("\n\n")
         app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
+    app.command(data_group())
     app.command(train_group())
     app.command(_config_group())
     _add_global_options(app)
