@@ -7,7 +7,6 @@ Continues where FOLDER says an earlier one was.
 
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def main(plan: str, workers: str, folder: str) -> None:
             aside = place / "aside"
             aside.write_text(json.dumps(state))
             # Whole or not at all.
-            os.replace(aside, place / "state.json")
+            aside.replace(place / "state.json")
             print(state["next"], flush=True)
             if len(sys.argv) > 4:
                 # Killed by the one who reads this.

@@ -1,7 +1,9 @@
 """The same plan on Ray Data: the same bits."""
 
+import importlib
 import shutil
 import tempfile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,9 +50,8 @@ def test_ray_data_gives_the_same_bits(plan, monkeypatch):
     # Nothing is written to the home folder; sockets want a short path.
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     place = tempfile.mkdtemp(prefix="ray")
-    import ray
-    import ray.data
-
+    ray: Any = importlib.import_module("ray")
+    importlib.import_module("ray.data")
     ray.init(
         num_cpus=2,
         include_dashboard=False,

@@ -12,6 +12,7 @@ EXTRAS = {
     "av": "video",
     "anywidget": "notebook",
     "pyarrow": "parquet",
+    "simplejpeg": "images",
     "starlette": "view",
     "uvicorn": "view",
 }
