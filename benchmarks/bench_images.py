@@ -80,7 +80,11 @@ def _of_children():
     """Workers that are still running are not in RUSAGE_CHILDREN."""
     tick = os.sysconf("SC_CLK_TCK")
     for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
+        try:
+            children = (task / "children").read_text().split()
+        except OSError:  # a thread that has just ended
+            continue
+        for child in children:
             fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
             yield (int(fields[11]) + int(fields[12])) / tick
 

@@ -304,6 +304,6 @@ def test_draws_are_uniform_and_unrelated():
 def test_the_bases_are_abstract():
     for base in (Operator, Source):
         with pytest.raises(TypeError, match="abstract"):
-            base()
+            base()  # pyright: ignore[reportAbstractUsage]
     with pytest.raises(ArgumentError, match="`not a name`"):
         source("not a name")(type("Nameless", (Source,), {}))

@@ -38,7 +38,7 @@ class Assembly:
         self._columns: dict[str, Any] = {}
         for name, kind in types.items():
             if kind.fixed and kind.dtype is not None:
-                self._columns[name] = buffers.take((len(places), *kind.shape), kind.dtype)
+                self._columns[name] = buffers.take((len(places), *kind.sizes), kind.dtype)
             else:
                 self._columns[name] = [None] * len(places)
         self._shaped = [name for name, kind in types.items() if kind.fixed and kind.shape]

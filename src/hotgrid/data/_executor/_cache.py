@@ -123,7 +123,7 @@ class _Fixed:
     def __init__(self, folder: Path, name: str, kind: ColumnType, samples: int) -> None:
         self._path = folder / f"{name}.npy"
         self._array = np.lib.format.open_memmap(
-            self._path, "w+", kind.dtype, (samples, *kind.shape)
+            self._path, "w+", kind.dtype, (samples, *kind.sizes)
         )
         self._at = 0
 
@@ -161,7 +161,7 @@ class _Ragged:
         self._writer = arrow.ipc.new_file(str(folder / f"{name}.arrow"), self._schema)
 
     def add(self, values: Any) -> None:
-        columns = [list(values)]
+        columns: list[Any] = [list(values)]
         if self._kind.kind == "json":
             columns = [[json.dumps(value) for value in values]]
         elif self._kind.dtype is not None:

@@ -46,24 +46,15 @@ def head_of(data: bytes, most_pixels: int) -> Head:
     Raises:
         DamagedError: It is no image, or has more pixels than allowed.
     """
-    jpeg = data[:3] == b"\xff\xd8\xff"
-    simplejpeg = _simplejpeg() if jpeg else None
-    plain = False
-    if simplejpeg is not None:
-        try:
-            height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
-            plain = colours in ("YCbCr", "Gray")
-        except (ValueError, KeyError):
-            # Pillow has the last word on what an image is.
-            simplejpeg = None
-    if simplejpeg is None:
+    found = _jpeg_head(data)
+    if found is None:
         image = _opened(data)
-        (width, height), jpeg = image.size, image.format == "JPEG"
-    if height * width > most_pixels:
+        found = Head(image.height, image.width, image.format == "JPEG", plain=False)
+    if found.height * found.width > most_pixels:
         raise DamagedError(
-            f"it has {height}x{width} pixels, more than `most_pixels` {most_pixels}"
+            f"it has {found.height}x{found.width} pixels, more than `most_pixels` {most_pixels}"
         )
-    return Head(height, width, jpeg, plain)
+    return found
 
 
 def decoded(
@@ -132,6 +123,18 @@ def reduction_for(head: Head, crop: tuple[int, int], size: tuple[int, int]) -> i
     while found < 8 and crop[0] >= size[0] * found * 2 and crop[1] >= size[1] * found * 2:
         found *= 2
     return found
+
+
+def _jpeg_head(data: bytes) -> Head | None:
+    """The header as simplejpeg reads it; None where Pillow has the last word."""
+    simplejpeg = _simplejpeg()
+    if simplejpeg is None or data[:3] != b"\xff\xd8\xff":
+        return None
+    try:
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+    except (ValueError, KeyError):
+        return None
+    return Head(height, width, jpeg=True, plain=colours in ("YCbCr", "Gray"))
 
 
 def _by_pillow(data: bytes, head: Head, reduction: int) -> Pixels:

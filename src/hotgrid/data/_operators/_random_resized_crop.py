@@ -49,7 +49,8 @@ class RandomResizedCrop(Operator):
 
     def run(self, image: Pixels, *, draws: Draws, out: Pixels | None = None) -> Pixels:
         """Crop and resize one image."""
-        top, left, high, wide = random_box(*image.shape[:2], self.area, self.ratio, draws)
+        height, width = image.shape[:2]
+        top, left, high, wide = random_box(height, width, self.area, self.ratio, draws)
         crop = image[top : top + high, left : left + wide]
         return resized(crop, self.height, self.width, out)
 

@@ -78,6 +78,11 @@ class ColumnType:
         """Whether all values have the same number of bytes: numbers of a known shape."""
         return self.kind in _NUMBERS and None not in self.shape
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes that are known; of a fixed type, its whole shape."""
+        return tuple(size for size in self.shape if size is not None)
+
     def accepts(self, other: "ColumnType") -> bool:
         """Whether every value of the other type is one of this type."""
         if self.kind == "any":
