@@ -106,6 +106,46 @@ def test_the_fused_crop_is_decoding_then_cropping(key, kind, fast):
     assert np.array_equal(fused.run(KINDS[kind], draws=Draws(key)), twin)
 
 
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["4:2:0", "4:2:2", "4:4:4"]),
+    st.integers(20, 90),
+    st.integers(1, 90),
+    st.booleans(),
+    st.sampled_from([1, 2, 4]),
+    st.booleans(),
+)
+def test_rows_that_are_decoded_alone_are_those_of_the_image(
+    colours, height, rows, fast, reduction, restarts
+):
+    rows = min(rows, height)
+    options = {"restart_marker_rows": 1} if restarts else {}
+    data = saved(photo(height, 33), quality=90, subsampling=colours, **options)
+    head = _pixels.head_of(data, 10**6)
+    more = {"fast": fast, "reduction": reduction}
+    whole = _pixels.decoded(data, head, **more)
+    found = _pixels.decoded(data, head, rows=rows, **more)
+    needed = rows // reduction
+    assert len(found) >= needed
+    assert np.array_equal(found[:needed], whole[:needed])
+    if rows + 32 < height:
+        assert len(found) < len(whole)
+
+
+@pytest.mark.parametrize("kind", ["progressive", "cmyk", "png", "grey", "4:4:4"])
+def test_files_of_other_kinds_are_decoded_as_before(kind):
+    head = _pixels.head_of(KINDS[kind], 10**6)
+    found = _pixels.decoded(KINDS[kind], head, rows=20)
+    assert np.array_equal(found[:20], by_pillow(KINDS[kind])[:20])
+    assert (len(found) < 61) == (kind in ("grey", "4:4:4"))
+
+
+def test_a_file_that_is_cut_off_is_damaged_though_the_crop_is_there():
+    data = saved(photo(90, 33), quality=90)
+    with pytest.raises(DamagedError):
+        _pixels.decoded(data[:-300], _pixels.head_of(data, 10**6), rows=8)
+
+
 def test_threads_do_not_share_memory():
     files = [saved(photo(61, 83, seed)) for seed in range(4)] * 8
     crop = DecodeRandomCrop(24, 20)
@@ -119,8 +159,8 @@ def test_large_photos_are_decoded_at_a_smaller_size():
     data = saved(photo(600, 900, smooth=64), quality=95)
     with patch.object(simplejpeg, "decode_jpeg", wraps=simplejpeg.decode_jpeg) as decode:
         reduced = DecodeCentreCrop(64, 64).run(data)
-    # 525 of 600 pixels remain; an eighth of them is 65.
-    assert decode.call_args.kwargs["min_height"] == 75
+    # 525 of 600 pixels remain; an eighth of them is 65. Rows below 576 are not decoded.
+    assert decode.call_args.kwargs["min_height"] == 72
     # Edges are multiples of 8: 40 to 560 of the rows, 192 to 712 of the columns.
     part = Image.fromarray(by_pillow(data)[40:560, 192:712])
     whole = np.asarray(part.resize((64, 64), Image.Resampling.BILINEAR)).astype(int)

@@ -57,7 +57,9 @@ class DecodeCentreCrop(Operator):
         wide = max(1, min(head.width, round(self.width * scale)))
         size = (self.height, self.width)
         by = reduction_for(head, (high, wide), size) if self.reduce else 1
-        image = decoded(data, head, fast=self.fast, reduction=by, reuse=True)
+        tall, broad = -(-head.height // by), -(-head.width // by)
         high, wide = high // by, wide // by
-        top, left = (image.shape[0] - high) // 2, (image.shape[1] - wide) // 2
+        top, left = (tall - high) // 2, (broad - wide) // 2
+        rows = min(head.height, (top + high) * by)
+        image = decoded(data, head, rows=rows, fast=self.fast, reduction=by, reuse=True)
         return resized(image[top : top + high, left : left + wide], *size, out)

@@ -60,6 +60,7 @@ class DecodeRandomCrop(Operator):
         box = random_box(head.height, head.width, self.area, self.ratio, draws)
         size = (self.height, self.width)
         by = reduction_for(head, box[2:], size) if self.reduce else 1
-        image = decoded(data, head, fast=self.fast, reduction=by, reuse=True)
+        rows = box[0] + box[2]
+        image = decoded(data, head, rows=rows, fast=self.fast, reduction=by, reuse=True)
         top, left, high, wide = (each // by for each in box)
         return resized(image[top : top + high, left : left + wide], *size, out)

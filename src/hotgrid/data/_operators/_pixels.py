@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from hotgrid.errors import DamagedError, MissingPartError
 
+from ._jpeg_rows import first_rows
+
 Pixels = NDArray[np.uint8]
 # 64 megapixels are 192 MiB.
 MOST_PIXELS = 1 << 26
 
 
 class Head(NamedTuple):
-    """What the header of an image says; `plain` is a JPEG that simplejpeg decodes."""
+    """What the header of an image says; `colours` are of a JPEG that simplejpeg decodes."""
 
     height: int
     width: int
     jpeg: bool
-    plain: bool
+    colours: str = ""
 
 
 class _Scratch(threading.local):
@@ -49,7 +51,7 @@ def head_of(data: bytes, most_pixels: int) -> Head:
     found = _jpeg_head(data)
     if found is None:
         image = _opened(data)
-        found = Head(image.height, image.width, image.format == "JPEG", plain=False)
+        found = Head(image.height, image.width, image.format == "JPEG")
     if found.height * found.width > most_pixels:
         raise DamagedError(
             f"it has {found.height}x{found.width} pixels, more than `most_pixels` {most_pixels}"
@@ -58,13 +60,20 @@ def head_of(data: bytes, most_pixels: int) -> Head:
 
 
 def decoded(
-    data: bytes, head: Head, *, fast: bool = False, reduction: int = 1, reuse: bool = False
+    data: bytes,
+    head: Head,
+    *,
+    rows: int | None = None,
+    fast: bool = False,
+    reduction: int = 1,
+    reuse: bool = False,
 ) -> Pixels:
     """Decode an image to RGB.
 
     Args:
         data: The file.
         head: What its header says.
+        rows: How many of its rows are needed; those below may be missing in the result.
         fast: The fast inverse DCT and plain chroma upsampling of libjpeg, by simplejpeg.
         reduction: Decode a JPEG at one of 1, 1/2, 1/4 and 1/8 of its size.
         reuse: Return memory that the next image of this thread overwrites.
@@ -76,13 +85,20 @@ def decoded(
     simplejpeg = _simplejpeg()
     if fast and simplejpeg is None:
         raise MissingPartError("`fast` needs simplejpeg: pip install 'hotgrid[images]'")
-    height, width = -(-head.height // reduction), -(-head.width // reduction)
-    if head.plain and simplejpeg is not None:
+    if head.colours and simplejpeg is not None:
+        part, tall = data, head.height
+        if rows is not None:
+            part, tall = first_rows(data, head.height, head.colours, rows)
+        height, width = -(-tall // reduction), -(-head.width // reduction)
         buffer = _scratch.part("decoded", height * width * 3) if reuse else None
-        limits = {"min_height": height, "min_width": width} if reduction > 1 else {}
+        limits: dict[str, Any] = (
+            {"min_height": height, "min_width": width} if reduction > 1 else {}
+        )
         try:
+            # What follows the rows that are needed looks wrong to the decoder.
+            limits["strict"] = tall == head.height
             return simplejpeg.decode_jpeg(
-                data, "RGB", fastdct=fast, fastupsample=fast, buffer=buffer, **limits
+                part, "RGB", fastdct=fast, fastupsample=fast, buffer=buffer, **limits
             )
         except ValueError:
             # A slip that Pillow forgives, perhaps. It has the last word.
@@ -131,10 +147,10 @@ def _jpeg_head(data: bytes) -> Head | None:
     if simplejpeg is None or data[:3] != b"\xff\xd8\xff":
         return None
     try:
-        height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+        height, width, space, colours = simplejpeg.decode_jpeg_header(data, strict=False)
     except (ValueError, KeyError):
         return None
-    return Head(height, width, jpeg=True, plain=colours in ("YCbCr", "Gray"))
+    return Head(height, width, True, colours if space in ("YCbCr", "Gray") else "")
 
 
 def _by_pillow(data: bytes, head: Head, reduction: int) -> Pixels:

@@ -10,9 +10,8 @@ import numpy as np
 
 from hotgrid.data._plan import ColumnType, Samples, Source, source
 from hotgrid.errors import ArgumentError
-from hotgrid.files import read_regular
 
-from ._files import require_regular
+from ._files import read_whole, require_regular
 
 _LARGEST = 1 << 30
 
@@ -106,7 +105,7 @@ class _Listed(Samples):
         found["class_name"] = self._classes[label]
         if "data" in columns:
             place = self._root / path
-            found["data"] = read_regular(place.resolve() if self._links else place, _LARGEST)
+            found["data"] = read_whole(place.resolve() if self._links else place, _LARGEST)
         return {name: found[name] for name in columns}
 
     def values(self, column: str) -> list[Any]:

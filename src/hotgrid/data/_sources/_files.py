@@ -57,6 +57,28 @@ def require_regular(path: Path, *, links: bool = False) -> None:
         raise DamagedError(f"`{path}` is {kind}; hotgrid reads regular files only")
 
 
+def read_whole(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file, at most `limit`.
+
+    Raises:
+        DamagedError: It is missing, not a regular file, too large or cannot be read.
+    """
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        raise DamagedError(f"`{path}` is missing") from None
+    except OSError as problem:
+        raise DamagedError(f"`{path}` cannot be read: {problem.strerror}") from problem
+    try:
+        size = os.fstat(descriptor).st_size
+        if size > limit:
+            raise DamagedError(f"`{path}` has {size} bytes, more than {limit}")
+        # In one call: a buffered file would allocate the limit first.
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
 class OpenFile:
     """An open file that any thread reads at any place.
 
