@@ -4,10 +4,11 @@ Work for every image: read a file of 500x375 pixels (made here: 4:2:0, quality 9
 decode it, crop a random part (area .08 to 1, aspect 3/4 to 4/3), resize it to 224x224, and put
 it into a batch of 32, as uint8 or as normalised float32. The peers: a pool of threads that
 decodes with simplejpeg and resizes with OpenCV (bilinear without antialiasing) or Pillow, grain
-with read threads, and torch's DataLoader with processes. hotgrid resizes with antialiasing, and
-its row `fast` uses libjpeg's fast DCT and upsampling, which a peer may as well: `simplejpeg
-threads, fast`. Rounds take turns; the best of each counts. On a shared machine the seconds of
-CPU are the steadier figure: `ms of CPU` is that of all threads and processes for an image.
+with read threads, and torch's DataLoader with processes. hotgrid resizes with antialiasing, as
+Pillow does, or with OpenCV. Rows `fast` use libjpeg's fast DCT and upsampling. Compare rows
+that resize and decode in the same way. Rounds take turns; the best of each counts. On a shared
+machine the seconds of CPU are the steadier figure: `ms of CPU` is that of all threads and
+processes for an image.
 
     python benchmarks/bench_images.py [--workers 2] [--images 512] [--rounds 5]
 """
@@ -55,8 +56,10 @@ def made_files(folder: Path, images: int) -> list[Path]:
 class HotgridPlan:
     """`PlanBatches` over the folder."""
 
-    def __init__(self, folder, workers, floats, fast=False):
-        crop = DecodeRandomCrop(SIZE, SIZE, area=AREA, ratio=RATIO, fast=fast)
+    def __init__(self, folder, workers, floats, fast=False, antialias=True):
+        crop = DecodeRandomCrop(
+            SIZE, SIZE, area=AREA, ratio=RATIO, fast=fast, antialias=antialias
+        )
         plan = Plan(ClassFolders(str(folder))).then(crop, "data", "pixels")
         if floats:
             plan = plan.then(Normalise(), "pixels", "floats")
@@ -93,6 +96,8 @@ def contestants(folder, files, workers, floats):
     made = {
         "hotgrid": lambda: HotgridPlan(folder, workers, floats),
         "hotgrid, fast": lambda: HotgridPlan(folder, workers, floats, fast=True),
+        "hotgrid, OpenCV": lambda: HotgridPlan(folder, workers, floats, antialias=False),
+        "hotgrid, OpenCV, fast": lambda: HotgridPlan(folder, workers, floats, True, False),
         "simplejpeg threads, OpenCV": lambda: Threads(files, workers, floats),
         "simplejpeg threads, OpenCV, fast": lambda: Threads(files, workers, floats, fast=True),
         "simplejpeg threads, Pillow": lambda: Threads(files, workers, floats, "pillow"),

@@ -1,9 +1,12 @@
 """Decoding, cropping and resizing: against Pillow, torchvision, and plain twins."""
 
+import importlib
 import io
 import struct
+import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -95,6 +98,33 @@ def test_resizing_is_that_of_pillow(height, width, high, wide):
     expected = Image.fromarray(image).resize((wide, high), Image.Resampling.BILINEAR)
     # Both round once for every axis; rarely to the other side.
     assert np.abs(found - np.asarray(expected)).max() <= 1
+
+
+def test_plain_resizing_is_that_of_opencv():
+    cv2: Any = importlib.import_module("cv2")
+    image = photo(61, 83)
+    expected = cv2.resize(image[5:50, 7:60], (20, 30))
+    slot = np.zeros((3, 30, 20, 3), np.uint8)
+    found = Resize(30, 20, antialias=False).run(image[5:50, 7:60], out=slot[1])
+    assert np.array_equal(found, expected)
+    assert np.array_equal(slot[1], expected)
+    plain = DecodeRandomCrop(24, 20, reduce=False, antialias=False)
+    twin = RandomResizedCrop(24, 20, antialias=False)
+    data = KINDS["baseline"]
+    smooth = DecodeRandomCrop(24, 20, reduce=False).run(data, draws=Draws(4))
+    found = plain.run(data, draws=Draws(4))
+    assert np.array_equal(found, twin.run(DecodeImage().run(data), draws=Draws(4)))
+    assert not np.array_equal(found, smooth)
+    assert not np.array_equal(
+        DecodeCentreCrop(9, 9, antialias=False).run(data), DecodeCentreCrop(9, 9).run(data)
+    )
+
+
+def test_plain_resizing_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    _pixels._opencv.cache_clear()
+    with pytest.raises(MissingPartError, match=r"hotgrid\[opencv\]"):
+        Resize(5, 5, antialias=False).run(photo(9, 9))
 
 
 @settings(max_examples=40)

@@ -25,6 +25,7 @@ class DecodeCentreCrop(Operator):
         share: The share of the height and width of that part which is kept, about its centre.
         reduce: Decode a JPEG at a smaller size where it suffices.
         fast: As of `decode_image`.
+        antialias: As of `resize`.
         most_pixels: A larger image is refused before it is decoded.
 
     Raises:
@@ -38,6 +39,7 @@ class DecodeCentreCrop(Operator):
     share: float = 0.875
     reduce: bool = True
     fast: bool = False
+    antialias: bool = True
     most_pixels: int = MOST_PIXELS
 
     def __post_init__(self) -> None:
@@ -62,4 +64,5 @@ class DecodeCentreCrop(Operator):
         top, left = (tall - high) // 2, (broad - wide) // 2
         rows = min(head.height, (top + high) * by)
         image = decoded(data, head, rows=rows, fast=self.fast, reduction=by, reuse=True)
-        return resized(image[top : top + high, left : left + wide], *size, out)
+        crop = image[top : top + high, left : left + wide]
+        return resized(crop, *size, out, self.antialias)

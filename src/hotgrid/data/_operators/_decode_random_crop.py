@@ -28,6 +28,7 @@ class DecodeRandomCrop(Operator):
         ratio: The least and the largest width over height.
         reduce: Decode at a smaller size where it suffices.
         fast: As of `decode_image`.
+        antialias: As of `resize`.
         most_pixels: A larger image is refused before it is decoded.
 
     Raises:
@@ -43,6 +44,7 @@ class DecodeRandomCrop(Operator):
     ratio: tuple[float, float] = (3 / 4, 4 / 3)
     reduce: bool = True
     fast: bool = False
+    antialias: bool = True
     most_pixels: int = MOST_PIXELS
 
     def __post_init__(self) -> None:
@@ -63,4 +65,5 @@ class DecodeRandomCrop(Operator):
         rows = box[0] + box[2]
         image = decoded(data, head, rows=rows, fast=self.fast, reduction=by, reuse=True)
         top, left, high, wide = (each // by for each in box)
-        return resized(image[top : top + high, left : left + wide], *size, out)
+        crop = image[top : top + high, left : left + wide]
+        return resized(crop, *size, out, self.antialias)

@@ -1,7 +1,9 @@
 """Decoding and resizing of images, for the operators: bytes to uint8 `[height, width, 3]`."""
 
+import importlib
 import io
 import threading
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,12 +108,21 @@ def decoded(
     return _by_pillow(data, head, reduction)
 
 
-def resized(image: Pixels, height: int, width: int, out: Pixels | None) -> Pixels:
-    """Resize an image: bilinear, with antialiasing, as Pillow does, rounded to uint8."""
+def resized(
+    image: Pixels, height: int, width: int, out: Pixels | None, antialias: bool = True
+) -> Pixels:
+    """Resize an image: bilinear with antialiasing, as Pillow does, or plain, as OpenCV does.
+
+    Raises:
+        MissingPartError: Without antialiasing it needs OpenCV.
+    """
     if out is None or not out.flags.c_contiguous:
         out = np.empty((height, width, image.shape[2]), np.uint8)
     if image.shape[:2] == (height, width):
         np.copyto(out, image)
+        return out
+    if not antialias:
+        _opencv().resize(image, (width, height), dst=out)
         return out
     if not image.flags.c_contiguous:
         # The kernel is slower on a view than a copy takes.
@@ -175,6 +186,17 @@ def _opened(data: bytes) -> Any:
         return Image.open(io.BytesIO(data))
     except Exception as problem:  # noqa: BLE001 - the same
         raise DamagedError(f"it is not an image: {str(problem)[:80]}") from None
+
+
+@cache
+def _opencv() -> Any:
+    try:
+        # By name: it is too large to be installed wherever types are checked.
+        return importlib.import_module("cv2")
+    except ImportError:
+        raise MissingPartError(
+            "`antialias=False` needs OpenCV: pip install 'hotgrid[opencv]'"
+        ) from None
 
 
 _found: list[Any] = []

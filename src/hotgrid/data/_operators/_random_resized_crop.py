@@ -14,7 +14,7 @@ from ._pixels import Pixels, resized
 @operator("random_resized_crop")
 @dataclass(frozen=True)
 class RandomResizedCrop(Operator):
-    """Crop a random part of an image and resize it, bilinear with antialiasing.
+    """Crop a random part of an image and resize it, bilinear.
 
     The part has a random share of the area and a random aspect ratio, whose logarithm is
     uniform; if ten such parts do not fit, it is the largest centred one that does. This is
@@ -25,6 +25,8 @@ class RandomResizedCrop(Operator):
         width: Of the result.
         area: The least and the largest share of the area.
         ratio: The least and the largest width over height.
+        antialias: False resizes without antialiasing, by OpenCV (`hotgrid[opencv]`): twice as
+            fast, with moiré where an image shrinks much.
 
     Raises:
         ArgumentError: A size or a range is not possible.
@@ -37,6 +39,7 @@ class RandomResizedCrop(Operator):
     width: int
     area: tuple[float, float] = (0.08, 1.0)
     ratio: tuple[float, float] = (3 / 4, 4 / 3)
+    antialias: bool = True
 
     def __post_init__(self) -> None:
         require_sizes(height=self.height, width=self.width)
@@ -52,7 +55,7 @@ class RandomResizedCrop(Operator):
         height, width = image.shape[:2]
         top, left, high, wide = random_box(height, width, self.area, self.ratio, draws)
         crop = image[top : top + high, left : left + wide]
-        return resized(crop, self.height, self.width, out)
+        return resized(crop, self.height, self.width, out, self.antialias)
 
 
 def random_box(
