@@ -178,14 +178,25 @@ def test_circles_and_columns_made_twice_are_refused():
         '{"format": "hotgrid plan 1", "source": {"kind": "class_folders", "root": "a"},'
         ' "steps": [{"operator": "resize", "inputs": {"image": 3}}]}',
         "[" * 100_000,
+        '{"format": "hotgrid plan 1", "source": '
+        + '{"kind": "selection", "of": ' * 400
+        + '{"kind": "class_folders", "root": "a"}'
+        + "}" * 401,
     ],
-    ids=[str(n) for n in range(11)],
+    ids=[str(n) for n in range(12)],
 )
 def test_what_is_not_a_plan_is_refused_and_the_file_named(text, tmp_path):
     path = tmp_path / "plan.json"
     path.write_text(text)
     with pytest.raises(ArgumentError, match=r"plan\.json"):
         Plan.read(path)
+
+
+def test_lists_become_tuples():
+    plan = Plan(PHOTOS.source, [], ["label"])
+    assert plan == PHOTOS.yielding("label")
+    with pytest.raises(ArgumentError, match="`yields` is a text"):
+        Plan(PHOTOS.source, (), "label")
 
 
 def test_reading_a_plan_never_follows_a_link(tmp_path):

@@ -64,6 +64,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         fields_checked(self.source)
+        if isinstance(self.yields, str):
+            raise ArgumentError(
+                f"`yields` is a text, {self.yields!r}; expected a tuple of names"
+            )
+        object.__setattr__(self, "yields", tuple(self.yields))
+        object.__setattr__(self, "steps", tuple(self.steps))
         if self.corrupt not in ("substitute", "drop", "raise"):
             raise ArgumentError(
                 f"`corrupt` is {self.corrupt!r}; choose 'substitute', 'drop' or 'raise'"
@@ -195,7 +201,10 @@ class Plan:
         if not isinstance(steps, list):
             raise ArgumentError("`steps` of the plan is not a list")
         found["steps"] = [built(Step, each, f"step {n}") for n, each in enumerate(steps, 1)]
-        return built(cls, found, "the plan")
+        try:
+            return built(cls, found, "the plan")
+        except RecursionError:
+            raise ArgumentError("the sources of the plan are nested too deeply") from None
 
     def write(self, path: Path | str) -> None:
         """Write the plan to a JSON file."""
