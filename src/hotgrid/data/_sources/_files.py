@@ -65,6 +65,8 @@ def read_whole(path: Path, limit: int) -> bytes:
     """
     try:
         descriptor = open_regular(path)
+    except DamagedError:
+        raise
     except FileNotFoundError:
         raise DamagedError(f"`{path}` is missing") from None
     except OSError as problem:
