@@ -13,6 +13,7 @@ EXTRAS = {
     "anywidget": "notebook",
     "gymnasium": "rl",
     "pyarrow": "parquet",
+    "simplejpeg": "images",
     "starlette": "view",
     "uvicorn": "view",
 }

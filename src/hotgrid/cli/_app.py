@@ -10,6 +10,7 @@ from hotgrid import __version__
 from ._terminal import Terminal
 from .blt._group import blt_group
 from .chat._group import chat_group
+from .data._group import data_group
 from .rl._group import rl_group
 from .tokens._group import tokens_group
 from .train._group import train_group
@@ -22,6 +23,7 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid data bench plan.json            how fast a plan loads samples
   hotgrid train show out/run              the curves of a training run
   hotgrid chat talk                       talk with a small language model
   hotgrid rl train cartpole               learn by reinforcement
@@ -211,6 +213,7 @@ def build() -> App:
         summary, _, epilogue = text.partition("\n\n")
         app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
+    app.command(data_group())
     app.command(train_group())
     app.command(chat_group())
     app.command(rl_group())
