@@ -21,7 +21,7 @@ def random_language(shape: str, device: str, seed: int = 0) -> LanguageModel:
     config = GPTConfig(**SHAPES[shape], stretch=1)
     with torch.device(device):
         model = GPT(config)
-    for block in model.h:
+    for block in model.blocks():
         torch.nn.init.normal_(block.attn.out.weight, std=0.02)
         torch.nn.init.normal_(block.mlp.down.weight, std=0.02)
     words = (bytes(each) for each in itertools.product(range(97, 123), repeat=3))
