@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
@@ -25,6 +25,7 @@ def pages(rows: list[tuple[list[int], int, int]], width: int) -> Pages:
     return Pages(table, starts, counts, width, BLOCK)
 
 
+@settings(max_examples=40)
 @given(
     lengths=st.lists(st.integers(1, LONGEST), min_size=1, max_size=4),
     parts=st.lists(st.integers(1, 5), min_size=16, max_size=16),
