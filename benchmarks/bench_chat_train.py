@@ -9,6 +9,7 @@ both are trained on `--tokens` (a file of uint16) with the same batches, and the
 compared.
 """
 
+import importlib
 import json
 import sys
 import time
@@ -24,8 +25,7 @@ from hotgrid.chat import GPT, Recipe, optimizers
 def import_nanochat(folder: str):
     """Their model and its configuration."""
     sys.path.insert(0, folder)
-    from nanochat import gpt
-
+    gpt = importlib.import_module("nanochat.gpt")
     return gpt.GPT, gpt.GPTConfig
 
 

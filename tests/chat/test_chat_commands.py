@@ -1,12 +1,22 @@
 """The commands: one path from text to a model that is measured and made smaller."""
 
 import json
+import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
-from tests.cli.command import run
+
+from hotgrid.cli import main
 
 NUMBERS = ["--size=64", "--heads=2", "--context=32", "--batch-tokens=256", "--device=cpu"]
+
+
+def run(arguments: list[str]) -> object:
+    """Run a command line in this process, and return its exit code."""
+    with patch.object(sys, "argv", ["hotgrid", *arguments]), pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
 
 
 @pytest.fixture

@@ -167,6 +167,18 @@ def test_a_run_is_resumed_with_the_same_settings(
         train(text_file, byte_encoding, tmp_path / "none", numbers={"steps": 2}, resume=True)
 
 
+def test_an_earlier_run_can_still_be_loaded(
+    text_file: Path, byte_encoding: Encoding, tmp_path: Path
+) -> None:
+    first = train(text_file, byte_encoding, tmp_path / "run", numbers={"steps": 2})
+    train(text_file, byte_encoding, tmp_path / "run", numbers={"steps": 1, "size": 128})
+    earlier = load_model(tmp_path / "run" / "earlier-1").model
+    assert earlier.config.size == 64
+    for name, each in first.model.state_dict().items():
+        assert torch.equal(earlier.state_dict()[name], each)
+    assert load_model(tmp_path / "run").model.config.size == 128
+
+
 def test_a_damaged_checkpoint_is_passed_over(
     text_file: Path, byte_encoding: Encoding, tmp_path: Path
 ) -> None:
