@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 
 import torch
-from chat_models import SHAPES, bytes_of, random_language
+from chat_models import SHAPES, ids_to_bytes, random_language
 from options import parser
 from report import once, report, same
 
@@ -96,11 +96,11 @@ def main() -> None:
     expect_agreement(given.device, compiled=given.compiled)
     shape = given.shape or ("d12" if given.device == "cuda" else "small")
     language = random_language(shape, given.device)
-    read = bytes_of(language.model)
+    read = ids_to_bytes(language.model)
     if given.form:
         language = replace(language, model=compress(language.model, form=given.form))
         layers = (m for m in language.model.modules() if isinstance(m, CodebookLinear))
-        read = bytes_of(language.model) + sum(layer.bytes for layer in layers)
+        read = ids_to_bytes(language.model) + sum(layer.bytes for layer in layers)
     speed = bandwidth(given.device)
     limit = speed / read
     rates = [

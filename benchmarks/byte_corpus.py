@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from hotgrid.blt import byte_ids, bytes_of
+from hotgrid.blt import byte_ids, ids_to_bytes
 
 # Shares of a training batch, as far as the corpus has the kind.
 MIX = {"prose": 0.55, "code": 0.25, "markup": 0.10, "other": 0.05, "binary": 0.05}
@@ -35,7 +35,7 @@ class ByteCorpus:
         ids = np.asarray(self.ids(part, kind))
         begins = [*np.flatnonzero(ids == BOS).tolist(), len(ids)]
         rows = (ids[begin:end].astype(np.int64) for begin, end in pairwise(begins))
-        return [bytes_of(torch.from_numpy(row)) for row in rows]
+        return [ids_to_bytes(torch.from_numpy(row)) for row in rows]
 
 
 class Rows:

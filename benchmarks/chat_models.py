@@ -37,7 +37,7 @@ def random_language(shape: str, device: str, seed: int = 0) -> LanguageModel:
     return LanguageModel(model.to(dtype).eval(), encoding, {"name": shape}, None)
 
 
-def bytes_of(model: GPT) -> int:
+def ids_to_bytes(model: GPT) -> int:
     """The bytes of the matrices, all of which a step reads."""
     linear = (each for each in model.modules() if isinstance(each, torch.nn.Linear))
     return sum(each.weight.numel() * each.weight.element_size() for each in linear)

@@ -65,7 +65,7 @@ def main() -> None:
         "held out": measured,
         "filled": [round(float((each > 0).mean()), 3) for each in table.hashed],
     }
-    table.thresholds = blt.calibrate(table, mix)
+    table.thresholds = blt.calibrate_thresholds(table, mix)
     table.card = card
     table.save(chosen.out)
     shown = {**card, "trained on": counts.bytes, "thresholds": table.thresholds}

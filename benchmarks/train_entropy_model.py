@@ -131,7 +131,7 @@ def main() -> int:
     with trainer.averaged() if average else nullcontext():
         model.eval()
         ours, xz = measured(model, corpus, options)
-        model.thresholds = blt.calibrate(model, mixed(corpus, options.held_bytes))
+        model.thresholds = blt.calibrate_thresholds(model, mixed(corpus, options.held_bytes))
         card = {
             "size": options.size,
             "parameters": sum(each.numel() for each in model.parameters()),

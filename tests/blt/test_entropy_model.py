@@ -13,8 +13,8 @@ from hotgrid.blt import (
     EntropyConfig,
     EntropyModel,
     byte_ids,
-    bytes_of,
     documents_of,
+    ids_to_bytes,
     load_entropy_model,
     save_entropy_model,
 )
@@ -73,7 +73,7 @@ def test_it_computes_what_transformers_does(peer: BltPatcher, tmp_path: Path, be
         found = ours(ids)
     close(found.logits, logits)
     for row in range(2):
-        data = bytes_of(ids[row, 1:].clamp(min=4))
+        data = ids_to_bytes(ids[row, 1:].clamp(min=4))
         again = torch.cat([torch.tensor([1]), byte_ids(data)])[None]
         with torch.no_grad():
             wanted = peer(again)[0][0]

@@ -21,7 +21,7 @@ from hotgrid.blt import (
     Static,
     Syntax,
     Tokens,
-    calibrate,
+    calibrate_thresholds,
     segmenter,
 )
 from hotgrid.errors import ArgumentError
@@ -151,7 +151,7 @@ def test_calibrated_thresholds_give_their_means():
     torch.manual_seed(0)
     model = Fixed(torch.randn(40_000).exp())
     data = bytes(40_000)
-    model.thresholds = calibrate(model, [data])
+    model.thresholds = calibrate_thresholds(model, [data])
     for size in (3, 4, 4.5, 6, 8):
         for kind in (EntropyThreshold, EntropyJump):
             found = kind(model, size=size).lengths(data).double().mean().item()

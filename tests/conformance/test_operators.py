@@ -15,7 +15,6 @@ from hotgrid.data import (
     DecodeCentreCrop,
     DecodeImage,
     DecodeRandomCrop,
-    Draws,
     LabelEncode,
     Length,
     Normalise,
@@ -24,6 +23,7 @@ from hotgrid.data import (
     RandomFlip,
     RandomResizedCrop,
     Resize,
+    SampleDraws,
     Step,
     Tokenise,
     operators,
@@ -85,7 +85,7 @@ every_use = pytest.mark.parametrize(("used", "given"), CASES)
 
 def run(used: Operator, given: dict[str, Any], key: int = 0, **more: Any) -> Any:
     if used.random:
-        more["draws"] = Draws(0, 1, key)
+        more["draws"] = SampleDraws(0, 1, key)
     return used.run(*(given[name][1] for name in used.inputs), **more)
 
 

@@ -21,11 +21,11 @@ from hotgrid.data import (
     DecodeCentreCrop,
     DecodeImage,
     DecodeRandomCrop,
-    Draws,
     Normalise,
     RandomFlip,
     RandomResizedCrop,
     Resize,
+    SampleDraws,
 )
 from hotgrid.data._operators import _pixels
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
@@ -111,9 +111,9 @@ def test_plain_resizing_is_that_of_opencv():
     plain = DecodeRandomCrop(24, 20, reduce=False, antialias=False)
     twin = RandomResizedCrop(24, 20, antialias=False)
     data = KINDS["baseline"]
-    smooth = DecodeRandomCrop(24, 20, reduce=False).run(data, draws=Draws(4))
-    found = plain.run(data, draws=Draws(4))
-    assert np.array_equal(found, twin.run(DecodeImage().run(data), draws=Draws(4)))
+    smooth = DecodeRandomCrop(24, 20, reduce=False).run(data, draws=SampleDraws(4))
+    found = plain.run(data, draws=SampleDraws(4))
+    assert np.array_equal(found, twin.run(DecodeImage().run(data), draws=SampleDraws(4)))
     assert not np.array_equal(found, smooth)
     assert not np.array_equal(
         DecodeCentreCrop(9, 9, antialias=False).run(data), DecodeCentreCrop(9, 9).run(data)
@@ -132,8 +132,8 @@ def test_plain_resizing_says_what_it_needs(monkeypatch):
 def test_the_fused_crop_is_decoding_then_cropping(key, kind, fast):
     fused = DecodeRandomCrop(24, 20, reduce=False, fast=fast)
     plain = DecodeImage(fast=fast).run(KINDS[kind])
-    twin = RandomResizedCrop(24, 20).run(plain, draws=Draws(key))
-    assert np.array_equal(fused.run(KINDS[kind], draws=Draws(key)), twin)
+    twin = RandomResizedCrop(24, 20).run(plain, draws=SampleDraws(key))
+    assert np.array_equal(fused.run(KINDS[kind], draws=SampleDraws(key)), twin)
 
 
 @settings(max_examples=60)
@@ -179,9 +179,11 @@ def test_a_file_that_is_cut_off_is_damaged_though_the_crop_is_there():
 def test_threads_do_not_share_memory():
     files = [saved(photo(61, 83, seed)) for seed in range(4)] * 8
     crop = DecodeRandomCrop(24, 20)
-    alone = [crop.run(file, draws=Draws(n)) for n, file in enumerate(files)]
+    alone = [crop.run(file, draws=SampleDraws(n)) for n, file in enumerate(files)]
     with ThreadPoolExecutor(4) as threads:
-        found = threads.map(lambda n: crop.run(files[n], draws=Draws(n)), range(len(files)))
+        found = threads.map(
+            lambda n: crop.run(files[n], draws=SampleDraws(n)), range(len(files))
+        )
     assert all(np.array_equal(a, b) for a, b in zip(alone, found, strict=True))
 
 
@@ -203,7 +205,7 @@ def test_a_crop_that_is_too_small_is_decoded_whole():
     data = saved(photo(100, 100))
     for crop in (DecodeCentreCrop(64, 64), DecodeRandomCrop(64, 64, area=(0.5, 1.0))):
         with patch.object(simplejpeg, "decode_jpeg", wraps=simplejpeg.decode_jpeg) as decode:
-            crop.run(data, **({"draws": Draws(1)} if crop.random else {}))
+            crop.run(data, **({"draws": SampleDraws(1)} if crop.random else {}))
         assert "min_height" not in decode.call_args.kwargs
 
 
@@ -231,7 +233,9 @@ def test_random_boxes_have_the_distribution_of_torchvision():
         return int(top), int(left), high, wide
 
     theirs = np.array([published() for _ in range(4000)], float)
-    own = [_pixels_box(60, 100, (0.08, 1.0), (3 / 4, 4 / 3), Draws(n)) for n in range(4000)]
+    own = [
+        _pixels_box(60, 100, (0.08, 1.0), (3 / 4, 4 / 3), SampleDraws(n)) for n in range(4000)
+    ]
     ours = np.array(own, float)
     for column in range(4):
         # Kolmogorov-Smirnov: 1.95 sqrt(2 / n) is exceeded once in a thousand.
@@ -249,7 +253,9 @@ def _pixels_box(*arguments):
 
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 10**6))
 def test_random_boxes_are_inside(height, width, key):
-    top, left, high, wide = _pixels_box(height, width, (0.08, 1.0), (0.75, 4 / 3), Draws(key))
+    top, left, high, wide = _pixels_box(
+        height, width, (0.08, 1.0), (0.75, 4 / 3), SampleDraws(key)
+    )
     assert 0 <= top <= top + high <= height
     assert 0 <= left <= left + wide <= width
     assert high > 0 < wide
@@ -264,7 +270,7 @@ def test_normalising_is_the_formula():
 
 def test_flipping_happens_as_often_as_asked():
     image = photo(5, 6)
-    found = [RandomFlip(0.25).run(image, draws=Draws(n)) for n in range(2000)]
+    found = [RandomFlip(0.25).run(image, draws=SampleDraws(n)) for n in range(2000)]
     flipped = [np.array_equal(each, image[:, ::-1]) for each in found]
     assert all(f or np.array_equal(x, image) for f, x in zip(flipped, found, strict=True))
     assert abs(np.mean(flipped) - 0.25) < 4 * (0.25 * 0.75 / 2000) ** 0.5

@@ -14,7 +14,6 @@ from hotgrid.data import (
     ColumnType,
     DecodeImage,
     DecodeRandomCrop,
-    Draws,
     JsonLines,
     LabelEncode,
     Length,
@@ -24,6 +23,7 @@ from hotgrid.data import (
     Plan,
     PlanBatches,
     Resize,
+    SampleDraws,
     Source,
     Step,
     operator,
@@ -212,7 +212,7 @@ def test_a_function_becomes_an_operator(tmp_path):
         inputs={"text": "text", "x": "int64"},
         outputs={"left": "text", "right": "text"},
     )
-    def halves(text: str, x: int, *, mark: str = "|", draws: Draws) -> tuple[str, str]:
+    def halves(text: str, x: int, *, mark: str = "|", draws: SampleDraws) -> tuple[str, str]:
         """Cut a text in two."""
         return f"{text[: len(text) // 2]}{mark}{draws.below(10**9)}", str(x)
 
@@ -292,7 +292,7 @@ def test_other_packages_bring_operators_and_sources(tmp_path):
 
 def test_splitmix_gives_the_published_numbers():
     # Of the reference implementation by Vigna, with the state 1234567.
-    draws = Draws()
+    draws = SampleDraws()
     draws._state = 1234567
     assert [draws.bits() for _ in range(3)] == [
         6457827717110365317,
@@ -302,13 +302,13 @@ def test_splitmix_gives_the_published_numbers():
 
 
 def test_draws_are_uniform_and_unrelated():
-    found = [Draws(0, 0, n).uniform() for n in range(4000)]
+    found = [SampleDraws(0, 0, n).uniform() for n in range(4000)]
     assert abs(sum(found) / 4000 - 0.5) < 4 / (12 * 4000) ** 0.5
     assert min(found) >= 0
     assert max(found) < 1
-    assert {Draws(0, 0, n).below(7) for n in range(200)} == {*range(7)}
-    assert Draws(1, 2, 3).bits() != Draws(3, 2, 1).bits()
-    one, other = Draws(5).generator(), Draws(5).generator()
+    assert {SampleDraws(0, 0, n).below(7) for n in range(200)} == {*range(7)}
+    assert SampleDraws(1, 2, 3).bits() != SampleDraws(3, 2, 1).bits()
+    one, other = SampleDraws(5).generator(), SampleDraws(5).generator()
     assert (one.random(9) == other.random(9)).all()
 
 

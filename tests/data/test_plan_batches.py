@@ -17,7 +17,6 @@ from hotgrid.data import (
     ClassFolders,
     ColumnType,
     DecodeRandomCrop,
-    Draws,
     JsonLines,
     Normalise,
     Operator,
@@ -26,6 +25,7 @@ from hotgrid.data import (
     Plan,
     PlanBatches,
     RandomFlip,
+    SampleDraws,
     Samples,
     Source,
     Tokenise,
@@ -75,7 +75,7 @@ class OpenNumbers(Samples):
 
 
 @operator("tested_noise", inputs={"x": "int64"}, outputs={"noise": "int64"})
-def noise(x: int, *, draws: Draws) -> int:
+def noise(x: int, *, draws: SampleDraws) -> int:
     # Workers overtake each other.
     time.sleep(draws.uniform() * 1e-3)
     return draws.below(10**12) + x

@@ -10,7 +10,7 @@ A `Sidecar` keeps what patches belong to, and `place` puts them on shells around
 """
 
 from ._entropy._byte_model import ByteModel as ByteModel, EntropyStream as EntropyStream
-from ._entropy._calibrate import calibrate as calibrate
+from ._entropy._calibrate import calibrate_thresholds as calibrate_thresholds
 from ._entropy._config import ENTROPY_SIZES as ENTROPY_SIZES, EntropyConfig as EntropyConfig
 from ._entropy._files import (
     load_entropy_model as load_entropy_model,
@@ -29,8 +29,8 @@ from ._latent._files import load_latent_model as load_latent_model
 from ._latent._model import LatentTransformer as LatentTransformer, patched as patched
 from ._layers._ids import (
     byte_ids as byte_ids,
-    bytes_of as bytes_of,
     documents_of as documents_of,
+    ids_to_bytes as ids_to_bytes,
 )
 from ._segment._at_most import AtMost as AtMost
 from ._segment._entropy import (

@@ -38,10 +38,10 @@ from ._operators import (
 from ._packer import Packer as Packer
 from ._plan import (
     ColumnType as ColumnType,
-    Draws as Draws,
     Operator as Operator,
     Order as Order,
     Plan as Plan,
+    SampleDraws as SampleDraws,
     Samples as Samples,
     Source as Source,
     Step as Step,

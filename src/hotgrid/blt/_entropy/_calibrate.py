@@ -12,7 +12,7 @@ from ._byte_model import ByteModel
 PATCH_SIZES = (3, 4, 4.5, 6, 8)
 
 
-def calibrate(
+def calibrate_thresholds(
     model: ByteModel, documents: Iterable[bytes], sizes: Iterable[float] = PATCH_SIZES
 ) -> dict[str, dict[str, float]]:
     """Return the thresholds that give mean lengths of patches on some documents.

@@ -34,11 +34,11 @@ def byte_ids(data: bytes, *, bos: bool = False, eos: bool = False) -> Tensor:
 
 
 @checked(ids="t")
-def bytes_of(ids: Tensor) -> bytes:
+def ids_to_bytes(ids: Tensor) -> bytes:
     """Return the bytes of ids; special ids are left out.
 
     Example:
-        >>> bytes_of(torch.tensor([1, 76, 109, 2]))
+        >>> ids_to_bytes(torch.tensor([1, 76, 109, 2]))
         b'Hi'
 
     Raises:

@@ -175,7 +175,7 @@ def calibrated(model: ByteModel, kind: str, size: float) -> float:
         known = f"; it knows {', '.join(table)}{near(key, table)}" if table else ""
         raise ArgumentError(
             f"the model has no `{kind}` threshold for patches of {key} bytes{known}. Give "
-            "`threshold`, or set `model.thresholds = calibrate(model, documents)`"
+            "`threshold`, or set `model.thresholds = calibrate_thresholds(model, documents)`"
         )
     return table[key]
 

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
-from hotgrid.data._plan import Draws, Operator, Plan, Samples
+from hotgrid.data._plan import Operator, Plan, SampleDraws, Samples
 from hotgrid.errors import ArgumentError, DamagedError, HotgridError
 
 from ._corrupt import CorruptError, CorruptSample
@@ -97,7 +97,7 @@ class Runner:
         for call in self.calls:
             more: dict[str, Any] = {}
             if call.operator.random:
-                more["draws"] = Draws(self.seed, epoch, index, repeat, call.key)
+                more["draws"] = SampleDraws(self.seed, epoch, index, repeat, call.key)
             if call.fills:
                 more["out"] = outs.get(call.outputs[0])
             try:

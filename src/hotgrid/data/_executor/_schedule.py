@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hotgrid.cluster import shard_of
-from hotgrid.data._plan import Draws, Order
+from hotgrid.data._plan import Order, SampleDraws
 from hotgrid.errors import ArgumentError
 
 Numbers = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Schedule:
     def _laid_out(self, epoch: int) -> tuple[Numbers, Numbers | None, Any]:
         order = self._order
         if order.samples is not None:
-            generator = Draws(order.seed, epoch).generator()
+            generator = SampleDraws(order.seed, epoch).generator()
             indices = generator.integers(0, self._samples, order.samples)
             return indices, _occurrences(indices), None
         indices = shard_of(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hotgrid.data._plan import ColumnType, Draws, Operator, operator
+from hotgrid.data._plan import ColumnType, Operator, SampleDraws, operator
 
 from ._checks import require_range, require_sizes
 from ._pixels import MOST_PIXELS, Pixels, decoded, head_of, reduction_for, resized
@@ -56,7 +56,7 @@ class DecodeRandomCrop(Operator):
         """Return the type of the crop."""
         return {"image": ColumnType("uint8", (self.height, self.width, 3))}
 
-    def run(self, data: bytes, *, draws: Draws, out: Pixels | None = None) -> Pixels:
+    def run(self, data: bytes, *, draws: SampleDraws, out: Pixels | None = None) -> Pixels:
         """Decode, crop and resize one file."""
         head = head_of(data, self.most_pixels)
         box = random_box(head.height, head.width, self.area, self.ratio, draws)

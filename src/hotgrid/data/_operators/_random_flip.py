@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hotgrid.data._plan import ColumnType, Draws, Operator, operator
+from hotgrid.data._plan import ColumnType, Operator, SampleDraws, operator
 from hotgrid.errors import ArgumentError
 
 
@@ -41,7 +41,7 @@ class RandomFlip(Operator):
             raise ArgumentError(f"{types['image']} is not an image, [height, width, ...]")
         return {"image": types["image"]}
 
-    def run(self, image: Any, *, draws: Draws, out: Any = None) -> Any:
+    def run(self, image: Any, *, draws: SampleDraws, out: Any = None) -> Any:
         """Flip one image or leave it."""
         if draws.uniform() >= self.probability:
             return image

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hotgrid.data._plan import ColumnType, Draws, Operator, operator
+from hotgrid.data._plan import ColumnType, Operator, SampleDraws, operator
 
 from ._checks import require_range, require_sizes
 from ._pixels import Pixels, resized
@@ -50,7 +50,7 @@ class RandomResizedCrop(Operator):
         """Return the type of the crop."""
         return {"image": ColumnType("uint8", (self.height, self.width, 3))}
 
-    def run(self, image: Pixels, *, draws: Draws, out: Pixels | None = None) -> Pixels:
+    def run(self, image: Pixels, *, draws: SampleDraws, out: Pixels | None = None) -> Pixels:
         """Crop and resize one image."""
         height, width = image.shape[:2]
         top, left, high, wide = random_box(height, width, self.area, self.ratio, draws)
@@ -63,7 +63,7 @@ def random_box(
     width: int,
     area: tuple[float, float],
     ratio: tuple[float, float],
-    draws: Draws,
+    draws: SampleDraws,
 ) -> tuple[int, int, int, int]:
     """A random part of an image: top, left, height, width."""
     low, high = math.log(ratio[0]), math.log(ratio[1])

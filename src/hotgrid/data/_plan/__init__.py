@@ -1,6 +1,6 @@
 """plan: documents that say how samples become columns."""
 
-from ._draws import Draws as Draws
+from ._draws import SampleDraws as SampleDraws
 from ._operator import Operator as Operator, operator as operator, operators as operators
 from ._order import Order as Order
 from ._plan import Plan as Plan

@@ -6,7 +6,7 @@ _MASK = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
 
 
-class Draws:
+class SampleDraws:
     """Random numbers that depend on their keys alone, as (seed, epoch, index).
 
     SplitMix64: a counter and a hash, so that making one costs about a microsecond. The keys
@@ -16,7 +16,7 @@ class Draws:
         keys: Integers; other keys give unrelated numbers.
 
     Example:
-        >>> Draws(0, 1, 2).below(100) == Draws(0, 1, 2).below(100)
+        >>> SampleDraws(0, 1, 2).below(100) == SampleDraws(0, 1, 2).below(100)
         True
     """
 

@@ -48,9 +48,9 @@ from ._replay import (
 )
 from ._training import (
     OffPolicy as OffPolicy,
-    Recipe as Recipe,
     Returns as Returns,
     RLOutcome as RLOutcome,
+    RLRecipe as RLRecipe,
     RLTrainer as RLTrainer,
     Rounds as Rounds,
     evaluate as evaluate,

@@ -10,7 +10,7 @@ from ._settings import OffPolicy
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RLRecipe:
     """A learner, the proportions of a run, and how many steps it takes.
 
     Attributes:
@@ -29,7 +29,7 @@ class Recipe:
 
 
 _RECIPES = {
-    "cartpole": Recipe(
+    "cartpole": RLRecipe(
         DQN(
             hidden=(64, 64),
             rate=5e-4,
@@ -40,13 +40,13 @@ _RECIPES = {
         ),
         OffPolicy(copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500),
     ),
-    "pendulum": Recipe(
+    "pendulum": RLRecipe(
         SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
         OffPolicy(copies=8, updates=4, batch=128, warmup=1000, episodes=10),
         steps=20_000,
     ),
     # A step of the flow takes far longer than an update.
-    "wake": Recipe(
+    "wake": RLRecipe(
         SAC(hidden=(64, 64), gamma=0.95, rate=1e-3, actor_rate=1e-3, tau=0.02, temperature=0.1),
         OffPolicy(
             copies=8,
@@ -63,7 +63,7 @@ _RECIPES = {
 }
 
 
-def recipe_for(name: str, continuous: bool = False) -> Recipe:
+def recipe_for(name: str, continuous: bool = False) -> RLRecipe:
     """Return the settings for an environment; for one that is not known, usual ones.
 
     Args:

@@ -154,7 +154,7 @@ class RLTrainer:
         with contextlib.ExitStack() as opened:
             stop = opened.enter_context(StopRequest(heeded=self._folder.used))
             opened.enter_context(self._folder)
-            saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume)
+            saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume, {})
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:
                 self.step, self._updates = saved[0], saved[1]["updates"]
