@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hotgrid import __version__
+from hotgrid._version import __version__
 from hotgrid.chat._generate._sampling import Likelihood
 from hotgrid.chat._generate._text import Piece
 from hotgrid.tokens import Encoding
