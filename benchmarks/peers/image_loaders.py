@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from hotgrid.data import Draws
+from hotgrid.data import SampleDraws
 from hotgrid.data._operators._random_resized_crop import random_box
 
 SIZE = 224
@@ -22,7 +22,7 @@ def cropped(file: Path, resize: str, floats: bool, fast: bool) -> np.ndarray:
     import simplejpeg
 
     image = simplejpeg.decode_jpeg(file.read_bytes(), fastdct=fast, fastupsample=fast)
-    draws = Draws(int.from_bytes(os.urandom(8)))
+    draws = SampleDraws(int.from_bytes(os.urandom(8)))
     top, left, high, wide = random_box(*image.shape[:2], AREA, RATIO, draws)
     crop = image[top : top + high, left : left + wide]
     if resize == "opencv":

@@ -55,7 +55,7 @@ arrivals = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     arrivals,
     st.integers(1, 4),
@@ -189,6 +189,7 @@ def test_wrong_numbers(options: dict[str, int], says: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_decoding_can_be_compiled_without_a_break() -> None:
     stepper = Engine(LANGUAGE, static=True)._stepper
     traced = torch.compile(stepper.forward, backend="eager", fullgraph=True, dynamic=False)

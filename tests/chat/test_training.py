@@ -122,9 +122,8 @@ def losses(folder: Path) -> list[tuple[int, float, float]]:
     ]
 
 
-@pytest.mark.parametrize(
-    "ranks", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("ranks", [1, 2])
 def test_killed_and_resumed_to_the_bit(
     text_file: Path, byte_encoding: Encoding, tmp_path: Path, ranks: int
 ) -> None:
