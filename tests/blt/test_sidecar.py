@@ -170,3 +170,16 @@ def test_other_files_are_refused(tmp_path: Path):
         Sidecar(tmp_path / "text.db")
     with pytest.raises(DamagedError, match="import_blt_burn"):
         Sidecar(tmp_path / "lost.db")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        Trunk("ab" * 32, -3),
+        Trunk("ab" * 32, 3, [Branch("text", "text", [Leaf("p", 5, 2)])]),
+    ],
+    ids=["size", "piece"],
+)
+def test_documents_that_cannot_be_are_refused(tmp_path: Path, document: Trunk):
+    with Sidecar(tmp_path / "a.db") as sidecar, pytest.raises(ArgumentError):
+        sidecar.add(document)

@@ -150,9 +150,10 @@ def test_stop_waits_for_replies_or_cancels_them() -> None:
 
 def test_too_many_waiting_are_refused() -> None:
     engine = Engine(LANGUAGE, slots=1, queue=2)
-    engine.submit([1])
-    engine.submit([1])
-    with pytest.raises(UnavailableError, match="2 requests wait"):
+    # One has a slot, though the engine has not let it in yet, and two wait.
+    for _ in range(3):
+        engine.submit([1])
+    with pytest.raises(UnavailableError, match="3 requests wait"):
         engine.submit([1])
 
 

@@ -149,3 +149,10 @@ def test_likelihoods_are_log_probabilities_of_the_model() -> None:
 def test_numbers_out_of_range_are_named(wrong) -> None:
     with pytest.raises(ArgumentError, match=next(iter(wrong))):
         Sampling(**wrong)
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-308, 5e-324])
+def test_tiny_temperatures_are_greedy(temperature: float) -> None:
+    logits = torch.tensor([[1.0, 9.0, 8.5, -3.0]])
+    settings = Settings.of([Sampling(temperature=temperature)], 4, torch.device("cpu"))
+    assert choose(logits, settings, torch.tensor([0.9], dtype=torch.float64)).tolist() == [1]

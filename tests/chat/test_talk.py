@@ -70,11 +70,13 @@ def test_a_conversation_and_its_commands(tmp_path: Path) -> None:
 def test_save_does_not_replace_what_it_did_not_write(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text("precious")
-    screen = Screen(f"/save {file}", f"/save {tmp_path}/new", f"/save {tmp_path}/new")
+    new = tmp_path / "new"
+    screen = Screen(f"/save {new}", "Hi", f"/save {file}", f"/save {new}", f"/save {new}")
     screen.talk(scripted_language("Yes"))
+    assert "no conversation to save yet" in screen.shown
     assert file.read_text() == "precious"
     assert "is there already" in screen.shown
-    assert screen.shown.count("Saved 0 messages") == 2
+    assert screen.shown.count("Saved 2 messages") == 2
 
 
 def test_an_interrupt_stops_the_reply_and_a_second_leaves() -> None:

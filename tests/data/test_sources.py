@@ -360,3 +360,38 @@ def test_concatenations_share_their_columns(tmp_path):
     for shares, part in [((0.5, 0.6), 0), ((), 0), ((1.0,), 1), ((0.0,), 0)]:
         with pytest.raises(ArgumentError):
             Split(first, shares, part)
+
+
+@pytest.mark.parametrize("size", [2560, 2561, 3000])
+def test_a_tar_that_is_cut_off_between_members_is_damaged(tmp_path, size):
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as opened:
+        for key in ("000", "001"):
+            for extension, data in (("jpg", b"x" * 600), ("cls", b"1")):
+                member = tarfile.TarInfo(f"{key}.{extension}")
+                member.size = len(data)
+                opened.addfile(member, io.BytesIO(data))
+    source = TarShards((str(path),), {"jpg": "bytes", "cls": "bytes"})
+    assert len(source.open()) == 2
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(DamagedError, match="cut off after 1 samples"):
+        source.open()
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        ("9.5", "int64"),
+        ("true", "int64"),
+        ("-1", "uint8"),
+        ("300", "uint8"),
+        ("1e39", "float32"),
+    ],
+)
+def test_numbers_that_a_column_cannot_hold_are_damage(tmp_path, number, kind):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"n": 1}}\n{{"n": {number}}}\n')
+    samples = JsonLines((str(path),), {"n": kind}).open()
+    assert samples.read(0, ["n"])["n"] == 1
+    with pytest.raises(DamagedError, match=f"which {kind} cannot hold"):
+        samples.read(1, ["n"])

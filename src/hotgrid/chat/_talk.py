@@ -141,7 +141,8 @@ class Talk:
 
     def _reset(self, _: str) -> None:
         self.messages.clear()
-        self.write("The conversation is forgotten.\n")
+        kept = " What /system said stays." if self.system else ""
+        self.write(f"The conversation is forgotten.{kept}\n")
 
     def _change(self, text: str) -> None:
         self.system = text
@@ -151,6 +152,8 @@ class Talk:
     def _save(self, name: str) -> None:
         if not name:
             raise ArgumentError("name a file, such as `/save talk.jsonl`")
+        if not self.messages:
+            raise ArgumentError("there is no conversation to save yet")
         path = Path(name).expanduser()
         if path.exists() and path not in self._saved:
             raise ArgumentError(f"`{path}` is there already; choose another name")

@@ -143,6 +143,12 @@ def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
     assert rl.film(trained, tmp_path / "film.gif", steps=5) >= 5
     assert rl.film(trained, tmp_path / "film.mp4", steps=5) >= 5
     assert (tmp_path / "film.gif").read_bytes()[:3] == b"GIF"
+    own = rl.load_policy(tmp_path, environment=rl.CartPole())
+    assert torch.equal(own.agent.act(seen), trained.agent.act(seen))
+    with pytest.raises(ArgumentError, match="at least 1 step, got 0"):
+        rl.film(trained, tmp_path / "film.gif", steps=0)
+    with pytest.raises(ArgumentError, match="no device `foo`"):
+        rl.load_policy(tmp_path, "foo")
     with pytest.raises(ArgumentError, match="png"):
         rl.film(trained, tmp_path / "film.png")
     with pytest.raises(StoreError):

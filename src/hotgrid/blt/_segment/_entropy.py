@@ -50,6 +50,8 @@ class _Causal(EntropySegmenter, CausalSegmenter):
     def __post_init__(self) -> None:
         if self.threshold is None:
             object.__setattr__(self, "threshold", calibrated(self.model, self.kind, self.size))
+        elif self.threshold != self.threshold:
+            raise ArgumentError("`threshold` is not a number; it is in nats, such as 1.3")
 
     def starts(self, data: bytes) -> Tensor:
         """Return for each byte whether a patch begins with it, as bool of shape `(t,)`."""

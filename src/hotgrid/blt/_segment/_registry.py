@@ -20,7 +20,7 @@ Made = Callable[[ByteModel | None, float | None, float | None], Segmenter]
 
 def _static(model: ByteModel | None, threshold: float | None, size: float | None) -> Segmenter:
     _refuse_threshold("static", threshold)
-    if size is not None and size != int(size):
+    if size is not None and not float(size).is_integer():
         raise ArgumentError(f"`static` patches have whole sizes, got {size}")
     return Static(4 if size is None else int(size))
 
@@ -43,6 +43,10 @@ def _tokens() -> Segmenter:
 
 def _entropy(kind: Callable[..., Segmenter]) -> Made:
     def made(model: ByteModel | None, threshold: float | None, size: float | None) -> Segmenter:
+        if threshold is not None and size is not None:
+            raise ArgumentError(
+                f"give a threshold ({threshold}) or a mean size of patches ({size}), not both"
+            )
         model = load_ngram_table() if model is None else model
         return kind(model, threshold, 4.5 if size is None else size)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from hotgrid.errors import DamagedError, StoreError
+from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.files import whole_file
 
 from ._graph import Branch, Leaf, Trunk
@@ -112,7 +112,14 @@ class Sidecar:
         self._database.close()
 
     def add(self, document: Trunk) -> int:
-        """Add a document with all its views and edges, or nothing, and return its number."""
+        """Add a document with all its views and edges, or nothing, and return its number.
+
+        A document that is added twice is there twice.
+
+        Raises:
+            ArgumentError: Its size is negative, or a piece ends before it begins.
+        """
+        _check(document)
         with self._database:
             trunk = self._node(
                 "trunk", None, document.source_hash, end=document.total_bytes, start=0
@@ -226,3 +233,15 @@ def _exported(row: tuple[Any, ...]) -> dict[str, Any]:
     metadata = {"start_offset": start, "end_offset": end, "confidence": confidence}
     metadata["extra"] = json.loads(extra) if extra else None
     return {"Leaf": {"label": label, "metadata": metadata}}
+
+
+def _check(document: Trunk) -> None:
+    if document.total_bytes < 0:
+        raise ArgumentError(f"`total_bytes` is {document.total_bytes}; expected 0 or more")
+    for branch in document.branches:
+        for leaf in branch.leaves:
+            if not 0 <= leaf.start <= leaf.end:
+                raise ArgumentError(
+                    f"the piece {leaf.label!r} of `{branch.label}` goes from {leaf.start} to "
+                    f"{leaf.end}; expected 0 <= start <= end"
+                )

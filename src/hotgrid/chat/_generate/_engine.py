@@ -126,7 +126,8 @@ class Engine:
         with self._lock:
             if self._closed:
                 raise UnavailableError("the engine has been stopped")
-            if len(self._waiting) >= self._queue:
+            # Those that the thread lets in next do not wait.
+            if len(self._waiting) >= self._queue + len(self._vacant):
                 raise UnavailableError(
                     f"{len(self._waiting)} requests wait already; try again later"
                 )

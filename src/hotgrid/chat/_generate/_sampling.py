@@ -175,7 +175,8 @@ def choose(
 def _drawn(x: Tensor, settings: Settings, uniforms: Tensor) -> Tensor:
     """Draw by inverting the cumulative distribution, in the order of the vocabulary."""
     heat = settings.temperature
-    x = x / torch.where(heat == 0, 1.0, heat)
+    # From the best one down, so that no temperature is too small to divide by.
+    x = (x - x.max(-1, keepdim=True).values) / torch.where(heat == 0, 1.0, heat)
     if settings.cuts:
         x = x.masked_fill(x < _least(x, settings), -math.inf)
     sums = x.softmax(-1).cumsum(-1)

@@ -78,8 +78,8 @@ class TextData:
             raise ArgumentError(f"there is no text in {_shown(self.valid)}, to evaluate on")
         raise ArgumentError(
             f"no text of {_shown(self.paths)} is held out at a share of {share:g}: choose a "
-            "larger `hold_out`, name files to evaluate on with `valid`, or separate documents "
-            "with `separator`"
+            "larger share (--hold-out), name files to evaluate on (--valid), or say what "
+            "separates documents (--separator)"
         )
 
     def expect_text(self) -> None:

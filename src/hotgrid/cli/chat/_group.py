@@ -74,7 +74,7 @@ Examples:
 Examples:
   hotgrid chat talk
   hotgrid chat talk out/tuned --temperature 0.7 --system "Be brief."
-  hotgrid chat talk --prompt "The sea is" --max-tokens 40 --seed 1
+  hotgrid chat talk out/demo --prompt "The sea is" --max-tokens 40 --seed 1
 """,
         ),
         "serve": (

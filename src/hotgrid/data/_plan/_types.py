@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hotgrid.errors import ArgumentError, near
 
@@ -111,4 +112,18 @@ class ColumnType:
             mine not in (None, its) for mine, its in zip(self.shape, sizes, strict=True)
         ):
             return f"a shape of {list(sizes)} instead of {self}"
+        if self.dtype is not None and found.dtype != self.dtype and _changes(found, self.dtype):
+            return f"{str(value)[:40]}, which {self} cannot hold"
         return None
+
+
+def _changes(found: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether numbers would lose more than digits in another type."""
+    if found.dtype.kind == "b" or dtype.kind == "b":
+        return found.dtype.kind != dtype.kind
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return bool((np.isfinite(found) & ~np.isfinite(found.astype(dtype))).any())
+    limits = np.iinfo(dtype)
+    inside = (found >= limits.min) & (found <= limits.max) & (found == np.floor(found))
+    return not bool(inside.all())

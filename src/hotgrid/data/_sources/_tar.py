@@ -122,6 +122,10 @@ def _scanned(
                 key = f"{folder}/{stem}" if folder else stem
                 place = (member.offset_data, member.size)
                 found.setdefault(key, {})[wanted[extension.lower()]] = place
+            end = opened.offset
+        # A tar ends with blocks of zeros; without them, what followed is lost.
+        if size < end + tarfile.BLOCKSIZE or any(files[number].read(end, tarfile.BLOCKSIZE)):
+            raise DamagedError(f"`{path}` is cut off after {len(found):,} samples")
     except (tarfile.TarError, EOFError) as problem:
         raise DamagedError(f"`{path}` is not an uncompressed tar file: {problem}") from None
     return found

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
+
 
 class Draws:
     """Random numbers from a generator whose state is part of a checkpoint.
@@ -17,7 +19,12 @@ class Draws:
     """
 
     def __init__(self, seed: int, device: torch.device | str) -> None:
-        self.device = torch.device(device)
+        try:
+            self.device = torch.device(device)
+        except RuntimeError:
+            raise ArgumentError(
+                f"there is no device `{device}`; use `cpu`, `cuda` or `cuda:1`"
+            ) from None
         self.generator = torch.Generator(self.device)
         self.generator.manual_seed(seed)
 

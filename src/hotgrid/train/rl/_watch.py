@@ -35,19 +35,31 @@ class Trained(NamedTuple):
     step: int
 
 
-def load_policy(folder: str | Path, device: torch.device | str = "cpu") -> Trained:
+def load_policy(
+    folder: str | Path,
+    device: torch.device | str = "cpu",
+    *,
+    environment: Environment | None = None,
+) -> Trained:
     """Return the best policies of a run, from its newest checkpoint.
+
+    Args:
+        folder: The folder of the run.
+        device: Where to put the policies.
+        environment: The environment of the run, if it is one of your own.
 
     Raises:
         StoreError: There is no checkpoint in the folder.
         DamagedError: It was not saved by an `RLTrainer`.
-        ArgumentError: The run is of an environment that is not one of hotgrid's.
+        ArgumentError: The run is of an environment that is not one of hotgrid's, and it was
+            not given.
     """
     checkpoints = Checkpoints(Path(folder) / "checkpoints")
     notes = checkpoints.load(None, ())
     if not isinstance(notes.extra.get("learner"), dict):
         raise DamagedError(f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`")
-    environment = find_environment(notes.extra["environment"])
+    if environment is None:
+        environment = find_environment(notes.extra["environment"])
     learner = learner_from_json(notes.extra["learner"])
     agent = learner.begin(
         environment.observations,
@@ -95,6 +107,8 @@ def film(trained: Trained, path: str | Path, *, steps: int = 500, seed: int = 0)
         ArgumentError: The suffix is another one.
         MissingPartError: An `.mp4` is wanted and PyAV is not installed.
     """
+    if steps < 1:
+        raise ArgumentError(f"a film needs at least 1 step, got {steps}")
     path = Path(path)
     writers = {".gif": _write_gif, ".mp4": _write_mp4}
     if path.suffix not in writers:
