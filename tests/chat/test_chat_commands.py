@@ -117,6 +117,7 @@ def test_input_that_is_wrong(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_demo_trains_and_shows_samples(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,7 +37,9 @@ def whole(plan, tmp_path_factory) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize(
+    "workers", [2, *(pytest.param(count, marks=pytest.mark.long) for count in (1, 7))]
+)
 def test_killed_and_resumed(plan, whole, workers, tmp_path):
     command = [sys.executable, str(PROGRAM), str(plan), str(workers), str(tmp_path)]
     with subprocess.Popen(

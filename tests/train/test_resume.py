@@ -235,6 +235,7 @@ def study(count: int, ranks: int) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_three_runs_that_are_killed_end_with_the_same_bits():
     assert "1 ranks: 3 of 3 runs" in study(3, 1)
 
