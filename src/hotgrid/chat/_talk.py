@@ -146,7 +146,7 @@ class Talk:
 
     def _change(self, text: str) -> None:
         self.system = text
-        told = "The model is told so from now on." if text else "Nothing is said first."
+        told = "The system prompt is set." if text else "There is no system prompt now."
         self.write(f"{told}\n")
 
     def _save(self, name: str) -> None:
