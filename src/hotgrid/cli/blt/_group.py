@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 An entropy model predicts each byte from those before it. A patch begins where
 the byte is hard to predict.
@@ -37,9 +39,4 @@ Examples:
 
 def blt_group() -> App:
     """The group of commands."""
-    group = App(name="blt", help="Cut bytes into patches by entropy.", help_epilogue=_EPILOGUE)
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.blt.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group
+    return command_group("blt", "Cut bytes into patches by entropy.", _EPILOGUE, _COMMANDS)

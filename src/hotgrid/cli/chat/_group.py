@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 DATA are files, folders and globs: .txt and .md (a document each), .jsonl and
 .parquet (by --column), all but parquet also as .gz, .bz2 or .xz. MODEL is a model
@@ -123,13 +125,6 @@ Examples:
 
 def chat_group() -> App:
     """The group of commands."""
-    group = App(
-        name="chat",
-        help="Train, tune, measure and talk with language models.",
-        help_epilogue=_EPILOGUE,
+    return command_group(
+        "chat", "Train, tune, measure and talk with language models.", _EPILOGUE, _COMMANDS
     )
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.chat.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group

@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 A plan is a JSON file that `hotgrid.data.Plan.write` has written: where samples
 are, and the operators that make columns of them. Paths in it are relative to
@@ -42,11 +44,6 @@ Examples:
 
 def data_group() -> App:
     """The group of commands."""
-    group = App(
-        name="data", help="Look at plans for data and measure them.", help_epilogue=_EPILOGUE
+    return command_group(
+        "data", "Look at plans for data and measure them.", _EPILOGUE, _COMMANDS
     )
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.data.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group

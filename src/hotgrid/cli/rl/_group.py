@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 A run is a folder with checkpoints/, events.jsonl, report.html and run.toml, which
 `hotgrid train show` and `hotgrid train compare` read as well.
@@ -52,13 +54,6 @@ Examples:
 
 def rl_group() -> App:
     """The group of commands."""
-    group = App(
-        name="rl",
-        help="Train agents by reinforcement, and watch them.",
-        help_epilogue=_EPILOGUE,
+    return command_group(
+        "rl", "Train agents by reinforcement, and watch them.", _EPILOGUE, _COMMANDS
     )
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.rl.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group
