@@ -127,7 +127,7 @@ def test_text_that_is_none(tmp_path: Path, byte_encoding: Encoding) -> None:
     with pytest.raises(ArgumentError, match=r"no text in `.*empty.txt`"):
         TextData([tmp_path / "empty.txt"]).expect_text()
     (tmp_path / "short.txt").write_text("only one")
-    with pytest.raises(ArgumentError, match="larger `hold_out`"):
+    with pytest.raises(ArgumentError, match=r"choose a larger share \(--hold-out\)"):
         TextData([tmp_path / "short.txt"], hold_out=1e-9).held_out(byte_encoding, 16)
     (tmp_path / "numbers.jsonl").write_text('{"text": 7}\n')
     with pytest.raises(DamagedError, match="'7', a int; expected text"):
