@@ -314,3 +314,22 @@ def test_a_failing_model_is_an_error_of_the_server_in_whole_and_in_streams() -> 
             list(create(model="default", messages=HI, stream=True))
     finally:
         served.close()
+
+
+def test_a_known_path_with_another_method(served: Served) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.server.port, timeout=30)
+    connection.request("GET", "/v1/completions")
+    answer = connection.getresponse()
+    text = json.loads(answer.read())["error"]["message"]
+    assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+    assert text == "GET /v1/completions is not part of this API; use POST"
+    connection.close()
+    status, body = served.post(b"{}", "/v1/embeddings")
+    assert status == 404 and b"POST /v1/embeddings is not part of this API" in body
+
+
+def test_both_names_of_the_most_tokens(served: Served) -> None:
+    with pytest.raises(openai.BadRequestError, match="not both"):
+        served.client().chat.completions.create(
+            model="default", messages=HI, max_tokens=3, max_completion_tokens=4
+        )

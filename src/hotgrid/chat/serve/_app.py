@@ -34,14 +34,16 @@ class ChatApp:
             for package in ("hotgrid.chat.serve", "hotgrid.web")
         )
         self._pages = {"page": page_files(own), "web": page_files(shared)}
+        routes = Api(engine, key).routes()
+        self._methods = {route.path: route.methods or set() for route in routes}
         self.app = Starlette(
             routes=[
                 Route("/", self._home),
-                *Api(engine, key).routes(),
-                Route("/v1/{path:path}", _unknown, methods=["GET", "POST", "DELETE"]),
+                *routes,
+                Route("/v1/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]),
                 Route("/{kind:str}/{path:path}", self._file),
             ],
-            exception_handlers={404: _unknown, 405: _unknown},
+            exception_handlers={404: self._unknown, 405: self._unknown},
         )
 
     def serve(self, port: int = 8766, host: str = "127.0.0.1") -> PageServer:
@@ -61,8 +63,12 @@ class ChatApp:
         found = self._pages.get(kind, {}).get(path)
         return found or PlainTextResponse("no such file\n", 404)
 
-
-async def _unknown(request: Request, problem: object = None) -> Response:
-    status = getattr(problem, "status_code", 404)
-    text = f"{request.method} {request.url.path} is not part of this API"
-    return ApiError(status, text).response()
+    async def _unknown(self, request: Request, problem: object = None) -> Response:
+        allowed = self._methods.get(request.url.path)
+        status = 405 if allowed else getattr(problem, "status_code", 404)
+        way = f"; use {' or '.join(sorted(allowed))}" if allowed else ""
+        text = f"{request.method} {request.url.path} is not part of this API{way}"
+        answer = ApiError(status, text).response()
+        if allowed:
+            answer.headers["Allow"] = ", ".join(sorted(allowed))
+        return answer

@@ -168,8 +168,10 @@ def parse_chat(body: bytes, limit: int) -> Asked:
     if shown is not None and not fields["logprobs"]:
         raise wrong("top_logprobs", "`top_logprobs` needs `logprobs` to be true")
     fields["logprobs"] = (shown or 0) if fields["logprobs"] else None
-    most = fields["max_completion_tokens"]
-    fields["max_tokens"] = most if most is not None else fields["max_tokens"]
+    most, older = fields["max_completion_tokens"], fields["max_tokens"]
+    if most is not None and older is not None:
+        raise wrong("max_tokens", "give `max_completion_tokens` or `max_tokens`, not both")
+    fields["max_tokens"] = most if most is not None else older
     return _asked(fields, limit, messages=tuple(fields["messages"]))
 
 

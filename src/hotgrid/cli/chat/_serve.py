@@ -31,7 +31,7 @@ def serve(
 
     Args:
         model: A model folder, a run, or a folder in the layout of Llama; without one, the
-            model that comes with hotgrid.
+            model that comes with hotgrid, if this version has one.
         port: Where; the next free one if it is taken, 0 for any.
         host: The address to listen on; by default only this machine can connect.
         key: What clients must give as their key; by default the variable HOTGRID_CHAT_KEY.

@@ -24,7 +24,7 @@ def talk(
 
     Args:
         model: A model folder, a run, or a folder in the layout of Llama; without one, the
-            model that comes with hotgrid.
+            model that comes with hotgrid, if this version has one.
         prompt: Print the reply to this text, or how it goes on, and nothing else.
         system: Said to the model before the conversation.
         max_tokens: The most tokens of a reply; by default 256.
