@@ -22,8 +22,9 @@ def test_training_ends_with_the_mean_return(tmp_path, capsys):
     found = re.fullmatch(r"mean return (\d+\.\d) over 5 episodes", last)
     assert found
     assert float(found[1]) >= 8
-    assert hotgrid(["rl", "watch", str(out), "--steps", "5"]) == 0
-    assert (out / "film.gif").is_file()
+    film = tmp_path / "film.gif"
+    assert hotgrid(["rl", "watch", str(out), "--film", str(film), "--steps", "5"]) == 0
+    assert film.is_file()
     assert "film.gif" in capsys.readouterr().out
     assert hotgrid([*words, "--steps", "160", "--resume"]) == 0
     assert "over 5 episodes" in capsys.readouterr().out

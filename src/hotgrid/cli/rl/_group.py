@@ -32,7 +32,7 @@ Examples:
         ),
         "watch": (
             "_watch:watch",
-            "Film the best policy of a run.",
+            "Watch the best policy of a run, live or as a film.",
             """\
 Examples:
   hotgrid rl watch out/cartpole

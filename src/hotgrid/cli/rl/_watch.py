@@ -1,8 +1,14 @@
-"""`hotgrid rl watch`: a film of the best policy of a run."""
+"""`hotgrid rl watch`: a live page or a film of the best policy of a run."""
 
+import signal
+import webbrowser
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from hotgrid.cli._terminal import Terminal
+from hotgrid.errors import MissingPartError
 
 
 def watch(
@@ -12,20 +18,58 @@ def watch(
     film: Path | None = None,
     steps: int = 500,
     seed: int = 0,
+    port: int = 8767,
+    host: str = "127.0.0.1",
+    open: Annotated[bool, Parameter(negative="--no-open")] = True,
 ) -> None:
-    """Film the best policy of a run.
+    """Watch the best policy of a run act, in the browser or as a film.
+
+    A run that is still training is followed.
 
     Args:
         run: The folder of the run.
-        film: Where to write, .gif or .mp4; by default film.gif in the folder.
-        steps: How many steps to show.
+        film: Write a film instead, .gif or .mp4.
+        steps: How many steps the film shows.
         seed: Where random numbers begin.
+        port: Where the page is served; the next free one if it is taken.
+        host: The address to listen on; by default only this machine can open the page.
+        open: Open the page in the browser.
     """
-    from hotgrid.train.rl import film as write_film, load_policy
+    if film is not None:
+        _film(run, film, steps, seed)
+        return
+    try:
+        from hotgrid.train.rl.watch import Show, WatchApp
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not problem.name.startswith("starlette"):
+            raise
+        raise MissingPartError(
+            "the live page needs Starlette and uvicorn: run `pip install 'hotgrid[view]'`, or "
+            "write a film with --film"
+        ) from None
+    show = Show(run, seed=seed)
+    server = WatchApp(show).serve(port, host)
+    signal.signal(signal.SIGTERM, _end)
+    show.start()
+    try:
+        with server:
+            Terminal(highlight=False).out(f"hotgrid rl: {server.address}", highlight=False)
+            if open:
+                webbrowser.open(server.address)
+            server.wait()
+    finally:
+        show.stop()
+
+
+def _film(run: Path, path: Path, steps: int, seed: int) -> None:
+    from hotgrid.train.rl import film, load_policy
 
     trained = load_policy(run)
-    path = run / "film.gif" if film is None else film
-    count = write_film(trained, path, steps=steps, seed=seed)
+    count = film(trained, path, steps=steps, seed=seed)
     best = float(trained.returns.max())
     text = f"{path}: {count} pictures of a policy with a mean return of {best:.1f}"
     Terminal(highlight=False).out(text, highlight=False)
+
+
+def _end(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)

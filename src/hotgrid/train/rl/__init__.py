@@ -57,6 +57,7 @@ from ._training import (
     recipe_for as recipe_for,
 )
 from ._watch import (
+    Player as Player,
     Trained as Trained,
     film as film,
     frames as frames,

@@ -1,4 +1,4 @@
-"""Watching a run: its best policy from the folder, and a film of it."""
+"""Watching a run: its best policy from the folder, acting, and a film of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hotgrid.files import whole_file
 from hotgrid.store import Checkpoints
 
 from ._draws import Draws
-from ._environments import Environment, find_environment
+from ._environments import Discrete, Environment, find_environment
 from ._learners import Agent, learner_from_json
 
 
@@ -74,27 +74,82 @@ def load_policy(
     return Trained(environment, agent, found.tensors["best/returns"], found.step)
 
 
-def frames(trained: Trained, *, steps: int, seed: int = 0) -> Iterator[Tensor]:
-    """Give pictures of the seed that did best, uint8 `[height, width, 3]`, as it acts.
-
-    Episodes follow each other.
+class Player:
+    """The seed that did best, acting step by step; episodes follow each other.
 
     Args:
         trained: The policy.
-        steps: How many pictures.
+        seed: Where random numbers begin.
+
+    Attributes:
+        episode: The number of the episode, from 1.
+        steps: Steps in it.
+        total: Its return so far.
+        ended: Whether it has ended; the next step begins another one.
+    """
+
+    def __init__(self, trained: Trained, seed: int = 0) -> None:
+        self.trained = trained
+        self._draws = Draws(seed, trained.returns.device)
+        self.episode = 0
+        self.restart()
+
+    @property
+    def best(self) -> int:
+        """The seed that is shown."""
+        return int(self.trained.returns.argmax())
+
+    def restart(self) -> None:
+        """Begin a new episode."""
+        env, seeds = self.trained.environment, len(self.trained.returns)
+        self._state = env.initial(self._draws.uniform(seeds, 1, env.randoms, dtype=env.dtype))
+        self.episode, self.steps, self.total, self.ended = self.episode + 1, 0, 0.0, False
+
+    def step(self, *, at_random: bool = False) -> None:
+        """Take one action, by the policy or at random."""
+        if self.ended:
+            self.restart()
+            return
+        env = self.trained.environment
+        chosen = self._random() if at_random else None
+        action = self.trained.agent.act(env.observe(self._state)) if chosen is None else chosen
+        self._state, reward, terminated = env.step(self._state, action)
+        self.steps += 1
+        self.total += float(reward[self.best, 0])
+        self.ended = self.steps >= env.limit or bool(terminated[self.best, 0])
+
+    def _random(self) -> Tensor:
+        actions, seeds = self.trained.environment.actions, len(self.trained.returns)
+        if isinstance(actions, Discrete):
+            return self._draws.below(actions.count, seeds, 1)
+        low, high = (
+            torch.tensor(each, device=self._draws.device)
+            for each in (actions.low, actions.high)
+        )
+        return low + (high - low) * self._draws.uniform(seeds, 1, actions.width)
+
+    def picture(self) -> Tensor:
+        """Return what can be seen now, uint8 `[height, width, 3]`."""
+        return self.trained.environment.draw(self._state[self.best, 0].cpu())
+
+
+def frames(trained: Trained, *, steps: int, seed: int = 0) -> Iterator[Tensor]:
+    """Give pictures of the seed that did best, uint8 `[height, width, 3]`, as it acts.
+
+    Episodes follow each other; the last picture of one does not count as a step.
+
+    Args:
+        trained: The policy.
+        steps: How many steps to show.
         seed: Where random numbers begin.
     """
-    env, agent = trained.environment, trained.agent
-    seeds, best = len(trained.returns), int(trained.returns.argmax())
-    draws = Draws(seed, trained.returns.device)
-    state, left = _start(env, seeds, draws), env.limit
+    player = Player(trained, seed)
     for _ in range(steps):
-        yield env.draw(state[best, 0].cpu())
-        state, _, terminated = env.step(state, agent.act(env.observe(state)))
-        left -= 1
-        if left == 0 or bool(terminated[best, 0]):
-            yield env.draw(state[best, 0].cpu())
-            state, left = _start(env, seeds, draws), env.limit
+        yield player.picture()
+        player.step()
+        if player.ended:
+            yield player.picture()
+            player.step()
 
 
 def film(trained: Trained, path: str | Path, *, steps: int = 500, seed: int = 0) -> int:
@@ -117,10 +172,6 @@ def film(trained: Trained, path: str | Path, *, steps: int = 500, seed: int = 0)
     with whole_file(path) as aside:
         writers[path.suffix](aside, pictures, trained.environment.rate)
     return len(pictures)
-
-
-def _start(env: Environment, seeds: int, draws: Draws) -> Tensor:
-    return env.initial(draws.uniform(seeds, 1, env.randoms, dtype=env.dtype))
 
 
 def _write_gif(path: Path, pictures: list[Any], rate: int) -> None:
