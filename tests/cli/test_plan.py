@@ -188,7 +188,7 @@ def test_grids_to_measure_keep_their_shape():
 
 def test_a_model_with_ends_of_two_kinds_is_refused(monkeypatch: pytest.MonkeyPatch):
     class Mixed(hg.grid.Model):
-        fields = (hg.grid.Field("a"), hg.grid.Field("b", outside=0.0))
+        fields = (hg.grid.Field("a"), hg.grid.Field("b", boundary=0.0))
 
         def step(self, state, inputs, params):
             return {name: x.here for name, x in state.items()}

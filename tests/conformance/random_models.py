@@ -6,7 +6,9 @@ through handles, as a user would write a step. `slow_steps` reads it with whole 
 and index arithmetic, and shares no code with the engine.
 """
 
+import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +23,11 @@ FLOAT, BYTE = torch.float32, torch.uint8
 
 @dataclass(frozen=True)
 class Kind:
-    """A field or an input: components, type, and the value beyond the ends."""
+    """A field or an input: components, type, and what is beyond the ends."""
 
     components: int
     dtype: torch.dtype
-    outside: float | None = None
+    boundary: Any = "periodic"
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,11 @@ def recipe(seed: int) -> Recipe:
     rank = draw.choice([1, 2, 2, 2, 3])
     radius = draw.choice([1, 1, 2] if rank == 3 else [1, 1, 2, 3])
     size = tuple(draw.randint(6, 9) if rank == 3 else draw.randint(8, 15) for _ in range(rank))
-    outside = draw.choice([None, None, 0.0, 1.0])
+    boundaries = _Boundaries(seed, rank)
+    draw.choice(range(4))
     fields = tuple(
-        Kind(draw.choice([1, 1, 2, 3]), draw.choice([FLOAT, FLOAT, FLOAT, BYTE]), outside)
-        for _ in range(draw.randint(1, 4))
+        Kind(draw.choice([1, 1, 2, 3]), draw.choice([FLOAT, FLOAT, FLOAT, BYTE]), each)
+        for each in itertools.islice(boundaries, draw.randint(1, 4))
     )
     inputs = tuple(
         Kind(draw.choice([1, 1, 2]), draw.choice([FLOAT, BYTE]))
@@ -70,6 +73,28 @@ def recipe(seed: int) -> Recipe:
         for f in fields
     )
     return Recipe(size, radius, fields, inputs, trees, draw.random() < 0.4)
+
+
+class _Boundaries:
+    """Boundaries of fields that join the same ends, as a mesh needs it."""
+
+    def __init__(self, seed: int, rank: int) -> None:
+        self._draw = random.Random(f"boundaries {seed}")
+        self._way = self._draw.choice(["periodic", "alike", "faces"])
+        self._joined = [self._draw.random() < 0.3 for _ in range(rank)]
+
+    def __iter__(self) -> Iterator[Any]:
+        draw, kinds = self._draw, (0.0, 1.0, "neumann", "mirror")
+        while True:
+            if self._way == "periodic":
+                yield "periodic"
+            elif self._way == "alike":
+                yield draw.choice(kinds)
+            else:
+                yield tuple(
+                    "periodic" if joined else (draw.choice(kinds), draw.choice(kinds))
+                    for joined in self._joined
+                )
 
 
 class _Trees:
@@ -120,7 +145,7 @@ class RandomModel(Model):
         self.ranks = (len(made.size),)
         self.size = made.size
         self.fields = tuple(
-            Field(f"u{k}", f.components, f.dtype if f.dtype == BYTE else None, f.outside)
+            Field(f"u{k}", f.components, f.dtype if f.dtype == BYTE else None, f.boundary)
             for k, f in enumerate(made.fields)
         )
         self.inputs = tuple(
@@ -236,8 +261,8 @@ def _slow_value(made: Recipe, tree: Tree, dtype, fields, inputs) -> np.ndarray:
     if name in ("field", "input"):
         k, c, offset = rest
         x = (fields if name == "field" else inputs)[k][c]
-        outside = made.fields[k].outside if name == "field" else None
-        return _seen(x, offset, outside).astype(dtype)
+        boundary = made.fields[k].boundary if name == "field" else "periodic"
+        return _seen(x, offset, boundary).astype(dtype)
     if name in ("const", "param"):
         return np.full(made.size, rest[0] if rest else 0.625, dtype)
     if name == "mod":
@@ -246,15 +271,33 @@ def _slow_value(made: Recipe, tree: Tree, dtype, fields, inputs) -> np.ndarray:
     return _NUMPY[name](*parts)
 
 
-def _seen(x: np.ndarray, offset: tuple[int, ...], outside: float | None) -> np.ndarray:
-    """Every cell's neighbour, by the index of each."""
-    places = np.indices(x.shape) + np.array(offset).reshape(-1, *[1] * x.ndim)
-    sides = np.array(x.shape).reshape(-1, *[1] * x.ndim)
-    found = x[tuple(places % sides)]
-    if outside is None:
-        return found
-    beyond = ((places < 0) | (places >= sides)).any(0)
-    return np.where(beyond, x.dtype.type(outside), found)
+def _seen(x: np.ndarray, offset: tuple[int, ...], boundary: Any) -> np.ndarray:
+    """Every cell's neighbour, by its index along each axis in turn."""
+    axes = boundary if isinstance(boundary, tuple) else [boundary] * x.ndim
+    for axis, (o, face) in enumerate(zip(offset, axes, strict=True)):
+        low, high = face if isinstance(face, tuple) else (face, face)
+        n = x.shape[axis]
+        places = [_place(k + o, n, low if k + o < 0 else high) for k in range(n)]
+        numbers = [x.dtype.type(high if k + o >= n else low) if at is None else 0
+                   for k, at in enumerate(places)]  # fmt: skip
+        along = (slice(None), *[None] * (x.ndim - 1 - axis))
+        found = np.take(x, [0 if at is None else at for at in places], axis)
+        lost = np.array([at is None for at in places])[along]
+        x = np.where(lost, np.array(numbers, x.dtype)[along], found)
+    return x
+
+
+def _place(at: int, n: int, face: Any) -> int | None:
+    """The cell that is seen at a place; None where it is a number."""
+    if 0 <= at < n:
+        return at
+    if face == "periodic":
+        return at % n
+    if face == "neumann":
+        return -1 - at if at < 0 else 2 * n - 1 - at
+    if face == "mirror":
+        return -at if at < 0 else 2 * n - 2 - at
+    return None
 
 
 def _random_cells(kind: Kind, size: tuple[int, ...], seed: int, k: int) -> np.ndarray:

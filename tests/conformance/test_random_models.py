@@ -98,7 +98,9 @@ def test_the_generator_makes_models_of_every_kind():
     assert {len(r.size) for r in recipes} == {1, 2, 3}
     assert {r.radius for r in recipes} == {1, 2, 3}
     assert {f.dtype for r in recipes for f in r.fields} == {torch.float32, BYTE}
-    assert {f.outside for r in recipes for f in r.fields} == {None, 0.0, 1.0}
+    boundaries = {f.boundary for r in recipes for f in r.fields}
+    assert {"periodic", 0.0, 1.0, "neumann", "mirror"} < boundaries
+    assert any(b == ((1.0, "mirror"), "periodic") for b in boundaries)
     assert any(len(r.fields) > 1 and r.inputs for r in recipes)
     moved = sum(
         not all(

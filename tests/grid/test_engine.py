@@ -256,7 +256,7 @@ def test_beyond_the_ends_of_a_bounded_field_lies_its_constant(form: str, rank: i
     size, ahead = (5, 6, 7)[:rank], (1,) * rank
     model = stepping(
         lambda s: {"u": s["u"][ahead] + s["w"][ahead], "w": s["w"][ahead]},
-        (Field("u", outside=3.0), Field("w")),
+        (Field("u", boundary=3.0), Field("w")),
     )
     model.ranks = (rank,)
     u, w = torch.rand(2, *size, dtype=torch.float64)

@@ -80,7 +80,7 @@ def test_margins_that_do_not_fit_are_reported_on_every_rank():
 
 
 class Mixed(Model):
-    fields = (Field("u"), Field("v", outside=0.0))
+    fields = (Field("u"), Field("v", boundary=0.0))
 
     def step(self, state, inputs, params):
         return {"u": state["u"][0, 1], "v": state["v"][0, 1]}
@@ -177,7 +177,7 @@ def test_processes_that_torchrun_started_find_each_other(tmp_path: Path):
 class Carried(Model):
     """Beyond the ends of the field is a constant; the input repeats there."""
 
-    fields = (Field("u", outside=0),)
+    fields = (Field("u", boundary=0),)
     inputs = (Input("w", components=2),)
 
     def initial(self, size, generator):

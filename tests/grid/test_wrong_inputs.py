@@ -137,7 +137,14 @@ def test_what_a_model_declares(declared: dict[str, Any], said: str):
         (lambda: Field("u", components=0), "`components` of `u` must be .* at least 1, got 0"),
         (lambda: Input("u", components="3"), "`components` of `u` must be .*, got '3'"),
         (lambda: Field("u", dtype=np.float32), "`dtype` of `u` must be a type of torch"),
-        (lambda: Field("u", outside="0"), "`outside` of the field `u` must be a number"),
+        (lambda: Field("u", boundary="0"), "`boundary` of the field `u` must be periodic"),
+        (lambda: Field("u", boundary="miror"), "did you mean `mirror`"),
+        (lambda: Field("u", boundary=("mirror", (0, 1, 2))), r"has \(0, 1, 2\) for one axis"),
+        (lambda: Field("u", boundary=[("periodic", 0)]), "both ends are periodic or none"),
+        (
+            lambda: Field("u", boundary=("mirror",)).faces(2),
+            "is for 1 axes, but the grid has 2",
+        ),
     ],
 )
 def test_a_field_or_an_input(make: Callable[[], Any], said: str):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from hotgrid.cluster._block import per_axis
 from hotgrid.cluster._mesh import Mesh
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
@@ -29,7 +30,7 @@ class Job:
         bytes_stored_per_cell: What a device keeps for a cell, all buffers together.
         bytes_sent_per_cell: What an exchange carries for a cell of a margin.
         reach: How far news travels along each axis in so many steps.
-        periodic: Whether the ends of the grid are joined.
+        periodic: Whether the ends of the grid are joined, for all axes or for each.
         share: The part of a copy's bandwidth that the steps reach.
         updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
 
@@ -46,7 +47,7 @@ class Job:
     bytes_stored_per_cell: float
     bytes_sent_per_cell: float
     reach: Callable[[int], Sequence[int]]
-    periodic: bool = True
+    periodic: bool | Sequence[bool] = True
     share: float = 1.0
     updates_per_cell: float = 1.0
 
@@ -201,7 +202,8 @@ def estimate(
         raise ArgumentError(f"`depth` must be at least 1, got {depth}")
     layout = Mesh(mesh).over(len(job.size))
     layout.block(0, job.size)
-    sides = [_sides(parts, job.periodic) for parts in layout.shape]
+    wraps = per_axis("periodic", job.periodic, len(job.size))
+    sides = [_sides(*each) for each in zip(layout.shape, wraps, strict=True)]
     margin = [m * (n > 0) for m, n in zip(job.reach(depth), sides, strict=True)]
     layout.check_margin(job.size, margin)
     block = tuple(-(-n // parts) for n, parts in zip(job.size, layout.shape, strict=True))

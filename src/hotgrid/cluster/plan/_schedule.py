@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hotgrid.cluster._block import per_axis
 from hotgrid.cluster._mesh import Mesh
 from hotgrid.errors import ArgumentError
 
@@ -78,7 +79,7 @@ def simulate_schedule(
     overlap: bool = False,
     jitter: float = 0.0,
     cycles: int = 50,
-    periodic: bool = True,
+    periodic: bool | Sequence[bool] = True,
     seed: int = 0,
 ) -> MessageSchedule:
     """Simulate cycles of computing and exchanging on every rank of a mesh.
@@ -95,7 +96,7 @@ def simulate_schedule(
         jitter: By how much a rank is late in a cycle, as a part of `compute`, on average;
             drawn for every rank and cycle from an exponential distribution.
         cycles: How many.
-        periodic: Whether the ends of the mesh are neighbours.
+        periodic: Whether the ends of the mesh are neighbours, for all axes or for each.
         seed: Seeds the jitter.
 
     Raises:
@@ -119,6 +120,7 @@ def simulate_schedule(
             f"compute, and cycles 1 or more; got compute {compute}, interior {interior}, "
             f"jitter {jitter}, cycles {cycles}, {rounds}"
         )
+    wraps = per_axis("periodic", periodic, len(layout.shape))
     generator = np.random.default_rng(seed)
     clock = np.zeros(layout.shape)
     busy = np.zeros(layout.shape)
@@ -126,9 +128,9 @@ def simulate_schedule(
         slowness = 1 + jitter * generator.exponential(size=layout.shape)
         busy += compute * slowness
         if not overlap:
-            clock = _exchanged(clock + compute * slowness, rounds, periodic)
+            clock = _exchanged(clock + compute * slowness, rounds, wraps)
             continue
-        arrived = _exchanged(clock, rounds, periodic)
+        arrived = _exchanged(clock, rounds, wraps)
         clock = np.maximum(arrived, clock + interior * slowness)
         clock += (compute - interior) * slowness
     last = float(clock.max())
@@ -166,7 +168,7 @@ def rounds_of(found: Estimate, job: Job, link: Link) -> list[Round]:
 
 
 def _exchanged(
-    ready: "NDArray[np.float64]", rounds: Sequence[Round], periodic: bool
+    ready: "NDArray[np.float64]", rounds: Sequence[Round], wraps: Sequence[bool]
 ) -> "NDArray[np.float64]":
     """When each rank has all its margins, from when it was ready to send."""
     import numpy as np
@@ -174,8 +176,8 @@ def _exchanged(
     for each in rounds:
         if ready.shape[each.axis] == 1:
             continue
-        before = _neighbour(ready, each.axis, -1, periodic)
-        behind = _neighbour(ready, each.axis, 1, periodic)
+        before = _neighbour(ready, each.axis, -1, wraps[each.axis])
+        behind = _neighbour(ready, each.axis, 1, wraps[each.axis])
         # Both messages leave through one port: first the one to the rank before.
         has_before, has_behind = np.isfinite(before), np.isfinite(behind)
         left = ready + each.transfer * (1.0 * has_before + has_behind)

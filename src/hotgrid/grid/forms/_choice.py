@@ -308,7 +308,7 @@ def _digest(model: Model) -> str:
 
 
 def _declared(kind: Field | Input) -> str:
-    return f"{kind.name} {kind.components} {kind.dtype} {getattr(kind, 'outside', '')}"
+    return f"{kind.name} {kind.components} {kind.dtype} {getattr(kind, 'boundary', '')}"
 
 
 def _codes(code: CodeType) -> Iterator[tuple[str, ...]]:

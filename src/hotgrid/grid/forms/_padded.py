@@ -22,7 +22,7 @@ from hotgrid.grid.forms.kernel._kept_kernels import PieceTrial
 from hotgrid.grid.forms.kernel._launch import launch_of
 from hotgrid.grid.forms.kernel._planes import in_planes
 from hotgrid.grid.forms.kernel._tape import put_back
-from hotgrid.grid.model import Look, State
+from hotgrid.grid.model import Face, Look, State, beyond
 
 from ._form import Setting, compile_step, planes_of
 from ._padding import (
@@ -68,7 +68,7 @@ class _Step:
 
 
 class PaddedForm(TwoBufferForm):
-    """Grids with a margin that repeats the far end, or holds the value of `outside`."""
+    """Grids with a margin that holds what cells see beyond the ends."""
 
     name = "padded"
 
@@ -251,7 +251,7 @@ class PaddedForm(TwoBufferForm):
         flat = self._room(x.shape[: -self.setting.rank], x.dtype)
         out = self._shaped(flat)
         self._inside(out).copy_(x)
-        _wrap(out, self.margin)
+        _fill(out, self.margin, (("periodic", "periodic"),) * self.setting.rank)
         return self._line(flat)
 
     def _line(self, flat: Tensor) -> Tensor:
@@ -260,14 +260,12 @@ class PaddedForm(TwoBufferForm):
 
     def _refresh(self) -> None:
         for k, field in enumerate(self.setting.model.fields):
-            buffer = self._buffers[self._now][k]
-            if field.outside is not None:
-                _fill(buffer, self.margin, field.outside)
-            elif self._by_hand:
+            if field.boundary == "periodic" and self._by_hand:
                 ends = self._ends[self._now][k]
                 _native.core().join_ends(ends, self._padded_size, self.margin)
             else:
-                _wrap(buffer, self.margin)
+                buffer = self._buffers[self._now][k]
+                _fill(buffer, self.margin, field.faces(self.setting.rank))
 
 
 def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
@@ -290,15 +288,10 @@ def _bits(x: Tensor) -> Any:
     return x.view(kinds[x.element_size()]).numpy()
 
 
-def _wrap(buffer: Tensor, margin: Sequence[int]) -> None:
-    """Copy the far ends into the margin, one dim after the other: corners come right."""
-    for dim, m in enumerate(margin, start=-len(margin)):
+def _fill(buffer: Tensor, margin: Sequence[int], sides: Sequence[tuple[Face, Face]]) -> None:
+    """Write the margin, one dim after the other: corners come right."""
+    for dim, (m, (low, high)) in enumerate(zip(margin, sides, strict=True), -len(margin)):
         n = buffer.shape[dim]
-        buffer.narrow(dim, 0, m).copy_(buffer.narrow(dim, n - 2 * m, m))
-        buffer.narrow(dim, n - m, m).copy_(buffer.narrow(dim, m, m))
-
-
-def _fill(buffer: Tensor, margin: Sequence[int], value: float) -> None:
-    for dim, m in enumerate(margin, start=-len(margin)):
-        buffer.narrow(dim, 0, m).fill_(value)
-        buffer.narrow(dim, buffer.shape[dim] - m, m).fill_(value)
+        inside = buffer.narrow(dim, m, n - 2 * m)
+        buffer.narrow(dim, 0, m).copy_(beyond(inside, dim, m, low, high=False))
+        buffer.narrow(dim, n - m, m).copy_(beyond(inside, dim, m, high, high=True))

@@ -43,8 +43,8 @@ def piece_of(setting: Setting, margin: Sequence[int]) -> int:
 
 def fitting_depth(setting: Setting, depth: int) -> int:
     """The depth, or the largest below it that the grid allows."""
-    # Steps must not change a constant margin.
-    if any(field.outside is not None for field in setting.model.fields):
+    # Steps compute a margin as if it were cells, which it is only where it is periodic.
+    if any(not all(field.joined(setting.rank)) for field in setting.model.fields):
         return 1
     # A periodic margin repeats cells of the grid, so it cannot be wider than that.
     return next((d for d in range(depth, 1, -1) if fits_inside(setting, d)), 1)

@@ -5,23 +5,25 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Field, Input, Look, State
+from hotgrid.grid.model import Field, Input, Look, State, faces, seen_beyond
 from hotgrid.tensors import shift
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
 
 
 def shifting(kind: Field | Input) -> Look:
-    """Look by shifting the whole plane; periodic at the ends."""
-    outside = kind.outside if isinstance(kind, Field) else None
+    """Look by shifting the whole plane; inputs are periodic at the ends."""
+    boundary = kind.boundary if isinstance(kind, Field) else "periodic"
 
     def look(plane: Tensor, offset: tuple[int, ...]) -> Tensor:
         moved = {dim - len(offset): o for dim, o in enumerate(offset) if o}
         if not moved:
             return plane
-        if outside is None:
+        if boundary == "periodic":
             return torch.roll(plane, [-o for o in moved.values()], list(moved))
-        return shift(plane, list(moved.values()), list(moved), boundary=outside)
+        if isinstance(boundary, int | float):
+            return shift(plane, list(moved.values()), list(moved), boundary=boundary)
+        return seen_beyond(plane, offset, faces(kind.name, boundary, len(offset)))
 
     return look
 

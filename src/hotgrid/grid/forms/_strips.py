@@ -32,6 +32,10 @@ class StripForm(TwoBufferForm):
     @staticmethod
     def obstacle(setting: Setting) -> str:
         """The rows must divide evenly into strips."""
+        for field in setting.model.fields:
+            named = [face for face in field.faces(setting.rank)[0] if isinstance(face, str)]
+            if any(face != "periodic" for face in named):
+                return f"the first axis of the field `{field.name}` has the boundary {named[0]}"
         if _rows_together(setting) > 1:
             return ""
         return f"it needs an even number of rows, got {setting.size[0]}"

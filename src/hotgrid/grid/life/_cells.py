@@ -53,15 +53,15 @@ class CellModel(Model):
         chance = Parameter(0.0, "the probability that a step turns a cell over", low=0, high=1)
         self.noise = chance.checked("noise", noise)
         self._flips = numbers_that_flip(self.noise)
-        self.fields = (Field("cells", dtype=torch.uint8, outside=self.outside),)
+        self.fields = (Field("cells", dtype=torch.uint8, boundary=self.boundary),)
         if self._flips:
-            random = Field("random", dtype=torch.int32, outside=self.outside)
+            random = Field("random", dtype=torch.int32, boundary=self.boundary)
             self.fields = (*self.fields, random)
 
     @property
-    def outside(self) -> int | None:
-        """The value of `Field.outside`."""
-        return None if self.topology == "torus" else 0
+    def boundary(self) -> float | str:
+        """That of `Field`."""
+        return "periodic" if self.topology == "torus" else 0
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The first cells, random numbers where there is noise, and zeros."""

@@ -57,7 +57,7 @@ class GenerationsForm(Form):
 
     @property
     def _torus(self) -> bool:
-        return self.setting.model.fields[0].outside is None
+        return self.setting.model.fields[0].boundary == "periodic"
 
     @property
     def _masks(self) -> tuple[int, int]:

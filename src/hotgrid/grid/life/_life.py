@@ -74,7 +74,10 @@ class Life(CellModel):
         expect_flag("age", age)
         self.age = age
         if age:
-            self.fields = (*self.fields, Field("age", dtype=torch.int16, outside=self.outside))
+            self.fields = (
+                *self.fields,
+                Field("age", dtype=torch.int16, boundary=self.boundary),
+            )
 
     def fitted(self, size: tuple[int, ...]) -> Model:
         """The packed model if it can run a grid of this size, else this model.
@@ -95,7 +98,7 @@ class Life(CellModel):
             raise ArgumentError(f"`packed` is True, but {obstacle}")
         if obstacle or self.packed is False:
             return self
-        return PackedLife(self.rule, self.outside)
+        return PackedLife(self.rule, self.boundary)
 
     def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """The pattern in the middle, or cells alive at random, uint8 `[*size]`."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.forms import Form
-from hotgrid.grid.model import Field, Model, Neighbours, Planes, State
+from hotgrid.grid.model import Boundary, Field, Model, Neighbours, Planes, State
 
 from ._generations import NativeLifeForm, TritonLifeForm
 from ._rule import Rule
@@ -65,14 +65,14 @@ class PackedLife(Model):
 
     Arguments:
         rule: A rule of the Moore neighbourhood in two dims.
-        outside: The value beyond the ends, as in `Field`.
+        boundary: As in `Field`.
     """
 
     differentiable = False
 
-    def __init__(self, rule: Rule, outside: int | None) -> None:
+    def __init__(self, rule: Rule, boundary: Boundary) -> None:
         super().__init__()
-        self.fields = (Field("cells", dtype=torch.int32, outside=outside),)
+        self.fields = (Field("cells", dtype=torch.int32, boundary=boundary),)
         self.rule = rule
         self._table = _table(rule)
 

@@ -4,6 +4,14 @@ A model in a file of its own needs nothing else. The checks of arguments that al
 and forms share are here too.
 """
 
+from ._boundary import (
+    BOUNDARIES as BOUNDARIES,
+    Boundary as Boundary,
+    Face as Face,
+    beyond as beyond,
+    faces as faces,
+    seen_beyond as seen_beyond,
+)
 from ._brush import Brush as Brush
 from ._checks import (
     brief as brief,

@@ -33,8 +33,23 @@ def checked_size(model: Model, size: Sequence[int] | None) -> tuple[int, ...]:
             f"{type(model).__name__} runs in {ranks} dims, but `size` {found} has {len(found)}"
             f"{square}"
         )
+    for field in model.fields:
+        _check_faces(field, found, model.radius)
     model.check(found)
     return found
+
+
+def _check_faces(field: Field, size: tuple[int, ...], radius: int) -> None:
+    for n, sides in zip(size, field.faces(len(size)), strict=True):
+        least = max(
+            {"neumann": radius, "mirror": radius + 1}.get(str(face), 1) for face in sides
+        )
+        if n < least:
+            named = next(face for face in sides if isinstance(face, str))
+            raise ArgumentError(
+                f"`size` {size} has {n} cells along an axis where the field `{field.name}` has "
+                f"the boundary {named}: with a radius of {radius} it needs at least {least}"
+            )
 
 
 def whole_number(name: str, value: object, least: int, most: int | None = None) -> int:

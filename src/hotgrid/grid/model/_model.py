@@ -5,7 +5,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 
+from ._boundary import Boundary, Face, checked_boundary, faces
 from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
@@ -33,12 +33,16 @@ class Field:
         name: The key in the state.
         components: How many numbers a cell carries.
         dtype: The type it is stored in; None is the floating type of the simulation.
-        outside: The value beyond the ends of the grid: None joins the ends
-            (periodic), a number is that number.
+        boundary: What cells see beyond the ends of the grid: `"periodic"` the other end,
+            `"neumann"` the grid mirrored at its face (no gradient there), `"mirror"` the
+            grid mirrored at the centre of the last cell, a number that number. For all
+            faces alike, or for each axis one or a pair of the low and the high end.
 
     Example:
-        >>> Field("velocity", components=2).outside is None
-        True
+        >>> Field("velocity", components=2).boundary
+        'periodic'
+        >>> Field("u", boundary=("periodic", (0.0, "neumann"))).joined(2)
+        (True, False)
 
     Raises:
         ArgumentError: An attribute is not what it must be.
@@ -47,15 +51,23 @@ class Field:
     name: str
     components: int = 1
     dtype: torch.dtype | None = None
-    outside: float | None = None
+    boundary: Boundary = "periodic"
 
     def __post_init__(self) -> None:
         _check_kind(self)
-        if self.outside is not None and not isinstance(self.outside, Real):
-            raise ArgumentError(
-                f"`outside` of the field `{self.name}` must be a number, or None to join the "
-                f"ends, got {self.outside!r}"
-            )
+        object.__setattr__(self, "boundary", checked_boundary(self.name, self.boundary))
+
+    def faces(self, rank: int) -> tuple[tuple[Face, Face], ...]:
+        """The boundary at the low and the high end of every axis.
+
+        Raises:
+            ArgumentError: `boundary` is for another number of axes.
+        """
+        return faces(self.name, self.boundary, rank)
+
+    def joined(self, rank: int) -> tuple[bool, ...]:
+        """For every axis, whether its ends are joined."""
+        return tuple(low == "periodic" for low, _ in self.faces(rank))
 
 
 @dataclass(frozen=True)
@@ -360,7 +372,8 @@ class Model(HasParameters, ABC):
 
     def joined_axes(self, rank: int) -> tuple[bool, ...]:
         """For each axis, whether a view looks across the ends of the grid."""
-        return (all(field.outside is None for field in self.fields),) * rank
+        each = [field.joined(rank) for field in self.fields]
+        return tuple(all(axis) for axis in zip(*each, strict=True))
 
     def within(
         self, whole: tuple[int, ...], offset: tuple[int, ...], size: tuple[int, ...]

@@ -8,6 +8,7 @@ from hotgrid.cluster import HaloExchange, halo_exchange, take
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import Setting
 from hotgrid.grid.forms.cut import _far_inputs
+from hotgrid.grid.forms.cut._layout import joined_ends
 from hotgrid.grid.model import Model
 
 Advance = Callable[..., tuple[Tensor, ...]]
@@ -21,13 +22,15 @@ def cut_inputs(model: Model, halo: HaloExchange, fixed: Sequence[Tensor]) -> tup
         ArgumentError: The ends of the grid are joined in `halo` and not in the model, or
             the other way round.
     """
-    joined = {field.outside is None for field in model.fields}
-    cut = {p for p, parts in zip(halo.periodic, halo.mesh.shape, strict=True) if parts > 1}
-    if cut and cut != joined:
-        raise ArgumentError(
-            f"{type(model).__name__} has ends that are {_said(joined)}, and `halo` was made "
-            f"for ends that are {_said(cut)}: give it `periodic={joined == {True}}`"
-        )
+    joined = joined_ends(model, len(halo.mesh.shape))
+    for axis, parts in enumerate(halo.mesh.shape):
+        if parts > 1 and halo.periodic[axis] != joined[axis]:
+            wanted = joined[0] if len(set(joined)) == 1 else joined
+            raise ArgumentError(
+                f"{type(model).__name__} has ends that are {_said(joined[axis])} along axis "
+                f"{axis}, and `halo` was made for ends that are {_said(halo.periodic[axis])}: "
+                f"give it `periodic={wanted}`"
+            )
     return tuple(take(x, halo.padded) for x in fixed)
 
 
@@ -73,5 +76,5 @@ def _steps_of(model: Model, halo: HaloExchange) -> int:
     return depth or 1
 
 
-def _said(joined: set[bool]) -> str:
-    return "joined" if joined == {True} else "bounded" if joined == {False} else "of both kinds"
+def _said(joined: bool) -> str:
+    return "joined" if joined else "bounded"

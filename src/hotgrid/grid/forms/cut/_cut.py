@@ -57,7 +57,7 @@ class CutForm(Form):
             self.mesh,
             setting.size,
             [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)],
-            joined_ends(setting.model),
+            joined_ends(setting.model, setting.rank),
             # More steps read more of a margin than one step does.
             components=crossing(setting) if depth == 1 else None,
             at_once=self.at_once,

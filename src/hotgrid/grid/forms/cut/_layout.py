@@ -68,19 +68,19 @@ def _job(
         bytes_stored_per_cell=3 * fields + inputs,
         bytes_sent_per_cell=fields,
         reach=lambda depth: running.reach(depth, len(stored)),
-        periodic=joined_ends(running),
+        periodic=joined_ends(running, len(stored)),
         share=share,
         updates_per_cell=updates,
     )
 
 
-def joined_ends(model: Model) -> bool:
-    """Whether the ends of the grid are joined, for all fields alike.
+def joined_ends(model: Model, rank: int) -> tuple[bool, ...]:
+    """For each axis whether the ends of the grid are joined, for all fields alike.
 
     Raises:
         ArgumentError: They are for some fields and not for others.
     """
-    joined = {field.outside is None for field in model.fields}
+    joined = {field.joined(rank) for field in model.fields}
     if len(joined) > 1:
         raise ArgumentError(
             f"{type(model).__name__} joins the ends for some fields and not for others; such "
