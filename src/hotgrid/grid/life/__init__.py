@@ -4,10 +4,22 @@
 windows. Patterns come from the library, from RLE and from `.cells`. A part of `grid`.
 """
 
-from ._library import pattern as pattern, pattern_names as pattern_names
 from ._life import Life as Life, Life3D as Life3D
-from ._pattern import Pattern as Pattern
-from ._plaintext import read_cells as read_cells, write_cells as write_cells
-from ._rle import read_rle as read_rle, write_rle as write_rle
-from ._rule import RULES as RULES, Rule as Rule
+from ._patterns import (
+    Pattern as Pattern,
+    pattern as pattern,
+    pattern_names as pattern_names,
+    read_cells as read_cells,
+    read_rle as read_rle,
+    write_cells as write_cells,
+    write_rle as write_rle,
+)
+from ._rules import (
+    RULES as RULES,
+    Bounds as Bounds,
+    GenerationsRule as GenerationsRule,
+    IsotropicRule as IsotropicRule,
+    LargerRule as LargerRule,
+    Rule as Rule,
+)
 from ._window_rule import WindowRule as WindowRule
