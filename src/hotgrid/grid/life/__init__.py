@@ -4,7 +4,14 @@
 windows. Patterns come from the library, from RLE and from `.cells`. A part of `grid`.
 """
 
+from ._elementary import Elementary as Elementary
+from ._gases import FHP as FHP, HPP as HPP
+from ._generations import Generations as Generations
+from ._hexagonal import HexLife as HexLife
+from ._isotropic import Isotropic as Isotropic
+from ._larger import LargerThanLife as LargerThanLife
 from ._life import Life as Life, Life3D as Life3D
+from ._margolus import BLOCK_RULES as BLOCK_RULES, Margolus as Margolus
 from ._patterns import (
     Pattern as Pattern,
     pattern as pattern,
@@ -23,3 +30,4 @@ from ._rules import (
     Rule as Rule,
 )
 from ._window_rule import WindowRule as WindowRule
+from ._wireworld import Wireworld as Wireworld
