@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+
 import torch
 from torch import Tensor
 
@@ -93,8 +94,8 @@ class CellModel(Model):
         """Refuse a grid that is not that of the bounds, and a sphere that is not square."""
         if self._bounds and size != self._bounds.size:
             raise ArgumentError(
-                f"the rule ends in `:{self._bounds}`, a grid of {self._bounds.size}, but `size` "
-                f"is {size}; leave out `size`, or the bounds"
+                f"the rule ends in `:{self._bounds}`, a grid of {self._bounds.size}, but "
+                f"`size` is {size}; leave out `size`, or the bounds"
             )
         if self.topology == "sphere" and len(set(size)) > 1:
             raise ArgumentError(f"a sphere needs a square grid, got {size}")

@@ -72,7 +72,7 @@ class Generations(CellModel):
 
 
 def aged(cell: Tensor, lives: Tensor, states: int) -> Tensor:
-    """The next state: alive where a cell is born or survives, else the next one it dies through.
+    """The next state: alive where a cell is born or survives, else the next older one.
 
     Arguments:
         cell: The states, uint8.

@@ -166,8 +166,8 @@ def own_rule(found: Pattern | None, kind: type[Any]) -> Any:
     if found is None or found.rule is None or isinstance(found.rule, kind):
         return found and found.rule
     raise ArgumentError(
-        f"the pattern {found.name or 'without a name'} was made for the rule {found.rule}, which "
-        f"this model does not run; choose another model, or pass a `rule`"
+        f"the pattern {found.name or 'without a name'} was made for the rule {found.rule}, "
+        f"which this model does not run; choose another model, or pass a `rule`"
     )
 
 

@@ -64,7 +64,9 @@ class Margolus(CellModel):
         # Four bits for each block, in one number.
         packed = sum(after << 4 * block for block, after in enumerate(self.rule))
         self._packed = packed - (1 << 64) if packed >> 63 else packed
-        counts = [(block.bit_count(), after.bit_count()) for block, after in enumerate(self.rule)]
+        counts = [
+            (block.bit_count(), after.bit_count()) for block, after in enumerate(self.rule)
+        ]
         if all(before == after for before, after in counts):
             self.conserved = ("population",)
 
@@ -80,7 +82,9 @@ class Margolus(CellModel):
             ArgumentError: The rule is not a permutation of the blocks.
         """
         if not self.reversible:
-            raise ArgumentError(f"the rule {self.rule} is not reversible: two blocks become one")
+            raise ArgumentError(
+                f"the rule {self.rule} is not reversible: two blocks become one"
+            )
         return Margolus(tuple(self.rule.index(block) for block in range(_BLOCKS)))
 
     @staticmethod
@@ -149,7 +153,9 @@ def _checked(rule: object) -> tuple[int, ...]:
                 f"{', '.join(BLOCK_RULES)}, or 16 numbers, `M0,8,4,3,...`)"
             )
     blocks = tuple(found) if isinstance(found, list | tuple) else ()
-    if len(blocks) != _BLOCKS or not all(isinstance(n, int) and 0 <= n < _BLOCKS for n in blocks):
+    if len(blocks) != _BLOCKS or not all(
+        isinstance(n, int) and 0 <= n < _BLOCKS for n in blocks
+    ):
         raise ArgumentError(
             f"`rule` must be 16 numbers from 0 to 15, one for each block, got {rule!r}"
         )

@@ -2,10 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from operator import add
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from hotgrid.grid.model import (
 )
 
 from ._orbium import orbium
+from ._ring_sums import RingSumForm
 
 # Around an Orbium, in radii: two that fly side by side do not feel each other.
 _TILE = 4.5
@@ -76,22 +77,34 @@ class Lenia(Model):
     ) -> dict[str, Planes]:
         """One step of explicit Euler."""
         cells = state["cells"]
-        mean = reduce(
-            add,
-            [
-                weight * reduce(add, [cells[offset] for offset in offsets])
-                for weight, offsets in rings(self.radius)
-            ],
-        )
+        parts = [
+            reduce(add, [cells[offset] for offset in offsets]) * weight
+            for weight, offsets in self.rings
+        ]
+        return {"cells": self.grown(cells.here, reduce(add, parts), params)}
+
+    def grown(self, cells: Tensor, mean: Tensor, params: Mapping[str, Tensor]) -> Tensor:
+        """The next cells, from the present ones and the means around them."""
         away = (mean - params["centre"]) / params["width"]
         growth = 2 * torch.exp(-(away**2) / 2) - 1
-        return {"cells": (cells.here + params["rate"] * growth).clamp(0, 1)}
+        return (cells + params["rate"] * growth).clamp(0, 1)
+
+    def own_forms(self) -> Sequence[type[Any]]:
+        """Sums that need not be compiled."""
+        return (RingSumForm,)
+
+    @property
+    def rings(self) -> Sequence[tuple[float, Sequence[tuple[int, int]]]]:
+        """The neighbourhood: cells at the same distance, and their weight."""
+        return rings(self.radius)
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Orbia, as many as fit side by side, or a cloud in the middle."""
         cells = torch.zeros(size)
         if self.start == "random":
-            coarse = torch.rand(1, 1, *[max(2, n // self.radius) for n in size], generator=generator)
+            coarse = torch.rand(
+                1, 1, *[max(2, n // self.radius) for n in size], generator=generator
+            )
             cloud = torch.nn.functional.interpolate(coarse, size=size, mode="bicubic")[0, 0]
             y, x = (torch.linspace(-1, 1, n) for n in size)
             return {"cells": cloud.clamp(0, 1) * (torch.hypot(y[:, None], x) < 0.7)}

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-
 from hotgrid.grid.life._rules import AnyRule, Bounds
 
 

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-
 from hotgrid.grid.life._rules import AnyRule, Bounds, parse_rule, parted
 
 from ._pattern import Pattern, expect_pattern
@@ -57,8 +56,8 @@ def read_rle(source: str | Path) -> Pattern:
     The line `x = 3, y = 3, rule = B3/S23` may be missing, as it is in snippets; the
     size is then that of the cells. `#N` names the pattern, `#C` and `#O` are comments,
     other lines with `#` are passed over, as is what follows `!`. With more than two
-    states, `.` is dead and `A` to `X`, `pA` to `yO` are the states from 1 to 255. The bounds of a grid
-    in the rule (`:T100,80`) become those of the pattern.
+    states, `.` is dead and `A` to `X`, `pA` to `yO` are the states from 1 to 255. The bounds
+    of a grid in the rule (`:T100,80`) become those of the pattern.
 
     Arguments:
         source: The text, or a file: a `Path`, or a str that ends in `.rle`.

@@ -77,7 +77,9 @@ class Bounds:
         return cls(topology, (rows, columns))
 
     def __str__(self) -> str:
-        [(letter, wide, high)] = [key for key, name in _LETTERS.items() if name == self.topology]
+        [(letter, wide, high)] = [
+            key for key, name in _LETTERS.items() if name == self.topology
+        ]
         rows, columns = self.size
         if letter == "S":
             return f"S{columns}"

@@ -18,7 +18,9 @@ GENERATIONS = {
 """Rules that have a name."""
 
 MOST_STATES = 255
-_LETTERED = re.compile(r"\s*(?P<rule>[bs].*)/\s*(?:c|g)?(?P<states>\d+)(?P<plus>[vh]?)\s*", re.I)
+_LETTERED = re.compile(
+    r"\s*(?P<rule>[bs].*)/\s*(?:c|g)?(?P<states>\d+)(?P<plus>[vh]?)\s*", re.I
+)
 _PLAIN = re.compile(r"\s*(?P<rule>[\d]*/[\d]*)/(?P<states>\d+)(?P<plus>[vh]?)\s*", re.I)
 
 
@@ -64,8 +66,8 @@ class GenerationsRule:
         if found is None:
             names = ", ".join(f"`{name}`" for name in GENERATIONS)
             raise ArgumentError(
-                f"`{text}` is not a rule of Generations; write births, survivals and the number "
-                f"of states as `B2/S345/C4`, or a name ({names})"
+                f"`{text}` is not a rule of Generations; write births, survivals and the "
+                f"number of states as `B2/S345/C4`, or a name ({names})"
             )
         return cls(Rule.parse(found["rule"] + found["plus"]), int(found["states"]))
 

@@ -47,7 +47,9 @@ _DRAWN = {
     "4z": "..o o.o o..",
 }
 _MIDDLE = 4
-_FORM = re.compile(r"\s*(?P<first>[bs]?)(?P<a>[^/]*?)(?P<slash>/?)(?P<second>[bs]?)(?P<b>[^/]*)", re.I)
+_FORM = re.compile(
+    r"\s*(?P<first>[bs]?)(?P<a>[^/]*?)(?P<slash>/?)(?P<second>[bs]?)(?P<b>[^/]*)", re.I
+)
 _ITEM = re.compile(r"(\d)(-?)([a-z]*)")
 ISOTROPIC = {
     "just friends": "B2-a/S12",
@@ -105,7 +107,9 @@ class IsotropicRule:
         found = _FORM.fullmatch(body)
         letters = (found["first"] + found["second"]).lower() if found else ""
         if found is None or letters not in ("bs", "sb", "") or not (letters or found["slash"]):
-            _refuse(body, len(body), "expected both `B` and `S`, once each, or `/` between them")
+            _refuse(
+                body, len(body), "expected both `B` and `S`, once each, or `/` between them"
+            )
         parts = [frozenset(_read(body, *found.span(part))) for part in ("a", "b")]
         survival, birth = parts if letters in ("sb", "") else reversed(parts)
         return cls(birth, survival)
@@ -143,13 +147,9 @@ def _symmetries() -> Iterator[list[int]]:
     """The eight ways to turn and mirror a window: where each of its nine cells comes from."""
     places = [(y, x) for y in range(3) for x in range(3)]
     for mirrored in (False, True):
-        for turns in range(4):
-            moved = []
-            for y, x in places:
-                for _ in range(turns):
-                    y, x = x, 2 - y
-                moved.append(3 * y + (2 - x if mirrored else x))
-            yield moved
+        for _ in range(4):
+            yield [3 * y + (2 - x if mirrored else x) for y, x in places]
+            places = [(x, 2 - y) for y, x in places]
 
 
 def _window(cells: list[bool], moved: Iterable[int]) -> int:

@@ -117,7 +117,9 @@ class LargerRule:
             "diamond": lambda y, x: abs(y) + abs(x) <= r,
             "disc": lambda y, x: y * y + x * x <= r * r + r,
         }[self.area]
-        return [(y, x) for y in reach for x in reach if inside(y, x) and (self.middle or y or x)]
+        return [
+            (y, x) for y in reach for x in reach if inside(y, x) and (self.middle or y or x)
+        ]
 
     @property
     def most(self) -> int:

@@ -129,7 +129,9 @@ class Rule:
 
     def __str__(self) -> str:
         written = _digits if self.rank == 2 else _ranges
-        suffix = {kind: letter for letter, kind in _SUFFIXES.items()}.get(self.neighbourhood, "")
+        suffix = {kind: letter for letter, kind in _SUFFIXES.items()}.get(
+            self.neighbourhood, ""
+        )
         return f"B{written(self.birth)}/S{written(self.survival)}{suffix.upper()}"
 
     @property

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.forms import Form
+from hotgrid.grid.life._rules import Rule
 from hotgrid.grid.model import Field, Model, Neighbours, Planes, State
 
 from ._passes import NativeLifeForm, TritonLifeForm
-from hotgrid.grid.life._rules import Rule
 
 CELLS_PER_WORD = 32
 

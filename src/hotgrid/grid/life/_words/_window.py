@@ -51,7 +51,9 @@ class PackedWindow(WordModel):
 
 
 def _decided(
-    table: tuple[bool, ...], bits: Sequence[Tensor], known: dict[tuple[bool, ...], Tensor | bool]
+    table: tuple[bool, ...],
+    bits: Sequence[Tensor],
+    known: dict[tuple[bool, ...], Tensor | bool],
 ) -> Tensor | bool:
     """The entry of a table at the place that bits spell, highest bit first."""
     if len(set(table)) == 1:
