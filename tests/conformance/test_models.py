@@ -250,7 +250,7 @@ def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("subject", "mesh"), spread(1, 4, SUBJECTS, [*CUTS]))
+@pytest.mark.parametrize(("subject", "mesh"), spread(1, 7, SUBJECTS, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
     assert_cut(subject, mesh, 100, **CUTS[mesh])
 

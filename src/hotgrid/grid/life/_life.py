@@ -67,7 +67,9 @@ class Life(CellModel):
         found = None if pattern is None else find_pattern(pattern)
         if rule is None:
             rule = own_rule(found, Rule) or "B3/S23"
-        rule, bounds = parted(rule) if isinstance(rule, str) else (rule, None)
+        bounds = None
+        if isinstance(rule, str):
+            rule, bounds = parted(rule)
         self.rule = checked_rule(rule, 2, neighbourhood)
         if self.rule.neighbourhood != "hexagonal":
             self.topologies = tuple(TOPOLOGIES)

@@ -96,8 +96,8 @@ class LargerRule:
         area = _AREAS.get(found["n"].upper())
         if area is None:
             raise ArgumentError(
-                f"`{text}`: the neighbourhood `N{found['n']}` is not supported; use NM (a box), "
-                "NN (a diamond) or NC (a disc)"
+                f"`{text}`: the neighbourhood `N{found['n']}` is not supported; use NM (a "
+                "box), NN (a diamond) or NC (a disc)"
             )
         numbers = {name: int(found[name]) for name in "rcmstbd"}
         return cls(

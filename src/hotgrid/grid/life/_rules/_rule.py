@@ -96,8 +96,8 @@ class Rule:
     ) -> "Rule":
         """Read a rule: `B3/S23`, `b3s23`, `23/3` (survival first), or a name of `RULES`.
 
-        A `V` at the end means the von Neumann neighbourhood, an `H` hexagons. Counts may be written
-        as ranges, `S5..7`; in three dims they are separated by commas, `B4,6`.
+        A `V` at the end means the von Neumann neighbourhood, an `H` hexagons. Counts may be
+        written as ranges, `S5..7`; in three dims they are separated by commas, `B4,6`.
 
         Arguments:
             text: The rule.
@@ -184,7 +184,8 @@ def _parsed(text: str, rank: int, neighbourhood: Neighbourhood | None) -> Rule:
     says = _SUFFIXES.get(found["plus"].lower())
     if says and neighbourhood and says != neighbourhood:
         raise ArgumentError(
-            f"the rule `{text}` ends in {found['plus'].upper()}, but `neighbourhood` is {neighbourhood!r}"
+            f"the rule `{text}` ends in {found['plus'].upper()}, but `neighbourhood` is "
+            f"{neighbourhood!r}"
         )
     kind = neighbourhood or says or "moore"
     blank = Rule((), (), kind, rank)
