@@ -70,10 +70,12 @@ class LargerThanLife(CellModel):
     def ruled(self, cell: Tensor, n: Tensor) -> Tensor:
         """The next cells, from the present ones and their counts."""
         born, stays = (
-            (n >= low) * (n <= high) for low, high in (self.rule.birth, self.rule.survival)
+            (n.clamp(low, high) == n).to(torch.uint8)
+            for low, high in (self.rule.birth, self.rule.survival)
         )
-        lives = torch.where(cell == 1, stays, born)
-        return aged(cell, lives.to(torch.uint8), self.states)
+        # Bytes, because a choice between truth values leaves the vector unit.
+        alive = cell if self.states == 2 else (cell == 1).to(torch.uint8)
+        return aged(cell, born ^ (alive & (born ^ stays)), self.states)
 
     def step(
         self,

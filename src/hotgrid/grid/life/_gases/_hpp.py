@@ -46,6 +46,7 @@ class HPP(LatticeGas):
             or_,
             [particles[-y, -x] & (1 << bit) for bit, (x, y) in enumerate(self.velocities)],
         )
-        # The pairs 0101 and 1010 become each other.
-        pairs = ((arrived == 0b0101) | (arrived == 0b1010)).to(arrived.dtype)
-        return {"particles": arrived ^ pairs * 0b1111}
+        right, up, left, down = (arrived >> bit & 1 for bit in range(4))
+        # Where 0101 or 1010 arrived, all four change.
+        pairs = ((right & left) ^ (up & down)) & ~((right ^ left) | (up ^ down))
+        return {"particles": arrived ^ ((0 - pairs) & 0b1111)}
