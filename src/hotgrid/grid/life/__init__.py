@@ -1,7 +1,9 @@
-"""life: two-state cellular automata on square and cubic grids, and their patterns.
+"""life: cellular automata, lattice gases, and patterns of cells.
 
 `Life` and `Life3D` count neighbours by a `Rule`, `WindowRule` takes any function over
-windows. Patterns come from the library, from RLE and from `.cells`. A part of `grid`.
+windows. `Generations`, `LargerThanLife`, `HexLife`, `Isotropic`, `Elementary`, `Wireworld`
+and `Margolus` have rules of their own; `HPP` and `FHP` are gases. Patterns come from the
+library, from RLE and from `.cells`. A part of `grid`.
 """
 
 from ._elementary import Elementary as Elementary

@@ -1,6 +1,6 @@
 """Lenia on whole grids: sums over rings of neighbours, taken one after the other.
 
-A step of 530 neighbours is too long to compile: torch needs minutes for it. Here each is one
+A step of 516 neighbours is too long to compile: torch needs minutes for it. Here each is one
 addition in place on a view of the grid with a margin, in the order of the step, so the bits
 are the same.
 """
