@@ -70,6 +70,7 @@ _SHORT = dict.fromkeys(
         "Simulation",
         "lbm",
         "life",
+        "neural",
         "observable",
         "pde",
     ),

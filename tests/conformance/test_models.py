@@ -30,7 +30,7 @@ from hotgrid.grid.forms._roll import RollForm
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
 GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
-CUT_GRIDS = {1: (64,), 2: (48, 128), 3: (24, 16, 32)}
+CUT_GRIDS = {1: (128,), 2: (48, 128), 3: (24, 16, 32)}
 # Every depth and every way of exchanging on some mesh; KEY_MODELS have them all.
 CUTS = {
     "1x1": {"depth": 8},
@@ -57,6 +57,10 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "life.Life in bytes": lambda cls: cls(packed=False),
     "life.Life with age": lambda cls: cls(age=True),
     "life.Life with noise": lambda cls: cls(noise=0.01),
+    "life.Life on a Klein bottle": lambda cls: cls(topology="klein"),
+    # As wide as the small grids allow.
+    "neural.Lenia": lambda cls: cls(radius=2),
+    "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),
 }
 
 
@@ -246,7 +250,7 @@ def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("subject", "mesh"), spread(1, 4, SUBJECTS, [*CUTS]))
+@pytest.mark.parametrize(("subject", "mesh"), spread(1, 7, SUBJECTS, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
     assert_cut(subject, mesh, 100, **CUTS[mesh])
 

@@ -8,7 +8,7 @@ import torch
 
 from hotgrid.grid import Simulation, lbm, life, pde, total
 from hotgrid.grid.lbm import _moments as moments, _observed
-from hotgrid.grid.life import _packed
+from hotgrid.grid.life._words import _packed
 
 
 def karman(**options: Any) -> Simulation:

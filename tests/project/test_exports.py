@@ -60,7 +60,8 @@ def test_the_public_names_of_a_package_are_those_it_promised(package: str):
 
 # What is used most has a short name beside the packages: `hg.Simulation`.
 SHORT = dict.fromkeys(
-    ["Field", "Model", "Parameter", "Simulation", "lbm", "life", "observable", "pde"], "grid"
+    ["Field", "Model", "Parameter", "Simulation", "lbm", "life", "neural", "observable", "pde"],
+    "grid",
 ) | {"view": "grid.model"}
 
 

@@ -1,11 +1,11 @@
 """grid: models of cells and their neighbours, and the engine that runs them.
 
 A model is data plus one pure function; `Simulation` runs it at the memory limit of the
-device. Families of models are `life`, `lbm` and `pde`; the engine is `model` (declaring
-one), `forms` (how a step runs), `run` and `output`.
+device. Families of models are `life`, `lbm`, `pde` and `neural`; the engine is `model`
+(declaring one), `forms` (how a step runs), `run` and `output`.
 """
 
-from . import lbm as lbm, life as life, pde as pde
+from . import lbm as lbm, life as life, neural as neural, pde as pde
 from .forms import FormExplanation as FormExplanation
 from .forms.cut import (
     ASSUMED_SHARE as ASSUMED_SHARE,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hotgrid.grid import Simulation
 from hotgrid.grid.life import Rule
-from hotgrid.grid.life._rule import Neighbourhood
+from hotgrid.grid.life._rules import Neighbourhood
 
 
 def twin(cells: np.ndarray, rule: Rule, topology: str) -> np.ndarray:

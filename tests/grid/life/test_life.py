@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation
 from hotgrid.grid.life import Life, Life3D, Rule, WindowRule, pattern
-from hotgrid.grid.life._packed import PackedLife, packed, unpacked
+from hotgrid.grid.life._words import PackedLife, packed, unpacked
 
 from .life_twin import after, random_cells, rules, twin
 
@@ -193,7 +193,6 @@ def test_age_stops_at_the_largest_number():
     ("options", "size", "reason"),
     [
         ({}, (8, 33), "33 columns are not a multiple of 32"),
-        ({"neighbourhood": "von_neumann"}, (8, 32), "B3/S23V is not one of eight neighbours"),
         ({"age": True}, (8, 32), "ages do not fit into bits"),
         ({"noise": 0.1}, (8, 32), "random numbers do not fit into bits"),
     ],

@@ -4,7 +4,7 @@ from triton import compile as compiled
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from hotgrid.grid.life import _triton_life
+from hotgrid.grid.life._words import _triton_life
 
 POINTERS = {
     "given": "*i64",

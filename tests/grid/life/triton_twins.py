@@ -6,7 +6,7 @@ import torch
 
 from hotgrid.grid import Simulation
 from hotgrid.grid.life import Life
-from hotgrid.grid.life._triton_life import life_pass
+from hotgrid.grid.life._words._triton_life import life_pass
 
 
 def agrees(rule: str, topology: str, rows: int, columns: int, generations: int) -> bool:

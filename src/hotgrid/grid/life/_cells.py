@@ -1,8 +1,7 @@
-"""What the automata of this package share: cells that are 0 or 1, and how they start."""
+"""What the automata of this package share: their cells, their ends, and how they start."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -20,33 +19,55 @@ from hotgrid.grid.model import (
     view,
 )
 
+from ._covered import Covered, covering_size
 from ._noise import flipped, next_random, numbers_that_flip, random_numbers
-
-Topology = Literal["torus", "plane"]
+from ._patterns import Pattern
+from ._rules import TOPOLOGIES, Bounds, Topology
 
 
 class CellModel(Model):
     """A model whose field `cells` is uint8 `[*space]`: 1 is alive, 0 is dead.
 
-    With noise it has a field `random` too.
+    With more than two states, the others are neither. With noise it has a field `random` too.
 
     Arguments:
-        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
+        topology: How the ends are joined; by default as the bounds say, else `"torus"`.
         density: The share of living cells at the start.
         noise: The probability with which a step turns a cell over.
+        bounds: The bounds that a rule has; the grid must have their size.
+        pattern: The cells to start with, in the middle; by default random ones.
     """
 
     differentiable = False
     picture = "alive"
+    states = 2
+    """The number of states of a cell."""
+    topologies: Sequence[Topology] = ("torus", "plane")
+    """The ways to join the ends that the model knows."""
+    pattern: Pattern | None = None
 
-    def __init__(self, topology: Topology, density: float, noise: float = 0.0) -> None:
+    def __init__(
+        self,
+        topology: Topology | None,
+        density: float,
+        noise: float = 0.0,
+        *,
+        bounds: Bounds | None = None,
+        pattern: Pattern | None = None,
+    ) -> None:
         super().__init__()
-        known = ("torus", "plane")
-        if topology not in known:
-            raise ArgumentError(
-                f"`topology` {topology!r} is unknown; use `torus` (the ends are joined) or "
-                f"`plane` (surrounded by dead cells){near(topology, known)}"
-            )
+        self.pattern = pattern
+        self._bounds = bounds
+        given = bounds or (pattern and pattern.bounds)
+        if given:
+            self.size = given.size
+            if bounds and topology not in (None, bounds.topology):
+                raise ArgumentError(
+                    f"`topology` is {topology!r}, but the rule ends in `:{bounds}`, which is "
+                    f"{bounds.topology}; leave one of them out"
+                )
+        topology = topology or (given.topology if given else "torus")
+        self._expect_topology(topology)
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
         self.topology: Topology = topology
         self.density = share.checked("density", density)
@@ -58,10 +79,42 @@ class CellModel(Model):
             random = Field("random", dtype=torch.int32, boundary=self.boundary)
             self.fields = (*self.fields, random)
 
+    def _expect_topology(self, topology: Topology) -> None:
+        if topology not in self.topologies:
+            what = "is unknown"
+            if topology in TOPOLOGIES:
+                what = f"is not one of {type(self).__name__}"
+            known = [f"`{name}` ({TOPOLOGIES[name]})" for name in self.topologies]
+            raise ArgumentError(
+                f"`topology` {topology!r} {what}; use {', '.join(known[:-1])} or {known[-1]}"
+                f"{near(topology, self.topologies)}"
+            )
+
+    def check(self, size: tuple[int, ...]) -> None:
+        """Refuse a grid that is not that of the bounds, and a sphere that is not square."""
+        if self._bounds and size != self._bounds.size:
+            raise ArgumentError(
+                f"the rule ends in `:{self._bounds}`, a grid of {self._bounds.size}, but "
+                f"`size` is {size}; leave out `size`, or the bounds"
+            )
+        if self.topology == "sphere" and len(set(size)) > 1:
+            raise ArgumentError(f"a sphere needs a square grid, got {size}")
+
+    def fitted(self, size: tuple[int, ...]) -> Model:
+        """The model that runs a grid of this size; see `faster`."""
+        inner = self.faster(covering_size(self.topology, size))
+        if self.topology in ("torus", "plane"):
+            return inner
+        return Covered(inner, self.topology)
+
+    def faster(self, size: tuple[int, ...]) -> Model:
+        """An equivalent model that is faster on a torus or plane of this size, or this one."""
+        return self
+
     @property
     def boundary(self) -> float | str:
         """That of `Field`."""
-        return "periodic" if self.topology == "torus" else 0
+        return 0 if self.topology == "plane" else "periodic"
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The first cells, random numbers where there is noise, and zeros."""
@@ -77,7 +130,9 @@ class CellModel(Model):
         return math.prod(size) * (cell + (5 if self._flips else 0))
 
     def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Cells alive at random, `density` of them, uint8 `[*size]`."""
+        """The pattern in the middle, or cells alive at random, uint8 `[*size]`."""
+        if self.pattern is not None:
+            return self.pattern.placed(size)
         cells = torch.zeros(size, dtype=torch.uint8)
         # Row by row, because the random numbers take four bytes a cell.
         for row in cells:
@@ -92,8 +147,15 @@ class CellModel(Model):
         return {"cells": flipped(after, random, self._flips), "random": random}
 
     def stored(self, state: State) -> State:
-        """Cells as they are stored: everything nonzero is alive."""
-        return {name: x != 0 if name == "cells" else x for name, x in state.items()}
+        """Cells as they are stored: of two states, everything nonzero is alive.
+
+        Of more states, what is above the last one is the last one.
+        """
+        known = {**state}
+        if "cells" in known:
+            cells = known["cells"]
+            known["cells"] = cells != 0 if self.states == 2 else cells.clamp(0, self.states - 1)
+        return known
 
     def cells(self, state: State) -> Tensor:
         """The cells, uint8 `[*space]`: 1 is alive."""
@@ -104,15 +166,17 @@ class CellModel(Model):
         return 0
 
     def brushes(self) -> Sequence[Brush]:
-        """Living cells, and dead ones."""
+        """Living cells, and dead ones; or a state by its number."""
+        if self.states > 2:
+            return (Brush("cells", "State", high=self.states - 1),)
         return (Brush("cells", "Cells", "states"),)
 
     @view
     def alive(self, state: State) -> Tensor:
         """The cells, `[*space]`: 1 is alive."""
-        return state["cells"]
+        return state["cells"] if self.states == 2 else (state["cells"] == 1).to(torch.uint8)
 
     @observable
     def population(self, state: State) -> Tensor:
         """The number of living cells."""
-        return total(state["cells"])
+        return total(self.alive(state))

@@ -1,144 +1,85 @@
-"""Packed Life, handwritten: several generations in one pass over memory.
+"""Generations: cells that do not survive age before they are dead."""
 
-A compiled step reads and writes the whole grid for every generation. These forms keep
-a part of it in registers or caches for many, and share the sums of a row among the three
-rows that need them. The rule is the same, and so is every bit.
-"""
-
-import importlib.util
-from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from hotgrid import _native
-from hotgrid.grid.forms import Form, Setting
-from hotgrid.grid.model import State
+from hotgrid.grid.model import Neighbours, Planes
 
-# More would need more registers than a thread has; measured on an H200.
-_DEPTH_ON_GPU = 6
-
-
-class GenerationsForm(Form):
-    """Two buffers of words, and a pass from one to the other."""
-
-    def __init__(self, setting: Setting) -> None:
-        super().__init__(setting)
-        self._words = torch.empty(0)
-        self._spare = torch.empty(0)
-        # The grids of both buffers, as `_go` takes them.
-        self._given: list[Any] = []
-        self._to: list[Any] = []
-
-    def load(self, state: State) -> None:
-        """Copy a state into the buffers."""
-        self._words = state["cells"].to(self.setting.device).clone()
-        self._spare = torch.empty_like(self._words)
-        self._given, self._to = self._grids(self._words), self._grids(self._spare)
-
-    def read(self) -> State:
-        """The present words, `[*batch, 1, rows, words]`."""
-        return {"cells": self._words}
-
-    def run(self, steps: int) -> None:
-        """Advance by a number of generations."""
-        while steps > 0:
-            generations = self._deep(steps)
-            for to, given in zip(self._to, self._given, strict=True):
-                self._go(to, given, generations)
-            self._words, self._spare = self._spare, self._words
-            self._given, self._to = self._to, self._given
-            steps -= generations
-
-    def _grids(self, x: Tensor) -> list[Any]:
-        """The grid of every run in a buffer, `[rows, words]` each, sharing its memory."""
-        return list(x.flatten(0, -3).unbind(0))
-
-    @property
-    def _torus(self) -> bool:
-        return self.setting.model.fields[0].boundary == "periodic"
-
-    @property
-    def _masks(self) -> tuple[int, int]:
-        rule = self.setting.model.rule  # pyright: ignore[reportAttributeAccessIssue]
-        return rule.mask(alive=False), rule.mask(alive=True)
-
-    @abstractmethod
-    def _deep(self, steps: int) -> int:
-        """How many of the steps that are left the next pass takes."""
-
-    @abstractmethod
-    def _go(self, to: Any, given: Any, generations: int) -> None:
-        """A pass from one grid of `_grids` to another."""
+from ._cells import CellModel
+from ._life import decided, own_rule
+from ._patterns import Pattern, find_pattern
+from ._rules import TOPOLOGIES, GenerationsRule, Topology, parted
 
 
-class NativeLifeForm(GenerationsForm):
-    """By the native core, on a CPU."""
+class Generations(CellModel):
+    """Automata of several states: Brian's Brain, Star Wars and related rules.
 
-    name = "native"
+    A cell of state 1 is alive. One that does not survive goes through the states 2, 3, ...
+    In these it neither counts as a neighbour nor can be born, and then it is dead, 0.
 
-    @property
-    def compiled(self) -> bool:
-        """The core is there already."""
-        return False
+    Arguments:
+        rule: A rule as `GenerationsRule.parse` reads it; by default that of the pattern, else
+            Star Wars, `B2/S345/C4`.
+        topology: How the ends are joined, as for `Life`.
+        pattern: The pattern in the middle at the start, as for `Life`.
+        density: The share of living cells of a random start.
 
-    @staticmethod
-    def obstacle(setting: Setting) -> str:
-        """It needs the core, and words in the memory of the CPU."""
-        if setting.device.type != "cpu":
-            return f"it runs on a CPU, not on {setting.device}"
-        return _native.missing() or ""
+    Example:
+        >>> Generations("345/2/4").states
+        4
 
-    @staticmethod
-    def drawback(setting: Setting) -> str:
-        """None, but uncompiled steps are meant to be those of the model itself."""
-        return "" if setting.compiled else "`compiled` is off"
+    Raises:
+        ArgumentError: An argument is wrong; the message names it.
+    """
 
-    def _grids(self, x: Tensor) -> list[Any]:
-        """NumPy's views, made once.
+    picture = "cells"
 
-        To take a tensor, the core calls `Tensor.__dlpack__`, which is Python: a Ctrl-C that
-        comes while it runs is lost there.
-        """
-        return [grid.numpy() for grid in super()._grids(x)]
+    def __init__(
+        self,
+        rule: str | GenerationsRule | None = None,
+        *,
+        topology: Topology | None = None,
+        pattern: str | Path | Pattern | None = None,
+        density: float = 0.3,
+    ) -> None:
+        found = None if pattern is None else find_pattern(pattern)
+        if rule is None:
+            rule = own_rule(found, GenerationsRule) or "B2/S345/C4"
+        text, bounds = parted(rule) if isinstance(rule, str) else ("", None)
+        self.rule = rule if isinstance(rule, GenerationsRule) else GenerationsRule.parse(text)
+        self.states = self.rule.states
+        if self.rule.neighbourhood != "hexagonal":
+            self.topologies = tuple(TOPOLOGIES)
+        super().__init__(topology, density, bounds=bounds, pattern=found)
 
-    def _deep(self, steps: int) -> int:
-        return min(steps, _native.core().life_depth(self._given[0]))
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> dict[str, Planes]:
+        """One generation."""
+        cells, rule = state["cells"], self.rule.rule
+        n = reduce(add, [(cells[offset] == 1).to(torch.uint8) for offset in rule.offsets()])
+        cell = cells.here
+        lives = decided(n, (cell == 1).to(torch.uint8), rule)
+        return {"cells": aged(cell, lives, self.states)}
 
-    def _go(self, to: Any, given: Any, generations: int) -> None:
-        _native.core().life(to, given, *self._masks, self._torus, generations)
 
+def aged(cell: Tensor, lives: Tensor, states: int) -> Tensor:
+    """The next state: alive where a cell is born or survives, else the next older one.
 
-class TritonLifeForm(GenerationsForm):
-    """By Triton, on a GPU."""
-
-    name = "triton"
-
-    @staticmethod
-    def obstacle(setting: Setting) -> str:
-        """It needs Triton, and pairs of words."""
-        rows, words = setting.size
-        if setting.device.type != "cuda":
-            return f"it runs on a GPU, not on {setting.device}"
-        if importlib.util.find_spec("triton") is None:
-            return "Triton is not installed; `pip install triton` brings it"
-        if words % 2 or rows < _DEPTH_ON_GPU * 2:
-            return (
-                f"it needs {_DEPTH_ON_GPU * 2} rows and a multiple of 64 columns, "
-                f"got {rows} and {words * 32}"
-            )
-        return ""
-
-    @staticmethod
-    def drawback(setting: Setting) -> str:
-        """None, but uncompiled steps are meant to be those of the model itself."""
-        return "" if setting.compiled else "`compiled` is off"
-
-    def _deep(self, steps: int) -> int:
-        return _DEPTH_ON_GPU if steps >= _DEPTH_ON_GPU else 1
-
-    def _go(self, to: Tensor, given: Tensor, generations: int) -> None:
-        from ._triton_life import life_pass
-
-        life_pass(to, given, *self._masks, torus=self._torus, generations=generations)
+    Arguments:
+        cell: The states, uint8.
+        lives: 1 where the rule gives birth to a dead cell or keeps a living one alive, else 0.
+        states: How many there are.
+    """
+    if states == 2:
+        return lives
+    older = torch.where(cell == states - 1, 0, cell + 1)
+    return torch.where(cell > 1, older, torch.where(lives == 1, lives, older * (cell == 1)))

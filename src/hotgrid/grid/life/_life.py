@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -11,11 +12,10 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import Field, Model, Neighbours, Planes, expect_flag
 
-from ._cells import CellModel, Topology
-from ._library import find_pattern
-from ._packed import CELLS_PER_WORD, PackedLife
-from ._pattern import Pattern
-from ._rule import Neighbourhood, Rule
+from ._cells import CellModel
+from ._patterns import Pattern, find_pattern
+from ._rules import TOPOLOGIES, Neighbourhood, Rule, Topology, parted
+from ._words import CELLS_PER_WORD, PackedLife, PackedWindow
 
 _OLDEST = 32767
 
@@ -28,12 +28,13 @@ class Life(CellModel):
 
     Arguments:
         rule: A rule as `Rule.parse` reads it; by default that of the pattern, else B3/S23.
-        neighbourhood: `"moore"` (8 neighbours) or `"von_neumann"` (4); by default as the
-            given by the rule.
-        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
-        packed: Whether 32 cells share a word; by default if the rule is one of
-            eight neighbours, the columns are a multiple of 32, and there is neither age
-            nor noise.
+        neighbourhood: `"moore"` (8 neighbours), `"von_neumann"` (4) or `"hexagonal"` (6);
+            by default as given by the rule.
+        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells. The others
+            join them with a twist; hexagons cannot have those. By default as the bounds of the
+            rule or of the pattern say, else a torus.
+        packed: Whether 32 cells share a word; by default if the columns are a multiple of
+            32, and there is neither age nor noise.
         pattern: The pattern in the middle at the start: itself, by name, or a file that
             ends in `.rle` or `.cells`; by default cells at random.
         density: The share of living cells of a random start.
@@ -56,18 +57,23 @@ class Life(CellModel):
         rule: str | Rule | None = None,
         *,
         neighbourhood: Neighbourhood | None = None,
-        topology: Topology = "torus",
+        topology: Topology | None = None,
         packed: bool | None = None,
         pattern: str | Path | Pattern | None = None,
         density: float = 0.3,
         age: bool = False,
         noise: float = 0.0,
     ) -> None:
-        super().__init__(topology, density, noise)
-        self.pattern = None if pattern is None else find_pattern(pattern)
+        found = None if pattern is None else find_pattern(pattern)
         if rule is None:
-            rule = (self.pattern and self.pattern.rule) or "B3/S23"
+            rule = own_rule(found, Rule) or "B3/S23"
+        bounds = None
+        if isinstance(rule, str):
+            rule, bounds = parted(rule)
         self.rule = checked_rule(rule, 2, neighbourhood)
+        if self.rule.neighbourhood != "hexagonal":
+            self.topologies = tuple(TOPOLOGIES)
+        super().__init__(topology, density, noise, bounds=bounds, pattern=found)
         if packed is not None:
             expect_flag("packed", packed)
         self.packed = packed
@@ -79,16 +85,14 @@ class Life(CellModel):
                 Field("age", dtype=torch.int16, boundary=self.boundary),
             )
 
-    def fitted(self, size: tuple[int, ...]) -> Model:
+    def faster(self, size: tuple[int, ...]) -> Model:
         """The packed model if it can run a grid of this size, else this model.
 
         Raises:
             ArgumentError: `packed` is True and it cannot.
         """
         obstacle = ""
-        if self.rule.neighbourhood != "moore":
-            obstacle = f"the rule {self.rule} is not one of eight neighbours"
-        elif self.age:
+        if self.age:
             obstacle = "ages do not fit into bits; leave out `age`"
         elif len(self.fields) > 1:
             obstacle = "random numbers do not fit into bits; leave out `noise`"
@@ -98,13 +102,9 @@ class Life(CellModel):
             raise ArgumentError(f"`packed` is True, but {obstacle}")
         if obstacle or self.packed is False:
             return self
-        return PackedLife(self.rule, self.boundary)
-
-    def first_cells(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """The pattern in the middle, or cells alive at random, uint8 `[*size]`."""
-        if self.pattern is not None:
-            return self.pattern.placed(size)
-        return super().first_cells(size, generator)
+        if self.rule.neighbourhood == "moore":
+            return PackedLife(self.rule, self.boundary)
+        return PackedWindow(self.rule.table(), self.boundary)
 
     def step(
         self,
@@ -149,7 +149,7 @@ class Life3D(CellModel):
         rule: str | Rule = "B5/S4,5",
         *,
         neighbourhood: Neighbourhood | None = None,
-        topology: Topology = "torus",
+        topology: Literal["torus", "plane"] = "torus",
         density: float = 0.2,
         noise: float = 0.0,
     ) -> None:
@@ -166,6 +166,16 @@ class Life3D(CellModel):
         return {**self.with_noise(counted(state["cells"], self.rule), state)}
 
 
+def own_rule(found: Pattern | None, kind: type[Any]) -> Any:
+    """The rule of a pattern, which must be one of a kind; None if it has none."""
+    if found is None or found.rule is None or isinstance(found.rule, kind):
+        return found and found.rule
+    raise ArgumentError(
+        f"the pattern {found.name or 'without a name'} was made for the rule {found.rule}, "
+        f"which this model does not run; choose another model, or pass a `rule`"
+    )
+
+
 def checked_rule(rule: str | Rule, rank: int, neighbourhood: Neighbourhood | None) -> Rule:
     """A rule that is text or a rule already, for a number of dims."""
     if not isinstance(rule, Rule):
@@ -180,13 +190,17 @@ def checked_rule(rule: str | Rule, rank: int, neighbourhood: Neighbourhood | Non
 
 
 def counted(cells: Neighbours, rule: Rule) -> Tensor:
-    """The cells of the next generation, `[*space]`.
+    """The cells of the next generation, `[*space]`."""
+    n = reduce(add, [cells[offset] for offset in rule.offsets()])
+    return decided(n, cells[(0,) * rule.rank], rule)
+
+
+def decided(n: Tensor, cell: Tensor, rule: Rule) -> Tensor:
+    """Whether cells live next, 0 or 1, from their counts and whether they live now.
 
     Arithmetic stays in bytes where it can, and avoids `&` and `|` between comparisons:
     on a CPU those leave the vector unit.
     """
-    n = reduce(add, [cells[offset] for offset in rule.offsets()])
-    cell = cells[(0,) * rule.rank]
     born, stays = rule.mask(alive=False), rule.mask(alive=True)
     if rule.most > 8:
         table = cell.to(torch.int32) * (stays - born) + born

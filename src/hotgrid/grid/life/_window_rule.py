@@ -1,13 +1,14 @@
 """Automata given as a function of the window around a cell: general, and slow."""
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import Neighbours, Planes, expect_callable, whole_number
 
-from ._cells import CellModel, Topology
+from ._cells import CellModel
 
 
 class WindowRule(CellModel):
@@ -37,7 +38,7 @@ class WindowRule(CellModel):
         rule: Callable[[Tensor], Tensor],
         radius: int = 1,
         *,
-        topology: Topology = "torus",
+        topology: Literal["torus", "plane"] = "torus",
         density: float = 0.3,
     ) -> None:
         super().__init__(topology, density)

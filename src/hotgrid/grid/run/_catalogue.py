@@ -12,7 +12,7 @@ from types import ModuleType
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import Model
 
-_FAMILIES = ("life", "lbm", "pde")
+_FAMILIES = ("life", "lbm", "pde", "neural")
 # Between `y` and `G` of `TaylorGreen3D`, between `n` and `3`, but not between `3` and `D`.
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
 

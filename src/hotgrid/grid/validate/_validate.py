@@ -9,14 +9,17 @@ from hotgrid.errors import ArgumentError, UnstableError, near
 from hotgrid.grid.model import checked_device
 
 from ._cavity import CAVITY
+from ._cells import CELLS
 from ._check import Check, Terms
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
+from ._gases import GASES
+from ._lenia import LENIA
 from ._life import LIFE
 from ._pde import PDE
 from ._row import Row
 
-CHECKS = (*LIFE, *PDE, *FLOWS, *CAVITY, *CYLINDER)
+CHECKS = (*LIFE, *CELLS, *GASES, *LENIA, *PDE, *FLOWS, *CAVITY, *CYLINDER)
 
 
 def validate(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,9 +10,9 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.life._rules import AnyRule, Bounds, parse_rule, parted
 
 from ._pattern import Pattern, expect_pattern
-from ._rule import Rule
 from ._source import Source, saved
 
 _WIDTH = 70
@@ -19,8 +20,24 @@ _HEADER = re.compile(
     r"\s*x\s*=\s*(?P<x>\d{1,10})\s*,\s*y\s*=\s*(?P<y>\d{1,10})\s*(?:,\s*rule\s*=\s*(?P<rule>.*?))?\s*$",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"\s*(?P<count>\d*)\s*(?P<tag>\S?)")
-_STATES = {"b": 0, ".": 0, "o": 1, "A": 1}
+# A state above 24 is two letters; `p` begins the next 24.
+_TOKEN = re.compile(r"\s*(?P<count>\d*)\s*(?P<tag>[p-y][A-X]|\S?)")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWX"
+_FURTHER = "pqrstuvwxy"
+_STATES = {
+    "b": 0,
+    ".": 0,
+    "o": 1,
+    **{letter: 1 + i for i, letter in enumerate(_LETTERS)},
+    **{
+        further + letter: 25 + 24 * i + j
+        for i, further in enumerate(_FURTHER)
+        for j, letter in enumerate(_LETTERS)
+        if 25 + 24 * i + j < 256
+    },
+}
+_WRITTEN = {state: letters for letters, state in _STATES.items() if letters not in ("b", "o")}
+_TWO = {0: "b", 1: "o"}
 # A text of a few letters must not allocate all memory.
 _MOST = 1 << 32
 
@@ -38,8 +55,9 @@ def read_rle(source: str | Path) -> Pattern:
 
     The line `x = 3, y = 3, rule = B3/S23` may be missing, as it is in snippets; the
     size is then that of the cells. `#N` names the pattern, `#C` and `#O` are comments,
-    other lines with `#` are passed over, as is what follows `!`, and the bounds of a
-    grid in the rule (`:T100,80`).
+    other lines with `#` are passed over, as is what follows `!`. With more than two
+    states, `.` is dead and `A` to `X`, `pA` to `yO` are the states from 1 to 255. The bounds
+    of a grid in the rule (`:T100,80`) become those of the pattern.
 
     Arguments:
         source: The text, or a file: a `Path`, or a str that ends in `.rle`.
@@ -51,11 +69,11 @@ def read_rle(source: str | Path) -> Pattern:
                 [1, 1, 1]], dtype=torch.uint8)
 
     Raises:
-        ArgumentError: It is not RLE of two states; the message gives line and column.
+        ArgumentError: It is not RLE; the message gives line and column.
     """
     given = Source.of(source, ".rle")
     name, comments, at = "", [], 0
-    rule, size = None, None
+    rule, size, bounds = None, None, None
     for line in given.text.splitlines(keepends=True):
         kind, rest = line.strip()[:2], line.strip()[2:].strip()
         if kind == "#N":
@@ -63,14 +81,18 @@ def read_rle(source: str | Path) -> Pattern:
         elif kind in ("#C", "#c", "#O") and not line.startswith("#CXRLE"):
             comments.append(rest)
         elif kind[:1] in ("x", "X"):
-            rule, size = _header(given, line, at)
+            rule, bounds, size = _header(given, line, at)
             at += len(line)
             break
         elif kind and not kind.startswith("#"):
             break
         at += len(line)
     runs = list(_runs(given, at))
-    return Pattern(_drawn(given, runs, size or _extent(runs)), rule, name, comments)
+    states = max(
+        2, getattr(rule, "states", 2), *[_STATES[run.tag] + 1 for run in runs if run.tag != "$"]
+    )
+    cells = _drawn(given, runs, size or _extent(runs))
+    return Pattern(cells, rule, name, comments, states, bounds)
 
 
 def write_rle(pattern: Pattern, path: str | Path | None = None) -> str:
@@ -93,6 +115,8 @@ def write_rle(pattern: Pattern, path: str | Path | None = None) -> str:
     lines = [f"#N {pattern.name}"] if pattern.name else []
     lines += [f"#C {comment}".rstrip() for comment in pattern.comments]
     rule = f", rule = {pattern.rule}" if pattern.rule else ""
+    if rule and pattern.bounds:
+        rule += f":{pattern.bounds}"
     lines.append(f"x = {columns}, y = {rows}{rule}")
     line = ""
     for token in _tokens(pattern):
@@ -105,28 +129,32 @@ def write_rle(pattern: Pattern, path: str | Path | None = None) -> str:
 
 def _tokens(pattern: Pattern) -> Iterator[str]:
     """Runs as text; dead cells at the end of a row and empty rows at the end go unsaid."""
-    ends = 0
+    ends, written = 0, _TWO if pattern.states == 2 else _WRITTEN
     for row in pattern.cells.tolist():
-        letters = "".join("bo"[cell] for cell in row).rstrip("b")
-        if letters and ends:
+        runs = [(cell, len(list(same))) for cell, same in groupby(row)]
+        if runs and not runs[-1][0]:
+            del runs[-1]
+        if runs and ends:
             yield f"{ends if ends > 1 else ''}$"
             ends = 0
-        for run in re.finditer(r"b+|o+", letters):
-            count = len(run[0])
-            yield f"{count if count > 1 else ''}{run[0][0]}"
+        for cell, count in runs:
+            yield f"{count if count > 1 else ''}{written[cell]}"
         ends += 1
     yield "!"
 
 
-def _header(given: Source, line: str, at: int) -> tuple[Rule | None, tuple[int, int]]:
+def _header(
+    given: Source, line: str, at: int
+) -> tuple[AnyRule | None, Bounds | None, tuple[int, int]]:
     found = _HEADER.match(line)
     if found is None:
         given.refuse(at, "expected `x = ..., y = ..., rule = ...`")
     size = (int(found["y"]), int(found["x"]))
     if not found["rule"]:
-        return None, size
+        return None, None, size
     try:
-        return Rule.parse(found["rule"].split(":")[0]), size
+        rule, bounds = parted(found["rule"])
+        return parse_rule(rule), bounds, size
     except ArgumentError as problem:
         given.refuse(at + found.start("rule"), str(problem).splitlines()[0])
 
@@ -141,11 +169,15 @@ def _runs(given: Source, at: int) -> Iterator[_Run]:
         if tag == "!" and not count:
             return
         if tag not in _STATES and tag != "$":
-            given.refuse(place, f"unexpected `{tag}`: cells are `b` (dead) and `o` (alive)")
+            given.refuse(
+                place,
+                f"unexpected `{tag}`: cells are `b` (dead) and `o` (alive), or with more than "
+                "two states `.`, `A` to `X` and `pA` to `yO`",
+            )
         if count and not 0 < int(count[:12]) < _MOST:
             given.refuse(place, f"the count {count} is too small or too large")
         yield _Run(int(count or 1), tag, place)
-        at = place + 1
+        at = place + len(tag)
 
 
 def _extent(runs: list[_Run]) -> tuple[int, int]:
@@ -172,7 +204,6 @@ def _drawn(given: Source, runs: list[_Run], size: tuple[int, int]) -> Tensor:
         end = column + run.times
         if end > columns or row >= rows:
             given.refuse(run.at, f"these cells leave the {columns} x {rows} of the header")
-        if _STATES[run.tag]:
-            cells[row, column:end] = 1
+        cells[row, column:end] = _STATES[run.tag]
         column = end
     return cells

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-
-from ._rule import Rule
+from hotgrid.grid.life._rules import AnyRule, Bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,11 +16,13 @@ class Pattern:
     """Cells to put on a grid.
 
     Attributes:
-        cells: uint8 `[rows, columns]`: 1 is alive. Anything that is not zero is taken
-            for alive.
-        rule: The rule it was made for, if known.
+        cells: uint8 `[rows, columns]`: 1 is alive. With two states, anything that is not
+            zero is taken for alive.
+        rule: The rule it was made for, if known; a text names one such as `WireWorld`.
         name: What it is called.
         comments: Remarks, a line each.
+        states: How many states a cell has.
+        bounds: The grid it was made for, if that is bounded.
 
     Example:
         >>> Pattern(torch.ones(2, 2)).placed((4, 4), at=(0, 1))
@@ -35,9 +36,11 @@ class Pattern:
     """
 
     cells: Tensor
-    rule: Rule | None = None
+    rule: AnyRule | None = None
     name: str = ""
     comments: Sequence[str] = ()
+    states: int = 2
+    bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -55,14 +58,26 @@ class Pattern:
                 raise ArgumentError(
                     f"a name or comment is one line without blanks at its ends, got {text!r}"
                 )
-        object.__setattr__(self, "cells", (cells != 0).to(torch.uint8))
+        if not isinstance(self.states, int) or not 2 <= self.states <= 256:
+            raise ArgumentError(f"a pattern has from 2 to 256 `states`, got {self.states!r}")
+        if self.states == 2:
+            cells = cells != 0
+        elif cells.numel() and not 0 <= int(cells.min()) <= int(cells.max()) < self.states:
+            raise ArgumentError(
+                f"`cells` of a pattern of {self.states} states are from 0 to "
+                f"{self.states - 1}, got {int(cells.min())} to {int(cells.max())}"
+            )
+        object.__setattr__(self, "cells", cells.to(torch.uint8))
         object.__setattr__(self, "comments", tuple(self.comments))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Pattern):
             return NotImplemented
-        same = (self.rule, self.name, self.comments) == (other.rule, other.name, other.comments)
-        return same and torch.equal(self.cells, other.cells)
+        own, others = (
+            (each.rule, each.name, each.comments, each.states, each.bounds)
+            for each in (self, other)
+        )
+        return own == others and torch.equal(self.cells, other.cells)
 
     # Cells can be written to.
     __hash__ = None  # pyright: ignore[reportAssignmentType]

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import torch
 
+from hotgrid.errors import ArgumentError
+
 from ._pattern import Pattern, expect_pattern
 from ._source import Source, saved
 
@@ -61,9 +63,13 @@ def write_cells(pattern: Pattern, path: str | Path | None = None) -> str:
         OOO
 
     Raises:
-        ArgumentError: The file cannot be written.
+        ArgumentError: The file cannot be written, or there are more than two states.
     """
     expect_pattern(pattern)
+    if pattern.states > 2:
+        raise ArgumentError(
+            f"`.cells` has no letters for the {pattern.states} states of the pattern; use RLE"
+        )
     lines = [f"!Name: {pattern.name}"] if pattern.name else []
     lines += [f"! {comment}".rstrip() for comment in pattern.comments]
     lines += ["".join(".O"[cell] for cell in row) for row in pattern.cells.tolist()]

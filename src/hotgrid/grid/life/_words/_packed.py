@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.forms import Form
+from hotgrid.grid.life._rules import Rule
 from hotgrid.grid.model import Boundary, Field, Model, Neighbours, Planes, State
 
-from ._generations import NativeLifeForm, TritonLifeForm
-from ._rule import Rule
+from ._passes import NativeLifeForm, TritonLifeForm
 
 CELLS_PER_WORD = 32
 
@@ -60,25 +60,18 @@ def _slabs(given: Tensor, to: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     )
 
 
-class PackedLife(Model):
-    """`Life` on words of 32 cells; it gives the same cells.
+class WordModel(Model):
+    """Two-state cells in words of 32 along the last dim.
 
     Arguments:
-        rule: A rule of the Moore neighbourhood in two dims.
         boundary: As in `Field`.
     """
 
     differentiable = False
 
-    def __init__(self, rule: Rule, boundary: Boundary) -> None:
+    def __init__(self, boundary: Boundary) -> None:
         super().__init__()
         self.fields = (Field("cells", dtype=torch.int32, boundary=boundary),)
-        self.rule = rule
-        self._table = _table(rule)
-
-    def own_forms(self) -> Sequence[type[Form]]:
-        """Several generations in one pass."""
-        return (NativeLifeForm, TritonLifeForm)
 
     def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:
         """The grid of words."""
@@ -96,6 +89,24 @@ class PackedLife(Model):
         """Words to cells."""
         return {"cells": unpacked(state["cells"])}
 
+
+class PackedLife(WordModel):
+    """`Life` on words of 32 cells; it gives the same cells.
+
+    Arguments:
+        rule: A rule of the Moore neighbourhood in two dims.
+        boundary: As in `Field`.
+    """
+
+    def __init__(self, rule: Rule, boundary: Boundary) -> None:
+        super().__init__(boundary)
+        self.rule = rule
+        self._table = _table(rule)
+
+    def own_forms(self) -> Sequence[type[Form]]:
+        """Several generations in one pass."""
+        return (NativeLifeForm, TritonLifeForm)
+
     def step(
         self,
         state: Mapping[str, Neighbours],
@@ -104,7 +115,7 @@ class PackedLife(Model):
     ) -> dict[str, Planes]:
         """One generation: count the neighbours in four bits, then apply the rule."""
         words = state["cells"]
-        up, row, down = (_three_across(words, dy) for dy in (-1, 0, 1))
+        up, row, down = (three_across(words, (dy,)) for dy in (-1, 0, 1))
         left, cell, right = row
         up_1, up_2 = _added(*up)
         down_1, down_2 = _added(*down)
@@ -118,11 +129,11 @@ class PackedLife(Model):
         return {"cells": after}
 
 
-def _three_across(words: Neighbours, dy: int) -> tuple[Tensor, Tensor, Tensor]:
+def three_across(words: Neighbours, row: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
     """The left neighbours, the cells and the right neighbours of a row of words."""
-    cell = words[dy, 0]
-    left = (cell << 1) | ((words[dy, -1] >> 31) & 1)
-    right = ((cell >> 1) & 0x7FFFFFFF) | (words[dy, 1] << 31)
+    cell = words[(*row, 0)]
+    left = (cell << 1) | ((words[(*row, -1)] >> 31) & 1)
+    right = ((cell >> 1) & 0x7FFFFFFF) | (words[(*row, 1)] << 31)
     return left, cell, right
 
 

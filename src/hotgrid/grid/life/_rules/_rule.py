@@ -10,7 +10,9 @@ from typing import Literal, NoReturn
 
 from hotgrid.errors import ArgumentError, near
 
-Neighbourhood = Literal["moore", "von_neumann"]
+Neighbourhood = Literal["moore", "von_neumann", "hexagonal"]
+_SUFFIXES: dict[str, Neighbourhood] = {"v": "von_neumann", "h": "hexagonal"}
+_SAID = {"moore": "Moore", "von_neumann": "von Neumann", "hexagonal": "hexagonal"}
 
 RULES: Mapping[str, str] = MappingProxyType(
     {
@@ -32,7 +34,7 @@ RULES: Mapping[str, str] = MappingProxyType(
 # The longest beginning that could be a rule: where it ends is where the trouble is.
 _FORM = re.compile(
     r"\s*(?P<first>[bs]?)(?P<a>[\d.,]*)\s*(?P<slash>/?)\s*"
-    r"(?P<second>[bs]?)(?P<b>[\d.,]*)\s*(?P<plus>v?)\s*",
+    r"(?P<second>[bs]?)(?P<b>[\d.,]*)\s*(?P<plus>[vh]?)\s*",
     re.IGNORECASE,
 )
 _ITEM = re.compile(r"(\d+)\.\.(\d+)|\d+")
@@ -46,7 +48,8 @@ class Rule:
         birth: The counts with which a dead cell is born.
         survival: The counts that keep a living cell alive.
         neighbourhood: `"moore"` counts every cell that touches, `"von_neumann"` only
-            those that share a side.
+            those that share a side, `"hexagonal"` all but the upper right and the lower
+            left one, which makes hexagons of a square grid.
         rank: The number of space dims.
 
     Example:
@@ -66,8 +69,8 @@ class Rule:
     rank: int = 2
 
     def __post_init__(self) -> None:
-        if self.neighbourhood not in ("moore", "von_neumann"):
-            words = ("moore", "von_neumann")
+        words = ("moore", "von_neumann", *["hexagonal"] * (self.rank == 2))
+        if self.neighbourhood not in words:
             raise ArgumentError(
                 f"`neighbourhood` {self.neighbourhood!r} is unknown; use "
                 f"{' or '.join(words)}{near(self.neighbourhood, words)}"
@@ -93,8 +96,8 @@ class Rule:
     ) -> "Rule":
         """Read a rule: `B3/S23`, `b3s23`, `23/3` (survival first), or a name of `RULES`.
 
-        A `V` at the end means the von Neumann neighbourhood. Counts may be written
-        as ranges, `S5..7`; in three dims they are separated by commas, `B4,6`.
+        A `V` at the end means the von Neumann neighbourhood, an `H` hexagons. Counts may be
+        written as ranges, `S5..7`; in three dims they are separated by commas, `B4,6`.
 
         Arguments:
             text: The rule.
@@ -109,13 +112,16 @@ class Rule:
     @property
     def most(self) -> int:
         """The number of neighbours of a cell."""
+        if self.neighbourhood == "hexagonal":
+            return 6
         return 3**self.rank - 1 if self.neighbourhood == "moore" else 2 * self.rank
 
     def offsets(self) -> list[tuple[int, ...]]:
         """Where the neighbours are, seen from a cell."""
         near_by = product((-1, 0, 1), repeat=self.rank)
-        reach = self.rank if self.neighbourhood == "moore" else 1
-        return [offset for offset in near_by if 0 < sum(map(abs, offset)) <= reach]
+        reach = 1 if self.neighbourhood == "von_neumann" else self.rank
+        found = [offset for offset in near_by if 0 < sum(map(abs, offset)) <= reach]
+        return [o for o in found if self.neighbourhood != "hexagonal" or sum(o) or o[0] == 0]
 
     def mask(self, alive: bool) -> int:
         """The rule for living or for dead cells in bits: bit n is set if n leads to life."""
@@ -123,14 +129,25 @@ class Rule:
 
     def __str__(self) -> str:
         written = _digits if self.rank == 2 else _ranges
-        suffix = "V" if self.neighbourhood == "von_neumann" else ""
-        return f"B{written(self.birth)}/S{written(self.survival)}{suffix}"
+        suffix = {kind: letter for letter, kind in _SUFFIXES.items()}.get(
+            self.neighbourhood, ""
+        )
+        return f"B{written(self.birth)}/S{written(self.survival)}{suffix.upper()}"
 
     @property
     def around(self) -> str:
         """The neighbourhood as text."""
-        kind = "Moore" if self.neighbourhood == "moore" else "von Neumann"
+        kind = _SAID[self.neighbourhood]
         return f"{self.most} neighbours in the {kind} neighbourhood of {self.rank} dims"
+
+    def table(self) -> tuple[bool, ...]:
+        """In two dims, the next cell for each of the 512 windows of 3 x 3 cells.
+
+        Bit `3 y + x` of the place is a cell, the upper left one the lowest.
+        """
+        bits = sum(1 << 3 * (1 + y) + 1 + x for y, x in self.offsets())
+        sets = (self.birth, self.survival)
+        return tuple((w & bits).bit_count() in sets[w >> 4 & 1] for w in range(512))
 
 
 def _digits(counts: Iterable[int]) -> str:
@@ -164,10 +181,11 @@ def _parsed(text: str, rank: int, neighbourhood: Neighbourhood | None) -> Rule:
     letters = (found["first"] + found["second"]).lower()
     if letters not in ("bs", "sb", "") or not (letters or found["slash"]):
         _refuse(text, len(text.rstrip()), "expected both `B` and `S`, once each")
-    says = "von_neumann" if found["plus"] else None
+    says = _SUFFIXES.get(found["plus"].lower())
     if says and neighbourhood and says != neighbourhood:
         raise ArgumentError(
-            f"the rule `{text}` ends in V, but `neighbourhood` is {neighbourhood!r}"
+            f"the rule `{text}` ends in {found['plus'].upper()}, but `neighbourhood` is "
+            f"{neighbourhood!r}"
         )
     kind = neighbourhood or says or "moore"
     blank = Rule((), (), kind, rank)
