@@ -15,12 +15,14 @@ from hotgrid.grid.model import (
     Neighbours,
     Parameter,
     State,
+    next_random,
     observable,
+    random_numbers,
     total,
     view,
 )
 
-from ._noise import flipped, next_random, numbers_that_flip, random_numbers
+from ._noise import flipped, numbers_that_flip
 
 Topology = Literal["torus", "plane"]
 
