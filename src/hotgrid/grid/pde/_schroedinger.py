@@ -43,7 +43,6 @@ class Schroedinger(Model):
     inputs = (Input("potential"),)
     ranks = (1, 2)
     radius = 2
-    conserved = ("norm",)
     picture = "density"
     dt = Parameter(0.2, "time of a step", above=0, high=1)
     wall = 2.0

@@ -12,11 +12,12 @@ from ._cavity import CAVITY
 from ._check import Check, Terms
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
+from ._laws import LAWS
 from ._life import LIFE
 from ._pde import PDE
 from ._row import Row
 
-CHECKS = (*LIFE, *PDE, *FLOWS, *CAVITY, *CYLINDER)
+CHECKS = (*LIFE, *PDE, *LAWS, *FLOWS, *CAVITY, *CYLINDER)
 
 
 def validate(
