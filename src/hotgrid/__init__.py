@@ -13,6 +13,8 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from . import (
+        blt as blt,
+        chat as chat,
         cluster as cluster,
         config as config,
         contracts as contracts,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from .grid.model import view as view
 
 _PACKAGES = (
+    "blt",
+    "chat",
     "cluster",
     "config",
     "contracts",

@@ -79,3 +79,12 @@ def test_tokens(head: str, output: str):
         for cell, column in zip(cells, columns, strict=True):
             row = known[(name, *column)]
             expect(cell, row["cold MB/s"], row["warm MB/s"])
+
+
+def test_the_time_of_a_token_in_the_guide_of_chat():
+    text = (ROOT / "docs" / "guide" / "chat_serve.md").read_text("utf-8")
+    found = re.search(r"takes ([\d.]+) ms for a token in\s+float32, and ([\d.]+) ms", text)
+    assert found is not None
+    for shown, form in zip(found.groups(), ("", "int8-"), strict=True):
+        name = f"chat-generate-small-{form}cpu-{XEON}---2-50ghz"
+        expect(shown, results(name)[0]["processor ms"])

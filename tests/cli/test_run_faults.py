@@ -35,6 +35,7 @@ def saved_steps(out: str) -> list[int]:
     return Checkpoints(Path(out, "checkpoints")).steps()
 
 
+@pytest.mark.long
 def test_ranks_killed_at_any_moment_change_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

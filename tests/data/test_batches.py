@@ -146,11 +146,3 @@ def test_files_without_documents_are_an_error(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n\n")
     with pytest.raises(ArgumentError):
         next(loader(tmp_path, epochs=None))
-
-
-def test_an_encoder_that_loses_documents_is_named(folder):
-    with pytest.raises(ArgumentError, match="returned 15 sequences for 16 documents"):
-        next(PackedBatches(
-            Shards([folder]), lambda texts: encode(texts)[1:], batch=1, length=8, start=[0],
-            at_once=16,
-        ))  # fmt: skip

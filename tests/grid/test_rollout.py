@@ -88,7 +88,9 @@ def test_it_neither_writes_into_its_state_nor_hides_it_from_gradients():
     assert torch.equal(state["u"], before)
 
 
-@pytest.mark.parametrize("remat", [None, 2, 9])
+@pytest.mark.parametrize(
+    "remat", [2, *(pytest.param(n, marks=pytest.mark.long) for n in (None, 9))]
+)
 def test_gradients_of_state_inputs_and_parameters_are_those_of_finite_differences(
     remat: int | None,
 ):

@@ -24,9 +24,8 @@ def run_apart(script: str, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize(
-    "op", ["topk", *(pytest.param(op, marks=pytest.mark.long) for op in ("gemv", "codebook"))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("op", ["topk", "gemv", "codebook"])
 def test_they_do_what_the_reference_does(op: str):
     found = run_apart(f"triton_{op}_twins.py", TRITON_INTERPRET="1")
     assert found.returncode == 0, found.stdout + found.stderr[-2000:]

@@ -11,7 +11,9 @@ from .test_types import imported
 EXTRAS = {
     "av": "video",
     "anywidget": "notebook",
+    "gymnasium": "rl",
     "pyarrow": "parquet",
+    "simplejpeg": "images",
     "starlette": "view",
     "uvicorn": "view",
 }

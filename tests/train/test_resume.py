@@ -206,6 +206,17 @@ def test_another_run_is_not_continued(tmp_path):
     assert read_events(tmp_path)[-1]["step"] == 2
 
 
+def test_other_files_belong_to_the_run(tmp_path):
+    trainer(steps=2, folder=tmp_path, files={"notes.txt": b"first"}).run()
+    assert (tmp_path / "notes.txt").read_bytes() == b"first"
+    # A run that goes on keeps them.
+    trainer(steps=4, folder=tmp_path, files={"notes.txt": b"again"}).run(resume=True)
+    assert (tmp_path / "notes.txt").read_bytes() == b"first"
+    trainer(steps=2, folder=tmp_path, files={"notes.txt": b"second"}).run()
+    assert (tmp_path / "notes.txt").read_bytes() == b"second"
+    assert (tmp_path / "earlier-1" / "notes.txt").read_bytes() == b"first"
+
+
 def test_there_must_be_a_run_to_resume(tmp_path):
     with pytest.raises(StoreError, match="no run to resume"):
         trainer(folder=tmp_path).run(resume=True)
@@ -224,6 +235,7 @@ def study(count: int, ranks: int) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_three_runs_that_are_killed_end_with_the_same_bits():
     assert "1 ranks: 3 of 3 runs" in study(3, 1)
 

@@ -100,6 +100,16 @@ def test_the_next_port_is_taken_where_one_is_in_use(server: PageServer):
     assert other.token != server.token and f":{other.port}/?token=" in other.address
 
 
+def test_an_open_server_needs_no_token_but_checks_host_and_origin():
+    with PageServer(APP, port=0, open=True) as server:
+        assert server.address == f"http://127.0.0.1:{server.port}/"
+        assert status(server, "/") == status(server, "/", "POST") == 200
+        assert status(server, "/", Host="evil.example") == 403
+        for method in ("GET", "POST"):
+            assert status(server, "/", method, Origin="http://evil.example") == 403
+        assert status(server, "/", "POST", Origin=server.address.rstrip("/")) == 200
+
+
 @pytest.mark.parametrize(
     ("port", "host"), [(-1, "127.0.0.1"), (70000, "127.0.0.1"), (0, "nowhere")]
 )

@@ -8,6 +8,10 @@ from cyclopts import App, CycloptsError, Parameter
 from hotgrid import __version__
 
 from ._terminal import Terminal
+from .blt._group import blt_group
+from .chat._group import chat_group
+from .data._group import data_group
+from .rl._group import rl_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -19,8 +23,12 @@ Examples:
   hotgrid view karman                     watch and touch it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
+  hotgrid data bench plan.json            how fast a plan loads samples
   hotgrid train show out/run              the curves of a training run
+  hotgrid chat talk                       talk with a small language model
+  hotgrid rl train cartpole               learn by reinforcement
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
+  hotgrid blt patches README.md           bytes in patches, by entropy
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -205,7 +213,11 @@ def build() -> App:
         summary, _, epilogue = text.partition("\n\n")
         app.command(f"hotgrid.cli.{place}", name=name, help=summary, help_epilogue=epilogue)
     app.command(tokens_group())
+    app.command(data_group())
     app.command(train_group())
+    app.command(chat_group())
+    app.command(rl_group())
+    app.command(blt_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

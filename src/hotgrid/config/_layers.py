@@ -28,6 +28,7 @@ _NO_SETTINGS = frozenset(
         "HOTGRID_ISA",
         "HOTGRID_POOL",
         "HOTGRID_VOCAB_DIR",
+        "HOTGRID_CHAT_KEY",
     }
 )
 

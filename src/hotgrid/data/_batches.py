@@ -46,7 +46,7 @@ class PackedBatches:
 
     Args:
         shards: The documents.
-        encode: Turns a list of documents into a sequence of integers for each.
+        encode: Turns a list of documents into sequences of integers, usually one for each.
         batch: Rows of a batch.
         length: Length of a row.
         start: What every sequence begins with, such as the BOS token.
@@ -200,11 +200,6 @@ class PackedBatches:
         if not chunk:
             return False
         encoded = self.encode([document.text for document in chunk])
-        if len(encoded) != len(chunk):
-            raise ArgumentError(
-                f"`encode` returned {len(encoded)} sequences for {len(chunk)} documents; "
-                "expected one for each, an empty one where there is nothing"
-            )
         count = self._counters
         for document in chunk:
             count.files += document.begins

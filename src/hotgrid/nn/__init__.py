@@ -10,6 +10,7 @@ from ._attention._attend import attention as attention
 from ._attention._cache import KVCache as KVCache
 from ._attention._mask import Mask as Mask
 from ._attention._module import Attention as Attention
+from ._attention._paged import PagedCache as PagedCache, Pages as Pages
 from ._attention._rotary import Rotary as Rotary
 from ._blocks._activations import (
     ACTIVATIONS as ACTIVATIONS,

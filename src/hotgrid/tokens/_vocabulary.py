@@ -257,6 +257,31 @@ class Vocabulary:
         """One more than the highest token."""
         return self.max_token_value + 1
 
+    def with_special_tokens(
+        self, special_tokens: Mapping[str, int], *, name: str | None = None
+    ) -> Self:
+        """The same vocabulary with other special tokens.
+
+        Args:
+            special_tokens: All that it has then, and their numbers.
+            name: What to call it; by default as this one.
+
+        Raises:
+            ArgumentError: A special token cannot be used.
+
+        Example:
+            >>> from hotgrid.tokens import get_encoding
+            >>> enc = get_encoding().with_special_tokens({"<|stop|>": 32752})
+            >>> enc.encode("a<|stop|>", allowed_special="all")[-1]
+            32752
+        """
+        state: Any = self.__getstate__()
+        made = type(self).__new__(type(self))
+        made.__setstate__(
+            state | {"special_tokens": dict(special_tokens), "name": name or self.name}
+        )
+        return made
+
     @functools.cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         return self._core.ranks()

@@ -38,12 +38,19 @@ class Guard:
         port: The port of the server.
         hosts: Names beside those of loopback under which the server may be reached.
         token: The secret; by default a random one.
+        open: Whether no token is needed; Host and Origin are checked all the same.
     """
 
     def __init__(
-        self, app: App, port: int, hosts: Iterable[str] = (), token: str | None = None
+        self,
+        app: App,
+        port: int,
+        hosts: Iterable[str] = (),
+        token: str | None = None,
+        *,
+        open: bool = False,
     ) -> None:
-        self._app = app
+        self._app, self._open = app, open
         self.token = token or secrets.token_urlsafe(18)
         self._cookie = f"hotgrid-{port}"
         names = [*_LOOPBACK, *hosts]
@@ -60,7 +67,7 @@ class Guard:
         if problem:
             await _refuse(scope, receive, send, problem)
             return
-        given = _query_token(scope)
+        given = None if self._open else _query_token(scope)
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -82,6 +89,8 @@ class Guard:
         asks = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
         if origin is not None and _host_of(origin) != host:
             return f"the Origin {origin!r} is not this server's page"
+        if self._open:
+            return ""
         if asks and origin is None and _cookie(headers, self._cookie) is not None:
             # A browser always says where a socket comes from; programs bring the token itself.
             return "a socket needs an Origin or the token in its address"

@@ -25,6 +25,8 @@ class PageServer:
         port: Where; if another program has it, one of the next ports. 0 is any free port.
         host: The address to listen on; by default only this machine can connect.
         token: The secret in the address; by default a random one.
+        open: Whether the address has no token: for an application that checks a key itself,
+            or needs none.
 
     Example:
         >>> server = PageServer(app, port=0)  # doctest: +SKIP
@@ -41,6 +43,8 @@ class PageServer:
         port: int = 8765,
         host: str = "127.0.0.1",
         token: str | None = None,
+        *,
+        open: bool = False,
     ) -> None:
         try:
             import uvicorn
@@ -51,7 +55,8 @@ class PageServer:
         self._socket = _bound(host, port)
         self.port: int = self._socket.getsockname()[1]
         self._host = host
-        guard = Guard(app, self.port, _names(host), token)
+        self._open = open
+        guard = Guard(app, self.port, _names(host), token, open=open)
         self.token = guard.token
         settings: Any = uvicorn.Config(
             guard,
@@ -71,10 +76,11 @@ class PageServer:
 
     @property
     def address(self) -> str:
-        """The address to open, with its token."""
+        """The address to open, with its token if it has one."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         shown = "127.0.0.1" if self._host in _EVERYWHERE else host
-        return f"http://{shown}:{self.port}/?token={self.token}"
+        query = "" if self._open else f"?token={self.token}"
+        return f"http://{shown}:{self.port}/{query}"
 
     def wait(self) -> None:
         """Wait for the end of a server that was started, or for an interrupt."""

@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 encode, decode, count, inspect and bench take --encoding NAME or --vocab FILE.
 Texts are UTF-8. No file, or `-`, is standard input.
@@ -107,13 +109,6 @@ Examples:
 
 def tokens_group() -> App:
     """The group of commands."""
-    group = App(
-        name="tokens",
-        help="Encode, decode, count, train, inspect and measure.",
-        help_epilogue=_EPILOGUE,
+    return command_group(
+        "tokens", "Encode, decode, count, train, inspect and measure.", _EPILOGUE, _COMMANDS
     )
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.tokens.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group

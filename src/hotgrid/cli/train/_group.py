@@ -4,6 +4,8 @@ from types import MappingProxyType
 
 from cyclopts import App
 
+from hotgrid.cli._command_group import command_group
+
 _EPILOGUE = """\
 A run is a folder that `hotgrid.train.Trainer` has written: checkpoints/,
 events.jsonl, report.html and run.toml. Runs that have not ended can be read too.
@@ -41,11 +43,6 @@ Examples:
 
 def train_group() -> App:
     """The group of commands."""
-    group = App(
-        name="train", help="Look at training runs and compare them.", help_epilogue=_EPILOGUE
+    return command_group(
+        "train", "Look at training runs and compare them.", _EPILOGUE, _COMMANDS
     )
-    for name, (place, summary, epilogue) in _COMMANDS.items():
-        group.command(
-            f"hotgrid.cli.train.{place}", name=name, help=summary, help_epilogue=epilogue
-        )
-    return group

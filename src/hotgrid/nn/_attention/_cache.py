@@ -6,6 +6,9 @@ from torch import Tensor
 from hotgrid.contracts import assert_shape
 from hotgrid.errors import ArgumentError
 
+from ._attend import attention
+from ._mask import Mask
+
 
 class KVCache:
     """Keys and values of one attention layer, for decoding a few tokens at a time.
@@ -73,6 +76,22 @@ class KVCache:
         self.values[:, :, self.position : end] = values
         self.position = end
         return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def positions(self, count: int) -> int | Tensor:
+        """Return where the next tokens are: the first, or each if `static`."""
+        if isinstance(self.position, Tensor):
+            return self.position + torch.arange(count, device=self.keys.device)
+        return self.position
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, *, scale: float | None = None
+    ) -> Tensor:
+        """Add keys and values, and attend to all so far; see `attention`."""
+        # A tensor changes when keys are added.
+        at = self.position
+        offset = at.clone() if isinstance(at, Tensor) else at
+        keys, values = self.append(k, v)
+        return attention(q, keys, values, mask, offset=offset, scale=scale)
 
     def reset(self) -> None:
         """Forget everything, to begin anew in the same buffers."""

@@ -10,6 +10,7 @@ from hotgrid.nn._blocks._norms import Norm, norm_of
 from ._attend import CAUSAL, attention
 from ._cache import KVCache
 from ._mask import Mask
+from ._paged import PagedCache
 from ._rotary import Rotary
 
 
@@ -84,8 +85,9 @@ class Attention(nn.Module):
         x: Tensor,
         mask: Mask = CAUSAL,
         *,
-        cache: KVCache | None = None,
+        cache: KVCache | PagedCache | None = None,
         positions: Tensor | None = None,
+        values: Tensor | None = None,
     ) -> Tensor:
         """Attend.
 
@@ -95,26 +97,24 @@ class Attention(nn.Module):
             cache: Keys and values of the past; those of `x` are added.
             positions: Of the rotary, of shape `(t,)` or `(b, t)`; by default they follow
                 those of the cache.
+            values: Added to the values, of shape `(b, t, kv_heads * head_size)`.
         """
+        v = self.v(x) if values is None else self.v(x) + values
         q, k, v = (
             part.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
-            for part in (self.q(x), self.k(x), self.v(x))
+            for part in (self.q(x), self.k(x), v)
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        offset: int | Tensor = 0
-        if cache is not None:
-            # A tensor of the cache changes when keys are added.
-            at = cache.position
-            offset = at.clone() if isinstance(at, Tensor) else at
         if self.rotary is not None:
-            where = offset if positions is None else positions
-            if isinstance(where, Tensor) and where.ndim == 0:
-                where = where + torch.arange(x.shape[1], device=x.device)
+            where = positions
+            if where is None:
+                where = 0 if cache is None else cache.positions(x.shape[1])
             q, k = self.rotary(q, where), self.rotary(k, where)
-        if cache is not None:
-            k, v = cache.append(k, v)
-        found = attention(q, k, v, mask, offset=offset, scale=self.scale)
+        if cache is None:
+            found = attention(q, k, v, mask, scale=self.scale)
+        else:
+            found = cache.attend(q, k, v, mask, scale=self.scale)
         return self.out(found.transpose(1, 2).flatten(2))
 
     def extra_repr(self) -> str:

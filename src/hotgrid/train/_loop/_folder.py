@@ -9,24 +9,49 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from hotgrid import cluster
 from hotgrid.cluster import Communicator
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, CommunicationError, StoreError, UnstableError
+from hotgrid.files import whole_file
 from hotgrid.store import Checkpoints, RunFolder
 from hotgrid.train._report import EVENTS, REPORT, EventLog, read_events, write_report
 
 from ._guard import LossGuard
 from ._rollback import Rollback
 from ._settings import Saving
-from ._state import TrainingState
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from hotgrid.store import Shard
 
 # A report is drawn again at most this often, in seconds, while a run goes on.
 _REPORT_EVERY = 20.0
 # What a step counts as that was not evaluated: worse than anything.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
+
+
+class SavedState(Protocol):
+    """The tensors of a run, as a folder needs them."""
+
+    def tensors(self) -> dict[str, Tensor | Shard]:
+        """What is saved, by name."""
+        ...
+
+    def slots(self) -> dict[str, Any]:
+        """What is noted about the state of the optimizer."""
+        ...
+
+    def random_names(self) -> list[str]:
+        """The names of the generators whose state is saved."""
+        ...
+
+    def load(self, checkpoints: Checkpoints) -> tuple[int, dict[str, Any]]:
+        """Go back to the newest checkpoint that is good; return its step and its notes."""
+        ...
 
 
 class TrainingFolder:
@@ -41,7 +66,7 @@ class TrainingFolder:
         folder: str | Path | None,
         ranks: Communicator,
         saving: Saving,
-        state: TrainingState,
+        state: SavedState,
     ) -> None:
         self._ranks, self._saving, self._state = ranks, saving, state
         self._run = None if folder is None else RunFolder(folder, group=ranks)
@@ -59,7 +84,11 @@ class TrainingFolder:
         return self._run is not None
 
     def begin(
-        self, asked: Mapping[str, str], options: Mapping[str, Any], resume: bool | str
+        self,
+        asked: Mapping[str, str],
+        options: Mapping[str, Any],
+        resume: bool | str,
+        files: Mapping[str, bytes],
     ) -> tuple[int, dict[str, Any]] | None:
         """Make the folder that of this run; return the newest checkpoint if it goes on."""
         if resume not in (True, False, "auto"):
@@ -73,11 +102,15 @@ class TrainingFolder:
             resume = bool(self._ranks.gather_json(there)[0])
         self._run.begin(
             asked,
-            files=[EVENTS, REPORT],
+            files=[EVENTS, REPORT, *files],
             options=options,
             job=cluster.job(),
             resume=resume is True,
         )
+        for name, contents in {} if self._ranks.rank else files.items():
+            if not (self._run.path / name).exists():
+                with whole_file(self._run.path / name) as aside:
+                    aside.write_bytes(contents)
         rule = self._saving
         self._checkpoints = Checkpoints(
             self._run.checkpoints,

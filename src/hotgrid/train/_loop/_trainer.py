@@ -84,6 +84,8 @@ class Trainer:
         seed: Of the random numbers of every rank.
         asked: What else determines the results, such as the data; a run can only be
             resumed with the same.
+        files: Other files of the run, by name. They are written to the folder when the run
+            begins, and belong to it as its checkpoints do.
         show: Show progress on standard error: plots on a terminal, lines in a pipe. By
             default only with a folder or on a terminal.
 
@@ -128,6 +130,7 @@ class Trainer:
         log_every: int = 50,
         seed: int = 0,
         asked: Mapping[str, str] | None = None,
+        files: Mapping[str, bytes] | None = None,
         show: bool | None = None,
     ) -> None:
         for name, value in (
@@ -179,7 +182,7 @@ class Trainer:
         self._ended_early = False
         self._guard, self._watch = guard, Watch(guard)
         self._recent: list[MadeStep] = []
-        self._seed, self._show = seed, show
+        self._seed, self._show, self._files = seed, show, dict(files or {})
         self.values: dict[str, float | None] = {}
         self._evaluated: dict[str, float | None] = {}
         state = TrainingState(
@@ -226,7 +229,7 @@ class Trainer:
             stop = opened.enter_context(StopRequest(heeded=self._folder.used))
             opened.enter_context(self._folder)
             seed_all(self._seed, self.ranks.rank)
-            saved = self._folder.begin(self._asked, self._options(), resume)
+            saved = self._folder.begin(self._asked, self._options(), resume, self._files)
             dashboard = Dashboard(self.steps, self._shown())
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:

@@ -67,7 +67,7 @@ class Dashboard:
                 self._live.update(self._drawn(), refresh=True)
         elif now >= self._next or evaluated:
             self._next = now + _LINE_EVERY
-            self._console.print(self._line(values), soft_wrap=True)
+            self._console.print(self._line(values), soft_wrap=True, markup=False)
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()

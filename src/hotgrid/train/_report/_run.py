@@ -12,7 +12,7 @@ from hotgrid.errors import DamagedError
 from ._events import curves, read_events
 
 # Values for which more is better; all others are better when lower.
-_HIGHER = ("accuracy", "a second", "MFU")
+_HIGHER = ("accuracy", "a second", "MFU", "return")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Models of the next byte, and what they say about each one."""

@@ -1,0 +1,167 @@
+"""Entropy models in files: ours, facebook/blt-entropy's and those of transformers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from hotgrid.blt._layers._weights import read_safetensors
+from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.files import whole_file
+from hotgrid.nn import materialize
+from hotgrid.train import load_partial
+
+from ._config import EntropyConfig
+from ._model import EntropyModel
+from ._names import META, TRANSFORMERS, renamed
+
+_KEY = "hotgrid.entropy_model"
+_PATCHER = ("model.patcher.", "patcher.")
+# The published models have heads of this size; files say nothing about it.
+_HEAD = 64
+
+
+def load_entropy_model(
+    path: str | Path,
+    *,
+    config: EntropyConfig | None = None,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> EntropyModel:
+    """Load an entropy model from a safetensors file, or from a folder with one.
+
+    The names are those of facebook/blt-entropy, which `save_entropy_model` writes too, or of
+    a byte-latent transformer of transformers, of which the patcher is read. Nothing is
+    converted beforehand, and nothing in a file is run.
+
+    Args:
+        path: The file or folder.
+        config: The sizes; by default from the metadata of the file, or from the shapes
+            with heads of 64.
+        device: Where the model goes.
+        dtype: The dtype of its weights.
+
+    Raises:
+        ArgumentError: There is no such file, it is of another format, or it does not fit.
+        DamagedError: The file cannot be read.
+    """
+    place = Path(path)
+    tensors, metadata = read_safetensors(place, _is_wanted)
+    tensors = _ours(tensors, place)
+    stored = _metadata(metadata, place)
+    if config is None:
+        sizes = stored.get("config")
+        config = (
+            _from_shapes(tensors, place)
+            if sizes is None
+            else EntropyConfig.from_table(sizes, f"`{place}`")
+        )
+    with torch.device("meta"):
+        model = EntropyModel(config)
+    model.to(dtype)
+    materialize(model, device)
+    try:
+        load_partial(model, tensors)
+    except ArgumentError as problem:
+        raise ArgumentError(f"`{place}` does not fit: {problem}") from None
+    model.thresholds = stored.get("thresholds", {})
+    return model.eval()
+
+
+def save_entropy_model(
+    model: EntropyModel, path: str | Path, card: Mapping[str, Any] | None = None
+) -> None:
+    """Write a model with the names of facebook/blt-entropy, and its sizes as metadata.
+
+    Args:
+        model: The model; its dtype is kept.
+        path: The file; its name must end in `.safetensors`.
+        card: What else to keep, as JSON: where the model comes from and what was measured.
+
+    Raises:
+        ArgumentError: The path has another ending.
+    """
+    place = Path(path)
+    if place.suffix != ".safetensors":
+        raise ArgumentError(f"cannot write `{place}`: the name must end in `.safetensors`")
+    back = {ours: theirs for theirs, ours in META.items()}
+    tensors = {
+        renamed(name, back): tensor.detach().cpu().contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    stored = {
+        "config": asdict(model.config),
+        "thresholds": model.thresholds,
+        "card": dict(card or {}),
+    }
+    with whole_file(place) as aside:
+        save_file(tensors, aside, metadata={"format": "pt", _KEY: json.dumps(stored)})
+
+
+def _is_wanted(name: str) -> bool:
+    """Whether a tensor can be one of an entropy model; those of a whole BLT are not."""
+    if name.startswith(_PATCHER):
+        return True
+    first = name.partition(".")[0]
+    return first in ("layers", "tok_embeddings", "embed_tokens", "norm", "output", "lm_head")
+
+
+def _ours(tensors: dict[str, Tensor], place: Path) -> dict[str, Tensor]:
+    for beginning in _PATCHER:
+        inner = {
+            name.removeprefix(beginning): tensor
+            for name, tensor in tensors.items()
+            if name.startswith(beginning)
+        }
+        if inner:
+            return {renamed(name, TRANSFORMERS): each for name, each in inner.items()}
+    for table, first in (
+        (META, "tok_embeddings.weight"),
+        (TRANSFORMERS, "embed_tokens.weight"),
+    ):
+        if first in tensors:
+            return {renamed(name, table): each for name, each in tensors.items()}
+    raise ArgumentError(
+        f"`{place}` holds no entropy model: there is none of `tok_embeddings.weight`, "
+        "`embed_tokens.weight` and `model.patcher.embed_tokens.weight`"
+    )
+
+
+def _metadata(metadata: dict[str, str], place: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(metadata.get(_KEY, "{}"))
+    except ValueError as problem:
+        raise DamagedError(f"the metadata of `{place}` is not JSON: {problem}") from problem
+    if not isinstance(found, dict):
+        raise DamagedError(
+            f"the metadata of `{place}` is a {type(found).__name__}, not a table"
+        )
+    return found
+
+
+def _from_shapes(tensors: dict[str, Tensor], place: Path) -> EntropyConfig:
+    try:
+        vocabulary, size = tensors["embed.weight"].shape
+        hidden = tensors["layers.0.mlp.gate.weight"].shape[0]
+    except (KeyError, ValueError):
+        raise ArgumentError(
+            f"`{place}` holds no whole entropy model: `layers.0` has no MLP"
+        ) from None
+    if size % _HEAD:
+        raise ArgumentError(
+            f"`{place}` says nothing about heads, and its size {size} is not a multiple of "
+            f"{_HEAD}; give `config=EntropyConfig(...)`"
+        )
+    numbers = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
+    return EntropyConfig(
+        size=size,
+        layers=len(numbers),
+        heads=size // _HEAD,
+        hidden=hidden,
+        vocabulary=vocabulary,
+    )

@@ -1,0 +1,59 @@
+"""`Block`: the pre-norm layer that all transformers of this package are made of."""
+
+import torch
+from torch import Tensor, nn
+
+from hotgrid.contracts import checked
+from hotgrid.nn import MLP, Attention, KVCache, Mask, RMSNorm, Rotary
+
+
+class Block(nn.Module):
+    """Attention and a gated MLP, each behind an RMS norm and added to its input.
+
+    Args:
+        size: The size of the last dimension.
+        heads: Heads of the attention.
+        hidden: The hidden size of the MLP.
+        rotary: Rotary positions; layers share one.
+        eps: Added under the root of norms.
+    """
+
+    def __init__(
+        self, size: int, heads: int, hidden: int, *, rotary: Rotary, eps: float
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.attention_norm = RMSNorm(size, eps=eps)
+        self.attention = Attention(size, heads, rotary=rotary)
+        self.mlp_norm = RMSNorm(size, eps=eps)
+        self.mlp = MLP(size, hidden, "swiglu")
+
+    @checked(x="b t size", bind="self.size", returns="b t size")
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask,
+        *,
+        cache: KVCache | None = None,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Return the sequence after this layer; see `hotgrid.nn.Attention`."""
+        x = x + self.attention(self.attention_norm(x), mask, cache=cache, positions=positions)
+        return x + self.mlp(self.mlp_norm(x))
+
+
+def start_weights(module: nn.Module) -> None:
+    """Draw linear maps and embeddings from a truncated normal of deviation 1 / sqrt(inputs)."""
+    for each in module.modules():
+        if isinstance(each, nn.Linear | nn.Embedding):
+            # Rows of an embedding take the place of a product with one input.
+            deviation = each.weight.shape[1] ** -0.5
+            bound = 3 * deviation
+            nn.init.trunc_normal_(each.weight, std=deviation, a=-bound, b=bound)
+
+
+def entropy_of(logits: Tensor) -> Tensor:
+    """Return the entropy in nats of distributions given by logits, in float32 or wider."""
+    wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    log_p = wide.log_softmax(-1)
+    return -(log_p.exp() * log_p).sum(-1)

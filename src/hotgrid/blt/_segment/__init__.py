@@ -1,0 +1,1 @@
+"""Segmenters: bytes cut into patches."""

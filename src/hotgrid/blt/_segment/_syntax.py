@@ -1,0 +1,75 @@
+"""`Syntax`: the units of source code as patches."""
+
+import ast
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from types import MappingProxyType
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError, near
+
+from ._segmenter import Segmenter
+
+
+def _python(data: bytes) -> Iterable[int]:
+    """Where statements begin: those of the module and of classes, decorators included."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as of escapes in strings
+        try:
+            module = ast.parse(data)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+    lines = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
+    waiting: list[ast.stmt] = list(module.body)
+    while waiting:
+        each = waiting.pop()
+        decorators = getattr(each, "decorator_list", [])
+        line = decorators[0].lineno if decorators else each.lineno
+        # A cookie can name an encoding that has other lines.
+        if line < len(lines):
+            yield lines[line - 1] + each.col_offset
+        if isinstance(each, ast.ClassDef):
+            waiting.extend(each.body)
+
+
+SYNTAXES: MappingProxyType[str, Callable[[bytes], Iterable[int]]] = MappingProxyType(
+    {"python": _python}
+)
+"""By language, where the units of source code begin; nothing for what cannot be parsed."""
+
+
+@dataclass(frozen=True)
+class Syntax(Segmenter):
+    """A patch is a unit of source code with the bytes up to the next one.
+
+    Units of Python are the statements of a module and of classes. Code that cannot be parsed
+    is one patch. The code is parsed as a whole, so it is not causal.
+
+    Args:
+        language: One of `SYNTAXES`.
+
+    Raises:
+        ArgumentError: The language is unknown.
+    """
+
+    language: str = "python"
+
+    def __post_init__(self) -> None:
+        if self.language not in SYNTAXES:
+            raise ArgumentError(
+                f"there is no syntax for `{self.language}`{near(self.language, SYNTAXES)} "
+                f"(there are {', '.join(SYNTAXES)})"
+            )
+
+    def starts(self, data: bytes) -> Tensor:
+        """Return for each byte whether a patch begins with it, as bool of shape `(t,)`."""
+        starts = torch.zeros(len(data), dtype=torch.bool)
+        starts[:1] = True
+        for place in SYNTAXES[self.language](data):
+            if place < len(data):
+                starts[place] = True
+        return starts

@@ -1,0 +1,1 @@
+"""What patches belong to, in an SQLite file with plain columns."""

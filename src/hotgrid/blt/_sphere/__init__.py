@@ -1,0 +1,1 @@
+"""Points on shells around a centre: how far out, and what a cone sees."""

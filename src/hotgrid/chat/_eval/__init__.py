@@ -1,0 +1,1 @@
+"""Measuring a model: how well it predicts text, chooses, and answers."""

@@ -1,0 +1,1 @@
+"""Generating text: sampling, one sequence, and many over a paged cache."""

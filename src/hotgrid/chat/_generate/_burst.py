@@ -1,0 +1,142 @@
+"""`Burst`: several tokens of one sequence before the host looks at them, for GPUs.
+
+The next token is chosen on the device and fed again there, and one step is one CUDA graph. So
+the device never waits for the host within a burst. What comes after an end is thrown away.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from hotgrid.chat._model._gpt import GPT
+
+from ._sampling import Settings, choose
+
+_CHUNK = 512
+# Graphs and caches of the last few kinds of calls are kept with their model.
+_MOST = 2
+_kept: "weakref.WeakKeyDictionary[GPT, dict[tuple[object, ...], Burst]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+class Burst:
+    """Decodes one sequence in bursts, with shapes that never change.
+
+    Args:
+        model: The model.
+        length: The most tokens of a sequence.
+        count: The most tokens of a burst.
+        settings: The kind of sampling; its numbers can change.
+        compiled: Whether the model goes through `torch.compile`.
+    """
+
+    def __init__(
+        self, model: GPT, length: int, count: int, settings: Settings, *, compiled: bool
+    ) -> None:
+        self._model, self._settings = model, settings
+        device, size = model.embed.weight.device, model.config.size
+        self._memory = model.memory(1, length, static=True)
+        self._last = torch.zeros(1, 1, size, device=device, dtype=model.embed.weight.dtype)
+        self._token = torch.zeros(1, 1, dtype=torch.int64, device=device)
+        self._uniforms = torch.zeros(count, dtype=torch.float64, device=device)
+        self._place = torch.zeros(1, dtype=torch.int64, device=device)
+        self._chosen = torch.zeros(count, dtype=torch.int64, device=device)
+        shape = (1, model.config.vocabulary)
+        self._seen = torch.zeros(shape, dtype=torch.bool, device=device)
+        self._logits: Callable[[Tensor], Tensor] = self._forward
+        if compiled:
+            self._logits = torch.compile(self._forward, dynamic=False)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if device.type == "cuda":
+            self._capture()
+
+    @torch.inference_mode()
+    def begin(self, prompt: Sequence[int], settings: Settings) -> None:
+        """Take another sequence: feed all of its tokens but the last."""
+        for mine, given in zip(_tensors(self._settings), _tensors(settings), strict=True):
+            mine.copy_(given)
+        for cache in self._memory.caches:
+            cache.reset()
+        self._memory.last = None
+        self._seen.zero_()
+        self._seen[0, list(prompt)] = True
+        for start in range(0, len(prompt) - 1, _CHUNK):
+            part = prompt[start : min(start + _CHUNK, len(prompt) - 1)]
+            tokens = torch.tensor([part], device=self._token.device)
+            self._model.features(tokens, memory=self._memory)
+        self._last.zero_()
+        if self._memory.last is not None:
+            self._last.copy_(self._memory.last)
+        self._token.fill_(prompt[-1])
+
+    @torch.inference_mode()
+    def run(self, uniforms: Sequence[float]) -> list[int]:
+        """Return the next tokens, one for each number; -1 where none can be chosen."""
+        count = len(uniforms)
+        numbers = torch.tensor(uniforms, dtype=torch.float64)
+        self._uniforms[:count].copy_(numbers)
+        self._place.zero_()
+        for _ in range(count):
+            if self._graph is None:
+                self._step()
+            else:
+                self._graph.replay()
+        return self._chosen[:count].tolist()
+
+    def _step(self) -> None:
+        logits = self._logits(self._token)
+        uniform = self._uniforms.index_select(0, self._place)
+        seen = self._seen if self._settings.repeats else None
+        chosen = choose(logits, self._settings, uniform, seen)
+        self._chosen.index_copy_(0, self._place, chosen)
+        self._token.copy_(chosen.clamp(min=0)[:, None])
+        self._seen.scatter_(1, self._token, True)
+        self._place.add_(1)
+
+    def _forward(self, token: Tensor) -> Tensor:
+        self._memory.last = self._last
+        features = self._model.features(token, memory=self._memory)
+        if self._model.config.mixing and self._memory.last is not None:
+            self._last.copy_(self._memory.last)
+        return self._model.head(features[:, -1])
+
+    @torch.inference_mode()
+    def _capture(self) -> None:
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self._step()
+                self._place.zero_()
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._step()
+
+
+def burst_for(
+    model: GPT, tokens: int, count: int, settings: Settings, *, compiled: bool
+) -> Burst:
+    """Return a burst for sequences of so many tokens; one that was made before if it fits."""
+    # Powers of two, so that few lengths are captured.
+    length = max(256, 1 << (tokens - 1).bit_length())
+    kinds = (settings.draws, settings.cuts, settings.repeats)
+    key = (length, count, kinds, compiled, model.embed.weight.dtype, model.embed.weight.device)
+    found = _kept.setdefault(model, {})
+    if key not in found:
+        while len(found) >= _MOST:
+            found.pop(next(iter(found)))
+        own = replace(settings, **{n: getattr(settings, n).clone() for n in _NUMBERS})
+        found[key] = Burst(model, length, count, own, compiled=compiled)
+    return found[key]
+
+
+_NUMBERS = ("temperature", "top_k", "top_p", "repetition")
+
+
+def _tensors(settings: Settings) -> list[Tensor]:
+    return [getattr(settings, name) for name in _NUMBERS]

@@ -1,0 +1,354 @@
+"""`Engine`: many replies at once, by continuous batching over a paged cache."""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+
+from hotgrid.chat._model._folder import LanguageModel
+from hotgrid.errors import ArgumentError, UnstableError
+
+from ._blocks import BlockPool
+from ._reply import Reply, length_limit
+from ._request import Request, UnavailableError
+from ._sampling import Sampling, Settings, choose, likelihoods
+from ._stepper import Row, Stepper
+
+_BLOCK = 16
+
+
+class Engine:
+    """Works on many requests together; each gets what `generate` alone would give it.
+
+    Requests join and leave between steps. A step feeds a part of the prompts that are new,
+    and one token for each reply under way. Memory is allocated once: if the cache is full,
+    the youngest reply waits and is computed anew later, from the same tokens.
+
+    Args:
+        language: The model.
+        slots: The most replies at once.
+        limit: The most tokens of a sequence, prompt and reply together; by default and at
+            most what the model's positions reach.
+        queue: The most requests that wait; beyond that they are refused.
+        cache: Tokens that the cache holds, at least `limit`; by default 1024 for each slot.
+        chunk: The most tokens of a prompt that are fed in one step.
+        static: Whether decoding keeps to a few shapes, as CUDA graphs need; by default on
+            CUDA.
+        compiled: Whether decoding is compiled; needs `static`.
+
+    Raises:
+        ArgumentError: A number is below 1, or `cache` is less than `limit`.
+
+    Example:
+        >>> with Engine(language) as engine:  # doctest: +SKIP
+        ...     requests = [engine.submit(prompt) for prompt in prompts]
+        ...     for request in requests:
+        ...         print("".join(piece.text for piece in request))
+    """
+
+    def __init__(
+        self,
+        language: LanguageModel,
+        *,
+        slots: int = 8,
+        limit: int | None = None,
+        queue: int = 256,
+        cache: int | None = None,
+        chunk: int = 256,
+        static: bool | None = None,
+        compiled: bool = False,
+    ) -> None:
+        reach = length_limit(language.model)
+        self.limit = reach if limit is None else min(limit, reach)
+        given = {"slots": slots, "limit": self.limit, "queue": queue, "chunk": chunk}
+        for name, number in given.items():
+            if number < 1:
+                raise ArgumentError(f"`{name}` must be at least 1, got {number}")
+        if cache is None:
+            cache = max(self.limit, slots * min(self.limit, 1024))
+        if cache < self.limit:
+            raise ArgumentError(
+                f"`cache` {cache} does not hold one sequence of {self.limit} tokens; make it "
+                "larger, or `limit` smaller"
+            )
+        self.language = language
+        self._model = language.model
+        self._slots, self._queue, self._chunk = slots, queue, chunk
+        self._pool = BlockPool(-(-cache // _BLOCK) + 1, _BLOCK)
+        device = self._model.embed.weight.device
+        static = device.type == "cuda" if static is None else static
+        self._stepper = Stepper(
+            self._model, self._pool.blocks, _BLOCK, static=static, compiled=compiled
+        )
+        self._vacant = list(range(slots - 1, -1, -1))
+        self._running: list[Request] = []
+        self._waiting: deque[Request] = deque()
+        self._numbers = 0
+        self._seen: torch.Tensor | None = None
+        self._settings: tuple[tuple[int, ...], Settings] | None = None
+        # Replies whose last tokens have not been told; with fixed shapes that is done later.
+        self._later = static
+        self._untold: list[Request] = []
+        # `_lock` guards the lists, `_work` one step at a time.
+        self._lock = threading.Lock()
+        self._work = threading.Lock()
+        self._awake = threading.Event()
+        self._closed = self._abandoned = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it works in a thread of its own."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def load(self) -> dict[str, int]:
+        """How many requests run and wait, and how many blocks are used and there."""
+        with self._lock:
+            blocks = self._pool.blocks - 1
+            return {
+                "running": len(self._running),
+                "waiting": len(self._waiting),
+                "used": blocks - self._pool.free,
+                "blocks": blocks,
+            }
+
+    def submit(self, tokens: Sequence[int], sampling: Sampling | None = None) -> Request:
+        """Add a request.
+
+        Raises:
+            ArgumentError: The prompt is empty, too long, or has what is not a token.
+            UnavailableError: Too many wait, or the engine has been stopped.
+        """
+        reply = Reply(self.language, tokens, sampling or Sampling(), self.limit)
+        with self._lock:
+            if self._closed:
+                raise UnavailableError("the engine has been stopped")
+            # Those that the thread lets in next do not wait.
+            if len(self._waiting) >= self._queue + len(self._vacant):
+                raise UnavailableError(
+                    f"{len(self._waiting)} requests wait already; try again later"
+                )
+            self._numbers += 1
+            request = Request(self, self._numbers, reply)
+            self._waiting.append(request)
+        self._awake.set()
+        return request
+
+    def wake(self) -> None:
+        """Have the thread look at its requests again."""
+        self._awake.set()
+
+    def step(self) -> bool:
+        """Do one step; return whether there was anything to do.
+
+        Errors of the model go to the requests that were under way.
+        """
+        with self._work:
+            with self._lock:
+                self._drop_cancelled()
+                self._admit()
+            if not self._running:
+                return False
+            try:
+                self._feed_prompts()
+                self._feed_replies()
+            except Exception as problem:  # noqa: BLE001  the others must not wait forever
+                with self._lock:
+                    failed = list(self._running)
+                    for request in failed:
+                        self._leave(request)
+                for request in failed:
+                    request.fail(problem)
+            return True
+
+    def start(self) -> Self:
+        """Work in a thread until `stop`."""
+        self._thread = threading.Thread(target=self._run, name="hotgrid-chat", daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self, wait: float = 0.0) -> None:
+        """Take no more requests, and end.
+
+        Args:
+            wait: Seconds for the replies that are there; then they are cancelled.
+        """
+        with self._lock:
+            self._closed = True
+        self._awake.set()
+        if self._thread is not None:
+            self._thread.join(wait)
+            self._abandoned = True
+            self._awake.set()
+            self._thread.join()
+        self._abandon()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        while not self._abandoned:
+            self._awake.clear()
+            if self.step():
+                continue
+            if self._closed:
+                return
+            self._awake.wait()
+
+    def _abandon(self) -> None:
+        with self._work, self._lock:
+            for request in [*self._running, *self._waiting]:
+                request.cancelled = True
+            self._drop_cancelled()
+
+    def _drop_cancelled(self) -> None:
+        for request in [*self._running, *self._waiting]:
+            if request.cancelled:
+                if request in self._running:
+                    self._leave(request)
+                else:
+                    self._waiting.remove(request)
+                request.deliver(request.reply.end("cancelled"))
+
+    def _admit(self) -> None:
+        """Let requests in, in their order, while there are slots and blocks for them."""
+        while self._waiting and self._vacant:
+            request = self._waiting[0]
+            # One token more, so that it does not have to leave again at once.
+            tokens = min(len(request.reply.tokens) + 1, self.limit)
+            if self._pool.needed(tokens) > self._pool.free:
+                return
+            self._pool.grow(request.blocks, tokens)
+            self._waiting.popleft()
+            request.slot = self._vacant.pop()
+            self._running.append(request)
+            if request.reply.sampling.repetition != 1:
+                self._mark(request)
+
+    def _mark(self, request: Request) -> None:
+        if self._seen is None:
+            shape = (self._slots, self._model.config.vocabulary)
+            self._seen = torch.zeros(shape, dtype=torch.bool, device=self._stepper.device)
+        self._seen[request.slot] = False
+        self._seen[request.slot, request.reply.tokens] = True
+
+    def _leave(self, request: Request) -> None:
+        """Take a request out of the batch, with its slot and blocks."""
+        self._running.remove(request)
+        self._vacant.append(request.slot)
+        self._pool.release(request.blocks)
+        request.slot, request.cached = -1, 0
+
+    def _reserve(self, request: Request, tokens: int) -> bool:
+        """Have blocks for so many tokens; False if the request has to wait for them."""
+        while not self._pool.grow(request.blocks, tokens):
+            if self._untold:
+                # A reply may have ended, and those that wait must have told everything.
+                waiting, self._untold = self._untold, []
+                self._tell(waiting)
+                if request.slot < 0:
+                    return False
+                continue
+            youngest = max(self._running, key=lambda each: each.number)
+            with self._lock:
+                self._leave(youngest)
+                self._waiting.appendleft(youngest)
+            if youngest is request:
+                return False
+        return True
+
+    def _feed_prompts(self) -> None:
+        """Feed a part of each prompt that is not in the cache yet, those of like length."""
+        chosen: list[tuple[Request, int]] = []
+        new = sorted((r for r in self._running if r.pending > 1), key=lambda r: r.number)
+        for request in new:
+            count = min(request.pending, self._chunk)
+            width = max(count, *(n for _, n in chosen)) if chosen else count
+            fits = width * (len(chosen) + 1) <= 2 * (count + sum(n for _, n in chosen))
+            fits = fits and width * (len(chosen) + 1) <= 4 * self._chunk
+            stays = fits and request in self._running
+            if stays and self._reserve(request, request.cached + count):
+                chosen.append((request, count))
+        self._feed(chosen)
+
+    def _feed_replies(self) -> None:
+        """Feed the last token of each reply under way."""
+        chosen: list[tuple[Request, int]] = []
+        for request in sorted(self._running, key=lambda r: r.number):
+            stays = request in self._running and request.pending == 1
+            if stays and self._reserve(request, request.cached + 1):
+                chosen.append((request, 1))
+        self._feed(chosen)
+
+    def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
+        chosen = [each for each in chosen if each[0].slot >= 0]
+        if not chosen:
+            return
+        rows = []
+        for request, count in chosen:
+            tokens, at = request.reply.tokens, request.cached
+            before = tokens[at - 1] if at else -1
+            rows.append(Row(tokens[at : at + count], at, before, request.blocks))
+        logits = self._stepper.feed(rows)
+        for request, count in chosen:
+            request.cached += count
+        done = [row for row, (request, _) in enumerate(chosen) if request.pending == 0]
+        if done:
+            if len(done) < len(chosen):
+                logits = logits[done]
+            self._advance([chosen[row][0] for row in done], logits)
+
+    @torch.inference_mode()
+    def _advance(self, requests: list[Request], logits: torch.Tensor) -> None:
+        """Choose the next token of each request."""
+        samplings = [request.reply.sampling for request in requests]
+        key = tuple(request.number for request in requests)
+        if self._settings is None or self._settings[0] != key:
+            made = Settings.of(samplings, self._model.config.vocabulary, logits.device)
+            self._settings = (key, made)
+        settings = self._settings[1]
+        numbers = [request.reply.uniform() for request in requests]
+        uniforms = torch.tensor(numbers, dtype=torch.float64, device=logits.device)
+        seen = slots = None
+        if settings.repeats and self._seen is not None:
+            slots = torch.tensor([request.slot for request in requests], device=logits.device)
+            seen = self._seen[slots]
+        chosen = choose(logits, settings, uniforms, seen)
+        if slots is not None and self._seen is not None:
+            self._seen[slots, chosen.clamp(min=0)] = True
+        found = likelihoods(logits, chosen, samplings)
+        # The text of the step before, while a GPU is at work on this one.
+        self._tell(self._untold)
+        self._untold = []
+        for request, token, likelihood in zip(requests, chosen.tolist(), found, strict=True):
+            if request.reply.finish is not None:
+                continue
+            try:
+                request.reply.accept(token, likelihood)
+            except UnstableError as problem:
+                with self._lock:
+                    self._leave(request)
+                request.fail(problem)
+                continue
+            self._untold.append(request)
+        now = [r for r in self._untold if r.reply.ended or not self._later]
+        self._untold = [r for r in self._untold if not r.reply.ended and self._later]
+        self._tell(now)
+
+    def _tell(self, requests: Sequence[Request]) -> None:
+        """Hand over the text of new tokens; it may hold the end of a reply."""
+        for request in requests:
+            if request.slot < 0:  # it has left meanwhile
+                continue
+            piece = request.reply.tell()
+            if request.reply.finish is not None:
+                with self._lock:
+                    self._leave(request)
+            if piece is not None:
+                request.deliver(piece)

@@ -1,0 +1,136 @@
+"""`Request`: one reply that an engine works on."""
+
+import threading
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from hotgrid.errors import HotgridError
+
+from ._reply import Reply
+from ._text import Piece
+
+
+class Worker(Protocol):
+    """What a request needs of its engine."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it works in a thread of its own."""
+        ...
+
+    def step(self) -> bool:
+        """Do one step."""
+        ...
+
+    def wake(self) -> None:
+        """Have it look at its requests again."""
+        ...
+
+
+class UnavailableError(HotgridError, RuntimeError):
+    """An engine takes no request now: too many wait, or it has been stopped."""
+
+    exit_code = 1
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """Return one piece of several."""
+    return Piece(
+        "".join(piece.text for piece in pieces),
+        tuple(token for piece in pieces for token in piece.tokens),
+        tuple(each for piece in pieces for each in piece.likelihoods),
+        pieces[-1].finish if pieces else None,
+    )
+
+
+class Request:
+    """A reply of an engine: iterate for its pieces, as with `generate`.
+
+    Attributes:
+        number: Requests are numbered as they come.
+        reply: The sequence so far. It belongs to the engine.
+    """
+
+    def __init__(self, engine: Worker, number: int, reply: Reply) -> None:
+        self.number, self.reply = number, reply
+        # The engine's: which blocks and slot it has, and how many tokens are in the cache.
+        self.blocks: array[int] = array("q")
+        self.slot, self.cached = -1, 0
+        self.cancelled = False
+        self._engine = engine
+        self._pieces: deque[Piece] = deque()
+        self._changed = threading.Condition()
+        self._problem: Exception | None = None
+        self._notify: Callable[[], None] | None = None
+        self._ended = False
+
+    @property
+    def pending(self) -> int:
+        """How many tokens are not in the cache yet."""
+        return len(self.reply.tokens) - self.cached
+
+    def cancel(self) -> None:
+        """End it soon; its last piece says `cancelled`. Nothing happens if it has ended."""
+        self.cancelled = True
+        self._engine.wake()
+
+    def notify(self, function: Callable[[], None]) -> None:
+        """Have a function called in the engine's thread whenever there is something to take."""
+        with self._changed:
+            self._notify = function
+            waiting = self._pieces or self._problem
+        if waiting:
+            function()
+
+    def take(self, *, wait: bool = True) -> list[Piece]:
+        """Return the pieces that are there; with `wait`, at least one unless it has ended.
+
+        Raises:
+            Exception: What the model raised, if it did.
+        """
+        with self._changed:
+            while wait and not self._pieces and self._problem is None and not self._ended:
+                if self._engine.running:
+                    # A time, as the engine may be stopped by then.
+                    self._changed.wait(0.5)
+                else:
+                    self._changed.release()
+                    try:
+                        self._engine.step()
+                    finally:
+                        self._changed.acquire()
+            found = list(self._pieces)
+            self._pieces.clear()
+        if not found and self._problem is not None:
+            raise self._problem
+        return found
+
+    def __iter__(self) -> Iterator[Piece]:
+        while True:
+            for piece in (found := self.take()):
+                yield piece
+                if piece.finish is not None:
+                    return
+            if not found:
+                return
+
+    def deliver(self, piece: Piece) -> None:
+        """Hand over a piece; the engine does."""
+        with self._changed:
+            self._pieces.append(piece)
+            self._ended = self._ended or piece.finish is not None
+            self._changed.notify_all()
+            function = self._notify
+        if function is not None:
+            function()
+
+    def fail(self, problem: Exception) -> None:
+        """Hand over an error; the engine does."""
+        with self._changed:
+            self._problem = problem
+            self._changed.notify_all()
+            function = self._notify
+        if function is not None:
+            function()

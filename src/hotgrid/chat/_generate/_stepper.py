@@ -1,0 +1,148 @@
+"""`Stepper`: one forward pass for the next tokens of several sequences over a paged cache."""
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from hotgrid.chat._model._gpt import GPT, Memory
+from hotgrid.nn import PagedCache, Pages
+
+
+@dataclass(frozen=True)
+class Row:
+    """The next tokens of one sequence.
+
+    Attributes:
+        tokens: The tokens to feed.
+        position: How many are in the cache.
+        before: The token before these; -1 if there is none.
+        blocks: The blocks of the sequence, of 64 bits each; they hold the new tokens, too.
+    """
+
+    tokens: Sequence[int]
+    position: int
+    before: int
+    blocks: "array[int]"
+
+
+class Stepper:
+    """Feeds tokens to a model.
+
+    Args:
+        model: The model.
+        blocks: Blocks of the cache.
+        block: The tokens of a block.
+        static: Whether single tokens are fed in a few shapes only (powers of two), each
+            captured as a CUDA graph where there is CUDA.
+        compiled: Whether single tokens go through `torch.compile`, too; needs `static`.
+    """
+
+    def __init__(
+        self, model: GPT, blocks: int, block: int, *, static: bool, compiled: bool
+    ) -> None:
+        self._model, self._block, self._static = model, block, static
+        config, weight = model.config, model.embed.weight
+        self.device = weight.device
+        # Compressed models keep their embedding in floating point, as attention is.
+        kind = {"device": weight.device, "dtype": weight.dtype}
+        self._caches = [
+            PagedCache(blocks, config.groups, block, config.head, **kind)
+            for _ in range(config.layers)
+        ]
+        self._one: Callable[..., Tensor] = self.forward
+        if compiled:
+            self._one = torch.compile(self.forward, dynamic=False, fullgraph=True)
+        self._graphs: dict[tuple[int, int], _Graph] = {}
+
+    @torch.inference_mode()
+    def feed(self, rows: Sequence[Row]) -> Tensor:
+        """Feed the tokens of each row, and return the logits after its last."""
+        width = max(len(row.tokens) for row in rows)
+        longest = max(-(-(row.position + len(row.tokens)) // self._block) for row in rows)
+        count = len(rows)
+        if self._static and width == 1:
+            count, longest = _power(count), _power(longest)
+        inputs = self._inputs(rows, count, width, longest)
+        if not self._static or width > 1:
+            return self.forward(*inputs)[: len(rows)]
+        if self.device.type != "cuda":
+            return self._one(*inputs)[: len(rows)]
+        shape = (count, longest)
+        if shape not in self._graphs:
+            self._graphs[shape] = _Graph(self._one, inputs)
+        return self._graphs[shape](inputs)[: len(rows)]
+
+    def _inputs(
+        self, rows: Sequence[Row], count: int, width: int, longest: int
+    ) -> tuple[Tensor, ...]:
+        """Return tokens, table, positions, counts and tokens before, padded."""
+        # One array and one transfer for all of them; lists of lists would take longer than
+        # the step of a GPU.
+        numbers = np.zeros((count, width + longest + 3), np.int64)
+        numbers[len(rows) :, -1] = -1
+        for place, row in enumerate(rows):
+            blocks = np.frombuffer(row.blocks, np.int64)[:longest]
+            numbers[place, : len(row.tokens)] = row.tokens
+            numbers[place, width : width + len(blocks)] = blocks
+            numbers[place, -3:] = row.position, len(row.tokens), row.before
+        all_of_them = torch.from_numpy(numbers)
+        if self.device.type == "cuda":
+            all_of_them = all_of_them.pin_memory().to(self.device, non_blocking=True)
+        tokens, table, rest = all_of_them.split((width, longest, 3), 1)
+        position, real, before = rest.unbind(1)
+        return tokens, table, position, real, before
+
+    def forward(
+        self, tokens: Tensor, table: Tensor, position: Tensor, count: Tensor, before: Tensor
+    ) -> Tensor:
+        """Return the logits after the last real token of each row."""
+        pages = Pages(table, position, count, tokens.shape[1], self._block)
+        for cache in self._caches:
+            cache.pages = pages
+        memory: Any = Memory(caches=self._caches)  # type: ignore[arg-type]
+        if self._model.config.mixing:
+            memory.last = self._last(before)
+        features = self._model.features(tokens, memory=memory)
+        last = (count - 1).clamp(min=0)[:, None, None].expand(-1, 1, features.shape[2])
+        return self._model.head(features.gather(1, last)[:, 0])
+
+    def _last(self, before: Tensor) -> Tensor:
+        """Return what `Memory.last` is after some token; zeros where there is none."""
+        x = self._model.embed(before.clamp(min=0))
+        if self._model.config.embed_norm:
+            x = F.rms_norm(x, x.shape[-1:])
+        return (x * (before >= 0)[:, None].to(x.dtype))[:, None]
+
+
+class _Graph:
+    """A function of tensors as a CUDA graph."""
+
+    def __init__(self, function: Callable[..., Tensor], inputs: Sequence[Tensor]) -> None:
+        self._inputs = [each.clone() for each in inputs]
+        # Rows without tokens change nothing but the block of padding.
+        self._inputs[3].zero_()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                function(*self._inputs)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._out = function(*self._inputs)
+
+    def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
+        for mine, given in zip(self._inputs, inputs, strict=True):
+            mine.copy_(given)
+        self._graph.replay()
+        return self._out
+
+
+def _power(number: int) -> int:
+    return 1 << (number - 1).bit_length()

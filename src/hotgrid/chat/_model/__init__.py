@@ -1,0 +1,1 @@
+"""The model: its shape, its blocks, the dial, and other layouts."""

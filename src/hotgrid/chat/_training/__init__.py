@@ -1,0 +1,1 @@
+"""Training a GPT: its optimizers, its data, its loop."""

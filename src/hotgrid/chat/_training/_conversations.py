@@ -1,0 +1,132 @@
+"""Conversations from JSON lines, as tokens of which replies count."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hotgrid.chat._template import ChatMessage, render
+from hotgrid.data import Shards
+from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.tokens import Encoding
+
+_PARTS = 1 << 32
+
+
+def conversation(row: Any) -> list[ChatMessage] | str:
+    """Return the messages of a row, or its text.
+
+    A row has `messages`, or `question` and `answer`, or `text`.
+
+    Raises:
+        DamagedError: It has none of them, or a message is not one.
+
+    Example:
+        >>> conversation({"question": "2 + 2?", "answer": "4"})[1]
+        ChatMessage(role='assistant', content='4')
+    """
+    shown = json.dumps(row, ensure_ascii=False, default=str)[:120]
+    if not isinstance(row, dict):
+        raise DamagedError(f"a conversation is a JSON object, got {shown}")
+    if isinstance(row.get("messages"), list):
+        try:
+            found = [
+                ChatMessage(each["role"], str(each["content"])) for each in row["messages"]
+            ]
+        except (KeyError, TypeError, ArgumentError) as problem:
+            raise DamagedError(
+                f"a message has not a `role` and a `content`: {problem}; in {shown}"
+            ) from None
+        if not any(message.role == "assistant" for message in found):
+            raise DamagedError(f"a conversation has no reply, nothing to learn from: {shown}")
+        return found
+    if "question" in row and "answer" in row:
+        return [
+            ChatMessage("user", str(row["question"])),
+            ChatMessage("assistant", str(row["answer"])),
+        ]
+    if isinstance(row.get("text"), str):
+        return row["text"]
+    raise DamagedError(
+        f"a row has neither `messages`, nor `question` and `answer`, nor `text`: {shown}"
+    )
+
+
+class ConversationEncoder:
+    """Rows to tokens, and for each token whether it counts.
+
+    Args:
+        encoding: The vocabulary.
+        hold_out: The share of rows that is held out.
+        held: Whether to encode what is held out, and not the rest.
+    """
+
+    def __init__(
+        self, encoding: Encoding, *, hold_out: float = 0.0, held: bool = False
+    ) -> None:
+        if not 0 <= hold_out < 1:
+            raise ArgumentError(f"`hold_out` is {hold_out}; choose a share from 0 to below 1")
+        self.encoding, self._most, self._held = encoding, int(hold_out * _PARTS), held
+
+    def __call__(self, rows: Sequence[Any]) -> list[NDArray[np.integer]]:
+        """Return arrays of shape `[n, 2]`, without what begins them."""
+        return [self._encoded(row) for row in rows if self._is_held(row) == self._held]
+
+    def _encoded(self, row: Any) -> NDArray[np.integer]:
+        found = conversation(row)
+        if isinstance(found, str):
+            tokens = self.encoding.encode_ordinary(found)
+            counts = [True] * len(tokens)
+        else:
+            tokens, counts = render(self.encoding, found, reply=False)
+            tokens, counts = tokens[1:], counts[1:]
+        return np.stack([np.asarray(tokens, np.int32), np.asarray(counts, np.int32)], 1)
+
+    def _is_held(self, row: Any) -> bool:
+        if not self._most:
+            return False
+        text = json.dumps(row, sort_keys=True).encode()
+        number = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
+        return number < self._most
+
+
+@dataclass(frozen=True)
+class ConversationData:
+    """Conversations to tune with.
+
+    Args:
+        paths: Files of JSON lines or parquet, folders and globs. Several are mixed.
+        hold_out: The share of rows that is held out for evaluation.
+    """
+
+    paths: Sequence[str | Path]
+    hold_out: float = 0.02
+
+    def shards(self, *, seed: int | None = None) -> Shards:
+        """The rows; without a seed in their order."""
+        return Shards(self.paths, column=None, seed=seed or 0, shuffle=seed is not None)
+
+    def tokens(self, encoding: Encoding) -> tuple[int, int]:
+        """How many tokens there are to learn from, and how many of them count.
+
+        Raises:
+            ArgumentError: There is no conversation.
+            DamagedError: A row is not a conversation.
+        """
+        encode = ConversationEncoder(encoding, hold_out=self.hold_out)
+        total = counted = 0
+        for document in self.shards().read(epochs=1):
+            for each in encode([document.text]):
+                total += len(each) + 1
+                counted += int(each[:, 1].sum())
+        if not counted:
+            raise ArgumentError(
+                f"there is nothing to learn from in `{self.paths[0]}`"
+                + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
+            )
+        return total, counted

@@ -1,0 +1,35 @@
+"""Texts that a model makes up."""
+
+from hotgrid.chat._generate._sampling import Sampling
+from hotgrid.chat._generate._single import generate
+from hotgrid.chat._model._folder import LanguageModel
+from hotgrid.chat._model._vocabulary import BOS
+
+
+def samples(
+    language: LanguageModel,
+    count: int = 3,
+    *,
+    prompt: str = "",
+    max_tokens: int = 64,
+    temperature: float = 0.8,
+    seed: int = 0,
+) -> list[str]:
+    """Return texts that begin with a prompt.
+
+    Args:
+        language: The model.
+        count: How many.
+        prompt: How each begins; by default as documents do.
+        max_tokens: The most new tokens of each.
+        temperature: How random they are.
+        seed: Of the first; each has its own.
+    """
+    encoding = language.encoding
+    tokens = [encoding.encode_single_token(BOS), *encoding.encode_ordinary(prompt)]
+    found = []
+    for place in range(count):
+        how = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed + place)
+        new = [token for piece in generate(language, tokens, how) for token in piece.tokens]
+        found.append(prompt + encoding.decode(new))
+    return found

@@ -1,0 +1,1 @@
+"""`hotgrid blt`: bytes in patches."""

@@ -1,0 +1,1 @@
+"""`hotgrid chat`."""

@@ -1,0 +1,134 @@
+"""Options that several commands of `hotgrid chat` have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from hotgrid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from hotgrid.chat import Recipe, RunSettings, TextData
+
+Data = Annotated[str, Parameter(help="Files, folders and globs of text.")]
+
+
+def _help(text: str) -> Parameter:
+    return Parameter(help=text)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Which text, and what is held out of it."""
+
+    column: Annotated[str, _help("Key or column that holds the text; by default text.")] = (
+        "text"
+    )
+    separator: Annotated[
+        str | None, _help("What separates documents in .txt and .md files.")
+    ] = None
+    hold_out: Annotated[
+        float, _help("Share of passages that is held out; by default 0.02.")
+    ] = 0.02
+    valid: Annotated[
+        tuple[str, ...],
+        Parameter(consume_multiple=True, help="Files to evaluate on instead."),
+    ] = ()
+    threads: Annotated[int | None, _help("Threads that encode; by default all.")] = None
+
+    def data(self, paths: tuple[str, ...]) -> TextData:
+        """The text.
+
+        Raises:
+            ArgumentError: No file is named.
+        """
+        from hotgrid.chat import TextData
+
+        if not paths:
+            raise ArgumentError("name files or folders of text, such as `books/`")
+        separator = self.separator
+        if separator is not None:
+            separator = separator.replace("\\n", "\n").replace("\\t", "\t")
+        return TextData(
+            paths,
+            column=self.column,
+            separator=separator,
+            hold_out=self.hold_out,
+            valid=self.valid,
+            threads=self.threads,
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions:
+    """Every value that follows from the depth, to be given instead."""
+
+    context: Annotated[int | None, _help("Tokens of a row.")] = None
+    size: Annotated[int | None, _help("Width of the model.")] = None
+    heads: Annotated[int | None, _help("Heads of attention.")] = None
+    kv_heads: Annotated[int | None, _help("Heads of keys and values.")] = None
+    ratio: Annotated[float | None, _help("Tokens to train on for each parameter.")] = None
+    tokens: Annotated[int | None, _help("Tokens to train on.")] = None
+    batch_tokens: Annotated[int | None, _help("Tokens of a step.")] = None
+    steps: Annotated[int | None, _help("Steps to make.")] = None
+    matrix_rate: Annotated[float | None, _help("Rate of matrices, for Muon.")] = None
+    embedding_rate: Annotated[float | None, _help("Rate of the embedding.")] = None
+    head_rate: Annotated[float | None, _help("Rate of the head.")] = None
+    scalar_rate: Annotated[float | None, _help("Rate of gains.")] = None
+    decay: Annotated[float | None, _help("Weight decay of matrices.")] = None
+    warmup: Annotated[int | None, _help("Steps in which rates rise.")] = None
+    warmdown: Annotated[int | None, _help("Steps in which rates fall, at the end.")] = None
+    final: Annotated[float | None, _help("What rates end at, as a share.")] = None
+
+    def recipe(self, depth: int, vocabulary: int) -> Recipe:
+        """The recipe."""
+        from hotgrid.chat import Recipe
+
+        return Recipe.of(depth, vocabulary=vocabulary, **vars(self))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a run is carried out."""
+
+    out: Annotated[Path, _help("Folder of the run; by default out/chat.")] = Path("out/chat")
+    resume: Annotated[bool, _help("Continue the run in the folder.")] = False
+    device: Annotated[str | None, _help("cpu, cuda or cuda:N; by default a GPU.")] = None
+    precision: Annotated[
+        Literal["float32", "bfloat16"], _help("How to compute; by default float32.")
+    ] = "float32"
+    rows: Annotated[int | None, _help("Rows computed at once; fewer need less memory.")] = None
+    compile: Annotated[bool, _help("Compile the model; the first step takes longer.")] = False
+    average: Annotated[
+        float | None, _help("Decay of a moving average of the weights, such as 0.999.")
+    ] = None
+    isolate: Annotated[bool, _help("Let tokens see those of their own document alone.")] = False
+    evaluate_every: Annotated[int | None, _help("Evaluate every so many steps.")] = None
+    save_every: Annotated[int | None, _help("Save every so many steps.")] = None
+    log_every: Annotated[int | None, _help("Show metrics every so many steps.")] = None
+    seed: Annotated[int, _help("Of weights, order and shuffling; by default 0.")] = 0
+
+    def settings(self, *, isolate: bool = False) -> RunSettings:
+        """The settings of the run."""
+        from hotgrid.chat import RunSettings
+
+        return RunSettings(
+            folder=self.out,
+            resume=self.resume,
+            device=self.device,
+            precision=self.precision,
+            rows=self.rows,
+            compiled=self.compile,
+            average=self.average,
+            isolate=self.isolate or isolate,
+            evaluate_every=self.evaluate_every,
+            save_every=self.save_every,
+            log_every=self.log_every,
+            seed=self.seed,
+        )

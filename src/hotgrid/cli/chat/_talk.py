@@ -1,0 +1,60 @@
+"""`hotgrid chat talk`: a conversation in the terminal, or one completion."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+
+def talk(
+    model: Path | None = None,
+    /,
+    *,
+    prompt: str | None = None,
+    system: str = "",
+    max_tokens: int = 256,
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    repetition: float = 1.0,
+    seed: int | None = None,
+    stop: tuple[str, ...] = (),
+    device: str | None = None,
+) -> None:
+    """Talk with a model in the terminal.
+
+    Args:
+        model: A model folder, a run, or a folder in the layout of Llama; without one, the
+            model that comes with hotgrid.
+        prompt: Print the reply to this text, or how it goes on, and nothing else.
+        system: Said to the model before the conversation.
+        max_tokens: The most tokens of a reply; by default 256.
+        temperature: 0 always takes the likeliest token; by default 0.8.
+        top_k: Only the so many likeliest tokens.
+        top_p: Only the likeliest tokens that together have this probability.
+        repetition: Above 1, tokens that were there are less likely; by default 1.
+        seed: The same seed gives the same reply.
+        stop: A text before which a reply ends; repeatable.
+        device: Where the model runs; by default the GPU if there is one.
+    """
+    from hotgrid.chat import Sampling, load_model
+    from hotgrid.chat._talk import Talk, completion, placed, printable
+
+    sampling = Sampling(
+        temperature, top_k, top_p, repetition, seed=seed, max_tokens=max_tokens, stop=stop
+    )
+    language = load_model(model, device=placed(device))
+    shown = printable if sys.stdout.isatty() else str
+
+    def write(text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    if prompt is not None:
+        for text in completion(language, prompt, sampling, system):
+            write(shown(text))
+        write("\n")
+        return
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  lines can be edited and come back
+
+    Talk(language, sampling, input, write, system).run()

@@ -1,0 +1,1 @@
+"""`hotgrid rl`: train agents, watch them, list environments."""

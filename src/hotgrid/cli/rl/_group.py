@@ -1,0 +1,59 @@
+"""The commands of `hotgrid rl`, as import strings."""
+
+from types import MappingProxyType
+
+from cyclopts import App
+
+from hotgrid.cli._command_group import command_group
+
+_EPILOGUE = """\
+A run is a folder with checkpoints/, events.jsonl, report.html and run.toml, which
+`hotgrid train show` and `hotgrid train compare` read as well.
+
+Examples:
+  hotgrid rl list
+  hotgrid rl train cartpole --seed 1 --out out/cartpole
+  hotgrid rl watch out/cartpole
+"""
+
+# Name: where it is, what it does, examples.
+_COMMANDS = MappingProxyType(
+    {
+        "train": (
+            "_train:train",
+            "Learn an environment; ends with the mean return of fresh episodes.",
+            """\
+Examples:
+  hotgrid rl train cartpole --seed 1 --steps 50000 --out out/cartpole
+  hotgrid rl train cartpole --seeds 10 --set rate=3e-4 --set batch=64
+  hotgrid rl train pendulum --learner sac --out out/pendulum --resume
+  hotgrid rl train gymnasium:CartPole-v1 --steps 20000
+""",
+        ),
+        "watch": (
+            "_watch:watch",
+            "Film the best policy of a run.",
+            """\
+Examples:
+  hotgrid rl watch out/cartpole
+  hotgrid rl watch out/cartpole --film cartpole.mp4 --steps 1000
+""",
+        ),
+        "list": (
+            "_list:list_environments",
+            "List the environments that come with hotgrid.",
+            """\
+Examples:
+  hotgrid rl list
+  hotgrid rl list --json | python -m json.tool
+""",
+        ),
+    }
+)
+
+
+def rl_group() -> App:
+    """The group of commands."""
+    return command_group(
+        "rl", "Train agents by reinforcement, and watch them.", _EPILOGUE, _COMMANDS
+    )

@@ -1,0 +1,36 @@
+"""`hotgrid rl list`: the environments."""
+
+from json import dumps
+
+from rich.table import Table
+
+from hotgrid.cli._terminal import Terminal
+
+
+def list_environments(*, json: bool = False) -> None:
+    """List the environments that come with hotgrid.
+
+    Args:
+        json: Print one JSON array instead.
+    """
+    from hotgrid.train.rl import environments
+
+    rows = [
+        {
+            "name": name,
+            "actions": str(each.actions),
+            "observations": each.observations,
+            "limit": each.limit,
+            "gymnasium": each.twin,
+            "summary": each.summary,
+        }
+        for name, each in environments().items()
+    ]
+    console = Terminal(highlight=False)
+    if json:
+        console.out(dumps(rows, indent=2), highlight=False)
+        return
+    table = Table("name", "equal to", "what is to be done", box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(row["name"], row["gymnasium"] or "", row["summary"])
+    console.for_tables().print(table)

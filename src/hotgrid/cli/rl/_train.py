@@ -1,0 +1,98 @@
+"""`hotgrid rl train`: learn an environment."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hotgrid.cli._terminal import Terminal
+from hotgrid.errors import ArgumentError, near
+
+
+def train(
+    environment: str,
+    /,
+    *,
+    seed: int = 0,
+    steps: int | None = None,
+    out: Path | None = None,
+    learner: str | None = None,
+    seeds: int = 1,
+    device: str = "cpu",
+    resume: bool = False,
+    set: Annotated[tuple[str, ...], Parameter(metavar="KEY=VALUE")] = (),
+) -> None:
+    """Learn an environment.
+
+    Args:
+        environment: A name from `hotgrid rl list`, or gymnasium:ID.
+        seed: Where random numbers begin.
+        steps: Steps of the environment for each seed; by default what is known to do.
+        out: The folder of the run; without it nothing is written.
+        learner: dqn or sac; by default what suits the environment.
+        seeds: How many runs to train side by side, as one program.
+        device: cpu or cuda.
+        resume: Continue the run in the folder.
+        set: A setting of the learner or of the loop, such as rate=3e-4; repeatable.
+    """
+    from hotgrid.train.rl import RLTrainer, find_learner
+
+    chosen = RLTrainer(environment, device="cpu", show=False)
+    kind = chosen.learner if learner is None else find_learner(learner)()
+    if learner is not None and type(chosen.learner) is type(kind):
+        kind = chosen.learner
+    made, settings = _changed(kind, chosen.settings, set)
+    trainer = RLTrainer(
+        environment,
+        learner=made,
+        settings=settings,
+        steps=steps,
+        seed=seed,
+        seeds=seeds,
+        folder=out,
+        device=device,
+    )
+    outcome = trainer.run(resume=resume)
+    console = Terminal(highlight=False)
+    if outcome.why == "stopped":
+        console.out(f"stopped at step {outcome.step}; --resume continues", highlight=False)
+        return
+    means = outcome.returns.mean(-1).tolist()
+    if seeds > 1:
+        for number, mean in enumerate(means):
+            console.out(f"  run {number}: {mean:.1f}", highlight=False)
+    count = outcome.returns.numel()
+    console.out(f"mean return {outcome.mean:.1f} over {count} episodes", highlight=False)
+
+
+def _changed(learner: Any, settings: Any, given: tuple[str, ...]) -> tuple[Any, Any]:
+    """The learner and the settings with the values that were given."""
+    for text in given:
+        name, equals, value = text.partition("=")
+        names = {each.name for part in (learner, settings) for each in fields(part)}
+        known = sorted((names | {"capacity"}) - {"replay"})
+        if not equals or name not in known:
+            raise ArgumentError(
+                f"`--set {text}` must be KEY=VALUE{near(name, known)}; there are "
+                f"{', '.join(known)}"
+            )
+        read = _read(name, value)
+        if name == "capacity":
+            settings = replace(settings, replay=replace(settings.replay, capacity=read))
+        elif name in {each.name for each in fields(learner)}:
+            learner = replace(learner, **{name: read})
+        else:
+            settings = replace(settings, **{name: read})
+    return learner, settings
+
+
+def _read(name: str, value: str) -> Any:
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        pass
+    raise ArgumentError(f"`--set {name}={value}`: {value!r} is not a number, such as 1e-3")

@@ -1,0 +1,43 @@
+"""`Draws`: all random numbers of a run come from one generator on its device."""
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+
+
+class Draws:
+    """Random numbers from a generator whose state is part of a checkpoint.
+
+    Args:
+        seed: Where the generator begins.
+        device: Where the numbers are made.
+
+    Example:
+        >>> Draws(0, "cpu").uniform(2, 3).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(self, seed: int, device: torch.device | str) -> None:
+        try:
+            self.device = torch.device(device)
+        except RuntimeError:
+            raise ArgumentError(
+                f"there is no device `{device}`; use `cpu`, `cuda` or `cuda:1`"
+            ) from None
+        self.generator = torch.Generator(self.device)
+        self.generator.manual_seed(seed)
+
+    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Return numbers from 0 to 1, without 1."""
+        return torch.rand(shape, generator=self.generator, device=self.device, dtype=dtype)
+
+    def normal(self, *shape: int) -> Tensor:
+        """Return numbers with a mean of zero and a variance of one."""
+        return torch.randn(shape, generator=self.generator, device=self.device)
+
+    def below(self, count: Tensor | int, *shape: int) -> Tensor:
+        """Return whole numbers from 0, below a count that may be on the device."""
+        # In double precision: a float has not enough digits for a large ring.
+        found = self.uniform(*shape, dtype=torch.float64) * count
+        return found.to(torch.int64)

@@ -1,0 +1,22 @@
+"""Environments: tensor environments, copies of them, and Gymnasium's."""
+
+from ._acrobot import Acrobot as Acrobot
+from ._cartpole import CartPole as CartPole
+from ._copies import Copies as Copies, Transition as Transition, World as World
+from ._environment import (
+    Actions as Actions,
+    Box as Box,
+    Discrete as Discrete,
+    Environment as Environment,
+    Stepped as Stepped,
+)
+from ._find import (
+    environments as environments,
+    find_environment as find_environment,
+    twin_of as twin_of,
+)
+from ._gymnasium import GymnasiumCopies as GymnasiumCopies
+from ._life import LifeKeeper as LifeKeeper
+from ._mountain_car import MountainCar as MountainCar
+from ._pendulum import Pendulum as Pendulum
+from ._wake import Wake as Wake

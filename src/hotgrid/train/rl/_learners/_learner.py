@@ -1,0 +1,141 @@
+"""`Learner`: what is learnt and how, as data; `Agent`: what it becomes for an environment."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError
+from hotgrid.train._schedules import StepSchedule
+from hotgrid.train.rl._draws import Draws
+from hotgrid.train.rl._environments import Actions
+from hotgrid.train.rl._replay import Batch
+
+
+class Learnt(NamedTuple):
+    """What one update found, on the device.
+
+    Attributes:
+        errors: How wrong the values of the batch were, `[seeds, rows]`.
+        values: Numbers to show, `[seeds]` each, by name, `loss` among them.
+    """
+
+    errors: Tensor
+    values: dict[str, Tensor]
+
+
+class Eyes:
+    """Observations in units of their own, which networks see.
+
+    Args:
+        units: What counts as one in each number; None changes nothing.
+        device: Where observations are.
+    """
+
+    def __init__(self, units: Sequence[float] | None, device: torch.device) -> None:
+        self._factor: Tensor | None = None
+        if units is not None and any(unit != 1 for unit in units):
+            self._factor = 1 / torch.tensor(units, device=device)
+
+    def __call__(self, observation: Tensor) -> Tensor:
+        """Return what a network sees."""
+        return observation if self._factor is None else observation * self._factor
+
+
+class Agent(ABC):
+    """Weights of every seed, and what can be done with them. State changes in place."""
+
+    @abstractmethod
+    def explore(self, observation: Tensor, chance: Tensor, draws: Draws) -> Tensor:
+        """Return actions to learn from.
+
+        Args:
+            observation: `[seeds, copies, observations]`.
+            chance: The share of actions that are uniformly random, 0-d on the device.
+            draws: Where randomness comes from.
+        """
+
+    @abstractmethod
+    def act(self, observation: Tensor) -> Tensor:
+        """Return the actions that seem best; used in evaluation."""
+
+    @abstractmethod
+    def learn(self, batch: Batch, draws: Draws) -> Learnt:
+        """Make one update of all seeds."""
+
+    @abstractmethod
+    def policy(self) -> dict[str, Tensor]:
+        """Return the tensors that `act` depends on, with a leading axis of seeds."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """Return everything that a checkpoint must hold; loading writes into these."""
+
+    @property
+    @abstractmethod
+    def networks(self) -> Mapping[str, int]:
+        """The number of weights of one seed, by network."""
+
+
+@dataclass(frozen=True)
+class Learner(ABC):
+    """A way to learn: the base of all learners. Data, without weights.
+
+    Attributes:
+        hidden: The sizes of the hidden layers.
+        rate: The learning rate.
+        gamma: What a reward one step later is worth.
+        n_steps: How many steps a transition has.
+        tau: How far target networks move towards the others in every update.
+        chance: The share of random actions, over steps of one seed.
+    """
+
+    name: ClassVar[str]
+
+    hidden: tuple[int, ...] = (128, 128)
+    rate: float = 1e-3
+    gamma: float = 0.99
+    n_steps: int = 1
+    tau: float = 0.005
+    chance: StepSchedule | float = 0.0
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in ("rate",) and not value > 0:
+                raise ArgumentError(f"`{each.name}` is {value!r}; expected a number above 0")
+            if each.name in ("gamma", "tau") and not 0 < value <= 1:
+                raise ArgumentError(
+                    f"`{each.name}` is {value!r}; expected a number above 0, at most 1"
+                )
+        if type(self.n_steps) is not int or self.n_steps < 1:
+            raise ArgumentError(f"`n_steps` is {self.n_steps!r}; expected a number from 1")
+
+    def chance_at(self, step: int) -> float:
+        """Return the share of random actions at a step of one seed."""
+        return self.chance(step) if isinstance(self.chance, StepSchedule) else self.chance
+
+    @abstractmethod
+    def begin(
+        self,
+        observations: int,
+        actions: Actions,
+        seeds: int,
+        draws: Draws,
+        units: Sequence[float] | None = None,
+    ) -> Agent:
+        """Return agents with fresh weights.
+
+        Args:
+            observations: How many numbers an observation has.
+            actions: What the environment takes.
+            seeds: How many runs there are side by side.
+            draws: Where randomness comes from; also says which device.
+            units: What counts as one in each number of an observation.
+
+        Raises:
+            ArgumentError: Such actions cannot be learnt by it.
+        """

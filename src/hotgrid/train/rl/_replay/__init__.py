@@ -1,0 +1,11 @@
+"""Replay: what was done, kept on the device."""
+
+from ._n_steps import NSteps as NSteps
+from ._prioritised import (
+    Prioritised as Prioritised,
+    PrioritisedRing as PrioritisedRing,
+    replay_of as replay_of,
+)
+from ._ring import Ring as Ring, Uniform as Uniform
+from ._rows import Batch as Batch, Rows as Rows
+from ._wide_tree import WideTree as WideTree

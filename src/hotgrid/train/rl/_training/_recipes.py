@@ -1,0 +1,79 @@
+"""Settings that are known to work, by environment."""
+
+from dataclasses import dataclass
+
+from hotgrid.train._schedules import LinearDecay
+from hotgrid.train.rl._learners import DQN, SAC, Learner
+from hotgrid.train.rl._replay import Uniform
+
+from ._settings import OffPolicy
+
+
+@dataclass(frozen=True)
+class RLRecipe:
+    """A learner, the proportions of a run, and how many steps it takes.
+
+    Attributes:
+        learner: What learns.
+        settings: How much of all.
+        steps: Steps of one seed.
+
+    Example:
+        >>> recipe_for("cartpole").learner.name
+        'dqn'
+    """
+
+    learner: Learner
+    settings: OffPolicy
+    steps: int = 100_000
+
+
+_RECIPES = {
+    "cartpole": RLRecipe(
+        DQN(
+            hidden=(64, 64),
+            rate=5e-4,
+            n_steps=3,
+            tau=0.01,
+            scale=10.0,
+            chance=LinearDecay(steps=10_000, start=1.0, end=0.05),
+        ),
+        OffPolicy(copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500),
+    ),
+    "pendulum": RLRecipe(
+        SAC(hidden=(64, 64), gamma=0.98, rate=2e-3, actor_rate=1e-3, tau=0.02),
+        OffPolicy(copies=8, updates=4, batch=128, warmup=1000, episodes=10),
+        steps=20_000,
+    ),
+    # A step of the flow takes far longer than an update.
+    "wake": RLRecipe(
+        SAC(hidden=(64, 64), gamma=0.95, rate=1e-3, actor_rate=1e-3, tau=0.02, temperature=0.1),
+        OffPolicy(
+            copies=8,
+            updates=8,
+            batch=64,
+            replay=Uniform(10_000),
+            warmup=320,
+            evaluate_every=800,
+            episodes=2,
+            final_episodes=8,
+        ),
+        steps=3200,
+    ),
+}
+
+
+def recipe_for(name: str, continuous: bool = False) -> RLRecipe:
+    """Return the settings for an environment; for one that is not known, usual ones.
+
+    Args:
+        name: The name of the environment, or Gymnasium's id of the same.
+        continuous: Whether its actions are real numbers.
+
+    Example:
+        >>> recipe_for("acrobot").settings.copies
+        32
+    """
+    if name in _RECIPES:
+        return _RECIPES[name]
+    return _RECIPES["pendulum" if continuous else "cartpole"]

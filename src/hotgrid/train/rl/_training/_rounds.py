@@ -1,0 +1,126 @@
+"""`Rounds`: collect, remember, learn; with nothing that waits for the device."""
+
+import torch
+from torch import Tensor
+
+from hotgrid.train.rl._draws import Draws
+from hotgrid.train.rl._environments import World
+from hotgrid.train.rl._learners import Agent
+from hotgrid.train.rl._replay import Ring
+
+from ._settings import OffPolicy
+
+# Rounds that a GPU makes before one is captured: kernels are chosen and memory is taken.
+_BEFORE_CAPTURE = 3
+
+
+class Rounds:
+    """The work between two looks at a run.
+
+    On a GPU, rounds that learn are captured once as a CUDA graph and replayed. All state
+    changes in place, so eager rounds and replayed ones can follow each other.
+
+    Args:
+        world: Copies of the environment.
+        agent: What acts and learns.
+        ring: What is remembered.
+        draws: Where randomness comes from.
+        settings: How much of all.
+        captured: Whether to capture a CUDA graph.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        agent: Agent,
+        ring: Ring,
+        draws: Draws,
+        settings: OffPolicy,
+        *,
+        captured: bool = False,
+    ) -> None:
+        self.world, self.agent, self.ring, self.draws = world, agent, ring, draws
+        self._settings, self._captured = settings, captured
+        self.chance = torch.ones((), device=draws.device)
+        self._names: list[str] = []
+        # Sums over updates: how many, and every value that is shown, by seed.
+        self._sums: Tensor | None = None
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._made = 0
+
+    def make(self, chance: float, *, learn: bool) -> None:
+        """Make a round; without learning it only collects."""
+        self.chance.fill_(chance)
+        if not learn or not self._captured:
+            self._round(learn)
+            return
+        if self._graph is not None:
+            self._graph.replay()
+            return
+        self._made += 1
+        if self._made <= _BEFORE_CAPTURE:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._round(learn)
+            torch.cuda.current_stream().wait_stream(stream)
+            return
+        self._graph = torch.cuda.CUDAGraph()
+        self._graph.register_generator_state(self.draws.generator)
+        with torch.cuda.graph(self._graph):
+            self._round(learn)
+        # A capture only records.
+        self._graph.replay()
+
+    def values(self) -> dict[str, Tensor]:
+        """Return the means of what updates have found since the last call, `[seeds]` each."""
+        if self._sums is None:
+            return {}
+        count, *sums = self._sums.clone()
+        self._sums.zero_()
+        return {name: each / count for name, each in zip(self._names, sums, strict=True)}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all state by name."""
+        parts = {"world": self.world, "agent": self.agent, "replay": self.ring}
+        found = {
+            f"{part}/{name}": tensor
+            for part, owner in parts.items()
+            for name, tensor in owner.tensors().items()
+        }
+        if self._sums is not None:
+            found["sums"] = self._sums
+        return found
+
+    def expect(self, names: list[str]) -> None:
+        """Make a place for sums with these names, before they are loaded."""
+        self._names = names
+        if names:
+            shape = (1 + len(names), self.world.seeds)
+            self._sums = torch.zeros(shape, device=self.draws.device)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the sums so far."""
+        return self._names
+
+    def _round(self, learn: bool) -> None:
+        for _ in range(self._settings.collect):
+            self._collect()
+        for _ in range(self._settings.updates if learn else 0):
+            self._update()
+
+    def _collect(self) -> None:
+        action = self.agent.explore(self.world.observation, self.chance, self.draws)
+        step = self.world.step(action)
+        rows = self.ring.rows.packed(step, self.ring.gamma)
+        self.ring.write(rows, step.terminated | step.truncated)
+
+    def _update(self) -> None:
+        batch = self.ring.sample(self._settings.batch, self.draws)
+        errors, values = self.agent.learn(batch, self.draws)
+        self.ring.reprioritise(batch, errors)
+        if self._sums is None:
+            self.expect(list(values))
+        first = next(iter(values.values()))
+        self._sums += torch.stack((torch.ones_like(first), *values.values()))  # pyright: ignore[reportOperatorIssue]

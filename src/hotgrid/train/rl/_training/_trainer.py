@@ -1,0 +1,289 @@
+"""`RLTrainer`: the loop that collects, learns, evaluates, saves and shows."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from hotgrid.cluster import SingleRank, StopRequest, rank_seed
+from hotgrid.errors import ArgumentError
+from hotgrid.train._loop._folder import TrainingFolder
+from hotgrid.train._loop._settings import Saving
+from hotgrid.train._report import Dashboard
+from hotgrid.train.rl._draws import Draws
+from hotgrid.train.rl._environments import Box, Environment
+from hotgrid.train.rl._learners import Learner, learner_to_json
+from hotgrid.train.rl._replay import Rows, replay_of
+
+from ._evaluation import Returns, evaluate
+from ._recipes import recipe_for
+from ._rounds import Rounds
+from ._settings import OffPolicy
+from ._state import BestPolicy, RLState
+from ._worlds import Place
+
+_BEST = "valid/return"
+
+
+@dataclass(frozen=True)
+class RLOutcome:
+    """How a run ended.
+
+    Attributes:
+        step: Steps of one seed.
+        why: `finished`, or `stopped` by SIGTERM.
+        returns: The last evaluation, of the best policies: float64 `[seeds, episodes]`.
+    """
+
+    step: int
+    why: Literal["finished", "stopped"]
+    returns: Tensor
+
+    @property
+    def mean(self) -> float:
+        """The mean return over all episodes of all seeds."""
+        return float(self.returns.mean())
+
+
+class RLTrainer:
+    """Learns an environment by a learner, for one seed or for many side by side.
+
+    A round collects some steps with every copy and makes some updates; it waits for nothing.
+    Evaluations are apart: they have their own copies and random numbers, so that training is
+    the same with and without them. The policy that was best in an evaluation is kept for
+    each seed, and the last evaluation is of these, over fresh episodes.
+
+    Args:
+        environment: An environment, its name, or `gymnasium:ID`.
+        learner: What learns; by default what is known to work.
+        settings: How much of all; by default what is known to work.
+        steps: Steps of one seed, over all of its copies.
+        seed: Where random numbers begin.
+        seeds: How many runs are made side by side.
+        folder: Where checkpoints, events and the report go; None writes nothing.
+        device: Where all tensors are.
+        saving: Which steps are saved; the best by return is always kept.
+        log_every: Steps between two rows of the log.
+        captured: Replay rounds as a CUDA graph; by default on a GPU, with a tensor
+            environment.
+        show: Whether progress is shown; by default with a folder, or on a terminal.
+
+    Raises:
+        ArgumentError: An argument is wrong, or the learner does not suit the environment.
+
+    Example:
+        >>> small = OffPolicy(copies=4, updates=1, batch=16, warmup=32, episodes=2,
+        ...                   final_episodes=3)
+        >>> trainer = RLTrainer("cartpole", settings=small, steps=64, show=False)
+        >>> trainer.run().returns.shape
+        torch.Size([1, 3])
+    """
+
+    def __init__(
+        self,
+        environment: Environment | str,
+        *,
+        learner: Learner | None = None,
+        settings: OffPolicy | None = None,
+        steps: int | None = None,
+        seed: int = 0,
+        seeds: int = 1,
+        folder: str | Path | None = None,
+        device: torch.device | str = "cpu",
+        saving: Saving | None = None,
+        log_every: int = 2000,
+        captured: bool | None = None,
+        show: bool | None = None,
+    ) -> None:
+        self.device = torch.device(device)
+        self._place = place = Place(environment, self.device)
+        recipe = recipe_for(place.name, isinstance(place.actions, Box))
+        self.learner, self.settings = learner or recipe.learner, settings or recipe.settings
+        self.steps = recipe.steps if steps is None else steps
+        self.seed, self.seeds, self.step = seed, seeds, 0
+        for name in ("steps", "seeds"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
+                raise ArgumentError(
+                    f"`{name}` is {getattr(self, name)!r}; expected a number from 1"
+                )
+        self._draws = draws = Draws(rank_seed(seed, 0), self.device)
+        world = place.world(seeds, self.settings.copies, draws, seed)
+        self.agent = self.learner.begin(
+            place.observations, place.actions, seeds, draws, place.units
+        )
+        ring = replay_of(
+            self.settings.replay,
+            Rows(place.observations, place.actions),
+            seeds,
+            self.settings.copies,
+            steps=self.learner.n_steps,
+            gamma=self.learner.gamma,
+            device=self.device,
+        )
+        self._warmup = max(
+            self.settings.warmup, ring.least_steps(self.settings.batch) * self.settings.copies
+        )
+        if captured is None:
+            captured = self.device.type == "cuda" and place.tensor
+        self._rounds = Rounds(world, self.agent, ring, draws, self.settings, captured=captured)
+        self._best = BestPolicy(self.agent, seeds, self.device)
+        self._log_every, self._show = log_every, show
+        self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
+        self._folder = TrainingFolder(
+            folder, SingleRank(), self._saving, RLState(self._rounds, self._best)
+        )
+        self._updates = 0
+
+    def run(self, *, resume: bool | Literal["auto"] = False) -> RLOutcome:
+        """Learn to the last step, or until SIGTERM.
+
+        Args:
+            resume: Continue the run in the folder; `auto` begins one if there is none.
+
+        Raises:
+            StoreError: A checkpoint cannot be written or read.
+            ArgumentError: The run in the folder has other settings.
+        """
+        with contextlib.ExitStack() as opened:
+            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            opened.enter_context(self._folder)
+            saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume, {})
+            events = self._folder.open_events(saved, self._facts())
+            if saved is not None:
+                self.step, self._updates = saved[0], saved[1]["updates"]
+            self._dashboard = Dashboard(self.steps, self._shown())
+            self._dashboard.recall(events)
+            opened.enter_context(self._dashboard)
+            why = self._go(stop)
+            if why == "finished":
+                found = self._last_evaluation()
+            else:
+                found = torch.empty(self.seeds, 0, dtype=torch.float64)
+            self._folder.write("end", self.step, why=why)
+            self._folder.report()
+        return RLOutcome(self.step, why, found)
+
+    def _go(self, stop: StopRequest) -> Literal["finished", "stopped"]:
+        settings = self.settings
+        self._mark, self._logged = time.perf_counter(), (self.step, self._updates)
+        while self.step < self.steps:
+            learn = self.step >= self._warmup
+            chance = self.learner.chance_at(self.step) if learn else 1.0
+            self._rounds.make(chance, learn=learn)
+            before, self.step = self.step, self.step + settings.per_round
+            self._updates += settings.updates if learn else 0
+            last = self.step >= self.steps
+            now: dict[str, float | None] = {}
+            if self._passed(before, self._log_every) or last:
+                self._log(chance)
+            if self._passed(before, settings.evaluate_every) or last:
+                now = self._evaluate()
+            stopped = stop() and not last
+            due = self._passed(before, self._saving.every) or self._folder.due(self.step, now)
+            if last or stopped or due:
+                notes = {"updates": self._updates, **self._described()}
+                self._folder.save(self.step, notes, now, last=last or stopped)
+            if now or due:
+                self._mark, self._logged = time.perf_counter(), (self.step, self._updates)
+            if stopped:
+                return "stopped"
+        return "finished"
+
+    def _passed(self, before: int, every: int) -> bool:
+        return before // every != self.step // every
+
+    # What is shown.
+
+    def _log(self, chance: float) -> None:
+        """Show what was learnt; this is where the host waits for the device."""
+        values = {name: float(x.mean()) for name, x in self._rounds.values().items()}
+        count, returns, lengths = self._rounds.world.episodes().sum(-1).tolist()
+        seconds = time.perf_counter() - self._mark
+        step, updates = self._logged
+        found: dict[str, float | None] = {
+            "train/return": returns / count if count else None,
+            "train/length": lengths / count if count else None,
+            "train/exploration": chance,
+            **{f"train/{name}": value for name, value in values.items()},
+            "train/steps a second": (self.step - step) * self.seeds / seconds,
+            "train/updates a second": (self._updates - updates) * self.seeds / seconds,
+        }
+        self._mark, self._logged = time.perf_counter(), (self.step, self._updates)
+        self._folder.write("train", self.step, values=found, seconds=seconds)
+        self._dashboard.show(self.step, found)
+
+    def _evaluate(self) -> dict[str, float | None]:
+        began = time.perf_counter()
+        found = self._episodes(self.settings.episodes, self.step)
+        self._best.note(found)
+        means = found.returns.mean(-1)
+        values: dict[str, float | None] = {
+            _BEST: float(means.mean()),
+            "valid/length": float(found.lengths.mean()),
+        }
+        if self.seeds > 1:
+            values["valid/return, lowest seed"] = float(means.min())
+        seconds = time.perf_counter() - began
+        self._folder.write("evaluate", self.step, values=values, seconds=seconds)
+        self._dashboard.show(self.step, values)
+        return values
+
+    def _last_evaluation(self) -> Tensor:
+        """Fresh episodes of the best policies."""
+        if self.step == 0:
+            raise ArgumentError("nothing was learnt; there is no policy to evaluate")
+        self._best.exchange()
+        found = self._episodes(self.settings.final_episodes, -1)
+        self._best.exchange()
+        means = found.returns.mean(-1)
+        values = {"final/return": float(means.mean())}
+        self._folder.write("evaluate", self.step, values=values, returns=means.tolist())
+        return found.returns.cpu()
+
+    def _episodes(self, episodes: int, step: int) -> Returns:
+        # Random numbers of their own, which depend on the seed and the step alone.
+        seed = rank_seed(self.seed, 2 + step)
+        draws = Draws(seed, self.device)
+        world = self._place.world(self.seeds, episodes, draws, seed % 2**31)
+        with contextlib.closing(world) if hasattr(world, "close") else contextlib.nullcontext():  # pyright: ignore[reportArgumentType]
+            return evaluate(self.agent, world)
+
+    def _shown(self) -> bool:
+        if self._show is not None:
+            return self._show
+        return self._folder.used or Dashboard.on_terminal()
+
+    # What a run is.
+
+    def _described(self) -> dict[str, Any]:
+        learner = learner_to_json(self.learner)
+        return {"environment": self._place.text, "learner": learner, "seeds": self.seeds}
+
+    def _asked(self) -> Mapping[str, str]:
+        return {
+            "environment": self._place.text,
+            "learner": str(self.learner),
+            "settings": str(self.settings),
+            "seed": str(self.seed),
+            "seeds": str(self.seeds),
+        }
+
+    def _facts(self) -> dict[str, Any]:
+        networks = self.agent.networks
+        return {
+            "module": f"{type(self.learner).__name__} of {self._place.text}",
+            "parameters": sum(networks.values()),
+            "steps": self.steps,
+            "ranks": 1,
+            "device": self.device.type,
+            "precision": "float32",
+            "groups": [{"group": name, "parameters": n} for name, n in networks.items()],
+            **self._described(),
+        }

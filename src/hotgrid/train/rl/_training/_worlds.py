@@ -1,0 +1,70 @@
+"""`Place`: where something is learnt: a tensor environment, or one of Gymnasium."""
+
+import torch
+
+from hotgrid.errors import ArgumentError
+from hotgrid.train.rl._draws import Draws
+from hotgrid.train.rl._environments import (
+    Copies,
+    Environment,
+    GymnasiumCopies,
+    World,
+    find_environment,
+    twin_of,
+)
+
+_PREFIX = "gymnasium:"
+
+
+class Place:
+    """An environment by itself or by name.
+
+    Args:
+        environment: A tensor environment, its name, or `gymnasium:ID`.
+        device: Where tensors are.
+
+    Attributes:
+        name: What recipes call it.
+        text: What it is, for the record.
+        tensor: Whether it is a tensor environment.
+        actions: What it takes.
+        observations: How many numbers an observation has.
+        units: What counts as one in each of them, or None.
+
+    Raises:
+        ArgumentError: There is no such environment.
+    """
+
+    def __init__(self, environment: Environment | str, device: torch.device) -> None:
+        self._device = device
+        self._id: str | None = None
+        if isinstance(environment, str) and environment.startswith(_PREFIX):
+            self._id = environment.removeprefix(_PREFIX)
+            probe = GymnasiumCopies(self._id, 1, 1, seed=0)
+            self.actions, self.observations = probe.actions, probe.observations
+            probe.close()
+            twin = twin_of(self._id)
+            self.name = environment if twin is None else twin.name
+            self.units = None if twin is None else twin.units
+            self.text = environment
+            self.tensor = False
+            return
+        if isinstance(environment, str):
+            environment = find_environment(environment)
+        if not isinstance(environment, Environment):
+            raise ArgumentError(
+                f"`environment` is {environment!r}; expected an Environment or a name"
+            )
+        self._environment = environment
+        self.name = environment.name
+        plain = environment == type(environment)()
+        self.text = self.name if plain else str(environment)
+        self.tensor = True
+        self.actions, self.observations = environment.actions, environment.observations
+        self.units = environment.units
+
+    def world(self, seeds: int, copies: int, draws: Draws, seed: int) -> World:
+        """Return copies in fresh states."""
+        if self._id is None:
+            return Copies(self._environment, seeds, copies, draws)
+        return GymnasiumCopies(self._id, seeds, copies, seed=seed, device=self._device)

@@ -1,0 +1,128 @@
+"""The commands: one path from text to a model that is measured and made smaller."""
+
+import json
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from hotgrid.cli import main
+
+NUMBERS = ["--size=64", "--heads=2", "--context=32", "--batch-tokens=256", "--device=cpu"]
+
+
+def run(arguments: list[str]) -> object:
+    """Run a command line in this process, and return its exit code."""
+    with patch.object(sys, "argv", ["hotgrid", *arguments]), pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command prints; it must succeed."""
+    code = run(list(arguments))
+    heard = capsys.readouterr()
+    assert code == 0, heard.err
+    return heard.out
+
+
+def test_from_text_to_a_small_model(
+    here: Path, text_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = str(text_file)
+    made = told(capsys, "chat", "tokenizer", text, "--size=320", "--out=tokenizer.json")
+    assert "320 tokens in tokenizer.json" in made
+    found = json.loads(
+        told(
+            capsys, "chat", "loader-bench", text, "--tokenizer=tokenizer.json", "--json",
+            "--seconds=0.2", "--context=64", "--rows=4",
+        )
+    )  # fmt: skip
+    assert found["tokens_per_second"] > 0
+    assert found["lost_by_packing"] == 0
+    trained = told(
+        capsys, "chat", "train", text, "--depth=2", "--tokenizer=tokenizer.json", "--steps=4",
+        "--out=base", "--hold-out=0.1", "--samples=1", "--llama", *NUMBERS,
+    )  # fmt: skip
+    assert "heads" in trained
+    assert "given" in trained
+    assert "bits per byte, step 4" in trained
+    assert "\n— " in trained
+    rows = [{"question": f"what is {n}?", "answer": f"#### {n}"} for n in range(12)]
+    Path("qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    tuned = told(
+        capsys, "chat", "tune", "base", "qa.jsonl", "--steps=2", "--method=lora", "--rank=2",
+        "--out=tuned", "--hold-out=0.3", "--device=cpu",
+    )  # fmt: skip
+    assert "tokens, " in tuned
+    assert "held-out replies" in tuned
+    choice = {"question": "which?", "choices": ["this", "that"], "answer": 0}
+    Path("choices.jsonl").write_text(json.dumps(choice))
+    scores = json.loads(
+        told(
+            capsys, "chat", "eval", "tuned", "--text", text, "--choices", "choices.jsonl",
+            "--answers", "qa.jsonl", "--limit=2", "--max-tokens=4", "--json",
+        )
+    )  # fmt: skip
+    assert scores["model"] == "tuned"
+    assert 0 < scores["text"]["bits_per_byte"] < 9
+    assert scores["choices"]["questions"] == 1
+    assert scores["answers"]["questions"] == 2
+    shown = told(capsys, "chat", "eval", "tuned/model", "--text", text)
+    assert "perplexity" in shown
+    small = json.loads(
+        told(
+            capsys, "chat", "compress", "tuned", "--target=int8", "--out=small", "--text", text,
+            "--most-tokens=512", "--json",
+        )
+    )  # fmt: skip
+    assert small["after"]["bytes"] < small["before"]["bytes"]
+    assert small["after"]["bits_per_byte"] == pytest.approx(
+        small["before"]["bits_per_byte"], abs=0.05
+    )
+    assert "samples" in json.loads(told(capsys, "chat", "eval", "small", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "name files or folders of text"),
+        (["train", "nowhere/"], "`nowhere/`: no file is there"),
+        (["train", "empty.txt"], "there is no text in `empty.txt`"),
+        (["train", "empty.txt", "--tokenizer=t.json"], "neither a tokenizer.json nor"),
+        (["train", "empty.txt", "--depth=0"], "`depth` 0"),
+        (["tokenizer", "empty.txt"], "there is no text in `empty.txt`"),
+        (["tune", "nowhere", "empty.txt"], "`nowhere` is no folder with"),
+        (["tune", "nowhere"], "name files of conversations"),
+        (["eval", "nowhere"], "`nowhere` is no folder with"),
+        (["compress", "nowhere"], "`nowhere` is no folder with"),
+        (["loader-bench", "empty.txt"], "there is no text in `empty.txt`"),
+        (["demo", "--minutes=0"], "`minutes` 0"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else None,
+)
+def test_input_that_is_wrong(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    Path("empty.txt").write_text("\n")
+    assert run(["chat", *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_demo_trains_and_shows_samples(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = told(capsys, "chat", "demo", "--minutes=0.01", "--depth=1", "--size=64")
+    assert "steps; held-out text: " in shown
+    assert "┤" in shown
+    assert shown.count("\n— ") == 3
+    assert (here / "out" / "chat-demo" / "model" / "model.json").is_file()

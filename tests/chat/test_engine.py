@@ -1,0 +1,205 @@
+"""The engine: every request gets what `generate` alone gives it, whatever else is going on."""
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from hotgrid.chat import Engine, Piece, Sampling, UnavailableError, generate
+from hotgrid.chat._generate._burst import Burst
+from hotgrid.chat._generate._sampling import Settings
+from hotgrid.errors import ArgumentError, UnstableError
+
+from .test_generate import KINDS
+from .tiny import random_language
+
+LANGUAGE = random_language()
+
+
+def told(pieces: list[Piece]) -> tuple[str, list[int], str | None, list[Any]]:
+    """Everything that the pieces say together."""
+    return (
+        "".join(piece.text for piece in pieces),
+        [token for piece in pieces for token in piece.tokens],
+        pieces[-1].finish,
+        [
+            (each.token, round(each.logprob, 9), [token for token, _ in each.top])
+            for piece in pieces
+            for each in piece.likelihoods
+        ],
+    )
+
+
+samplings = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 0.7, 3.0]),
+    top_k=st.none() | st.just(20),
+    top_p=st.none() | st.just(0.8),
+    repetition=st.sampled_from([1.0, 1.4]),
+    seed=st.integers(0, 9),
+    max_tokens=st.integers(1, 25),
+    stop=st.just(()) | st.just(("a", "\u00e9")),
+    logprobs=st.none() | st.integers(0, 3),
+)
+arrivals = st.lists(
+    st.tuples(
+        st.integers(0, 12),
+        st.lists(st.integers(0, 255), min_size=1, max_size=40),
+        samplings,
+        st.none() | st.integers(0, 20),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(max_examples=12)
+@given(
+    arrivals,
+    st.integers(1, 4),
+    st.sampled_from([64, 80, 200]),
+    st.sampled_from([1, 3, 16]),
+    st.booleans(),
+)
+def test_requests_that_come_and_go_get_what_they_get_alone(
+    coming, slots, cache, chunk, static
+) -> None:
+    engine = Engine(LANGUAGE, slots=slots, cache=cache, chunk=chunk, static=static)
+    requests, now = {}, 0
+    while len(requests) < len(coming) or engine.load["running"] + engine.load["waiting"]:
+        for place, (at, prompt, sampling, leaves) in enumerate(coming):
+            if at == now:
+                requests[place] = engine.submit(prompt, sampling)
+            if leaves is not None and at + leaves == now:
+                requests[place].cancel()
+        engine.step()
+        load = engine.load
+        assert load["running"] <= slots
+        assert load["used"] <= load["blocks"] <= -(-cache // 16)
+        now += 1
+        assert now < 2000
+    assert engine.load["used"] == 0
+    for place, (_, prompt, sampling, leaves) in enumerate(coming):
+        found = told(list(requests[place]))
+        alone = told(list(generate(LANGUAGE, prompt, sampling)))
+        if leaves is not None and found[2] == "cancelled":
+            assert alone[1][: len(found[1])] == found[1]
+        else:
+            assert found == alone
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("static", [False, True], ids=["plain", "static"])
+def test_every_kind_of_model(kind: str, static: bool) -> None:
+    language = random_language(1, **KINDS[kind])
+    engine = Engine(language, slots=3, cache=96, chunk=7, static=static)
+    prompts = [[1], [2] * 9, list(range(20)), [250] * 30]
+    ways = [Sampling(temperature=1, seed=seed, max_tokens=30) for seed in range(4)]
+    requests = [engine.submit(p, way) for p, way in zip(prompts, ways, strict=True)]
+    for request, prompt, way in zip(requests, prompts, ways, strict=True):
+        assert told(list(request)) == told(list(generate(language, prompt, way)))
+
+
+def test_a_full_cache_makes_the_youngest_wait_and_loses_nothing() -> None:
+    engine = Engine(LANGUAGE, slots=4, cache=80)
+    greedy = Sampling(temperature=0, max_tokens=45)
+    requests = [engine.submit([n] * 14, greedy) for n in range(4)]
+    most = 0
+    while engine.step():
+        most = max(most, engine.load["running"])
+    assert most > 1
+    for n, request in enumerate(requests):
+        assert told(list(request)) == told(list(generate(LANGUAGE, [n] * 14, greedy)))
+
+
+def test_threads_submit_and_read() -> None:
+    found: dict[int, Any] = {}
+    way = Sampling(temperature=1, seed=5, max_tokens=20)
+
+    def ask(number: int) -> None:
+        found[number] = told(list(engine.submit([number, 1, 2], way)))
+
+    with Engine(LANGUAGE, slots=3) as engine:
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for number in range(10):
+        assert found[number] == told(list(generate(LANGUAGE, [number, 1, 2], way)))
+
+
+def test_stop_waits_for_replies_or_cancels_them() -> None:
+    endless = random_language(seed=4, context=4096)
+    way = Sampling(temperature=0, max_tokens=30)
+    engine = Engine(LANGUAGE).start()
+    request = engine.submit([1, 2], way)
+    engine.stop(wait=60)
+    assert told(list(request)) == told(list(generate(LANGUAGE, [1, 2], way)))
+    with pytest.raises(UnavailableError, match="stopped"):
+        engine.submit([1])
+    engine = Engine(endless, slots=1).start()
+    requests = [engine.submit([7], Sampling(temperature=0, max_tokens=4000)) for _ in range(3)]
+    next(iter(requests[0]))
+    engine.stop()
+    assert {list(request)[-1].finish for request in requests} == {"cancelled"}
+    assert engine.load["used"] == 0
+
+
+def test_too_many_waiting_are_refused() -> None:
+    engine = Engine(LANGUAGE, slots=1, queue=2)
+    # One has a slot, though the engine has not let it in yet, and two wait.
+    for _ in range(3):
+        engine.submit([1])
+    with pytest.raises(UnavailableError, match="3 requests wait"):
+        engine.submit([1])
+
+
+def test_an_error_of_the_model_reaches_those_under_way_and_nobody_else() -> None:
+    language = random_language()
+    engine = Engine(language, slots=2)
+    first = engine.submit([1, 2, 3])
+    saved = language.model.head.linear.weight.clone()
+    with torch.no_grad():
+        language.model.head.linear.weight.fill_(float("nan"))
+    engine.step()
+    with pytest.raises(UnstableError):
+        list(first)
+    with torch.no_grad():
+        language.model.head.linear.weight.copy_(saved)
+    way = Sampling(temperature=0, max_tokens=5)
+    assert told(list(engine.submit([1], way))) == told(list(generate(language, [1], way)))
+    broken = engine.submit([1, 2, 3])
+    language.model.head.linear.weight = torch.nn.Parameter(saved[:, :5].clone())
+    engine.step()
+    with pytest.raises(Exception, match="5"):
+        list(broken)
+    assert engine.load["used"] == engine.load["running"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [({"slots": 0}, "slots"), ({"cache": 10}, "does not hold"), ({"chunk": -1}, "chunk")],
+    ids=str,
+)
+def test_wrong_numbers(options: dict[str, int], says: str) -> None:
+    with pytest.raises(ArgumentError, match=says):
+        Engine(LANGUAGE, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_decoding_can_be_compiled_without_a_break() -> None:
+    stepper = Engine(LANGUAGE, static=True)._stepper
+    traced = torch.compile(stepper.forward, backend="eager", fullgraph=True, dynamic=False)
+    row = [torch.tensor(x) for x in ([[5]], [[1]], [0], [1], [-1])]
+    with torch.inference_mode():
+        torch.testing.assert_close(traced(*row), stepper.forward(*row))
+        settings = Settings.of([Sampling()], 261, torch.device("cpu"))
+        burst = Burst(LANGUAGE.model, 64, 4, settings, compiled=False)
+        again = torch.compile(burst._forward, backend="eager", fullgraph=True)
+        found = [again(torch.tensor([[token]])) for token in (5, 6)]
+        whole = LANGUAGE.model(torch.tensor([[5, 6]]))
+        torch.testing.assert_close(torch.stack(found, 1), whole)

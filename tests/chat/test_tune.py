@@ -1,0 +1,155 @@
+"""Tuning: replies alone count, what is chosen alone changes, rows that are wrong are named."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hotgrid.chat import (
+    GPT,
+    ConversationData,
+    ConversationEncoder,
+    LanguageModel,
+    RunSettings,
+    Tuning,
+    conversation,
+    load_model,
+    save_model,
+    tune,
+)
+from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.kernels import compress
+from hotgrid.tokens import Encoding
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "messages": [
+            {"role": "user", "content": f"say {n}"},
+            {"role": "assistant", "content": "yes"},
+        ]
+    }
+    if n % 3
+    else {"question": f"ask {n}", "answer": "yes"}
+    for n in range(60)
+]
+
+
+@pytest.fixture
+def dialogues(tmp_path: Path) -> Path:
+    file = tmp_path / "dialogues.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return file
+
+
+@pytest.fixture
+def base(small_gpt: Callable[..., GPT], byte_encoding: Encoding) -> LanguageModel:
+    return LanguageModel(small_gpt(vocabulary=320, layers=2), byte_encoding, {"name": "base"})
+
+
+def tuned(base: LanguageModel, file: Path, folder: Path, **options: Any) -> LanguageModel:
+    settings = RunSettings(folder, device="cpu", show=False, **options.pop("run", {}))
+    how = Tuning(**({"steps": 12, "batch_tokens": 128} | options))
+    return tune(base, ConversationData([file], 0.1), settings, how)
+
+
+def test_replies_alone_count(byte_encoding: Encoding) -> None:
+    rows = [*ROWS[:2], {"text": "plain"}]
+    for row, array in zip(rows, ConversationEncoder(byte_encoding)(rows), strict=True):
+        counted = byte_encoding.decode(array[array[:, 1] == 1, 0].tolist())
+        assert counted == ("plain" if "text" in row else "yes<|end|>")
+    assert byte_encoding.decode(ConversationEncoder(byte_encoding)(rows)[0][:, 0].tolist()) == (
+        "<|user|>ask 0<|end|><|assistant|>yes<|end|>"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "full", "rate": 0.3},
+        {"method": "select", "select": "//MLP//Linear"},
+        {"method": "lora", "rank": 2, "alpha": 4.0},
+    ],
+    ids=["full", "select", "lora"],
+)
+def test_a_model_learns_to_answer(
+    base: LanguageModel, dialogues: Path, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    before = {name: each.clone() for name, each in base.model.state_dict().items()}
+    options = {"rate": 0.02, "steps": 25} | options
+    made = tuned(base, dialogues, tmp_path / "run", **options)
+    assert made.card["tuned"]
+    assert made.card["base"] == "base"
+    # The given one stays as it is.
+    for name, each in base.model.state_dict().items():
+        assert torch.equal(each, before[name])
+    changed = {
+        name
+        for name, each in made.model.state_dict().items()
+        if not torch.equal(each, before[name])
+    }
+    expected = {
+        "full": set(before),
+        "select": {name for name in before if ".mlp." in name},
+        "lora": {name for name in before if ".mlp." in name or ".attn." in name},
+    }
+    assert changed == expected[options["method"]]
+    # It starts near ln(320), and four bytes that are always the same are easy.
+    assert made.card["figures"]["valid/loss"] < 2.5
+    tokens = torch.arange(20).view(1, 20)
+    for where in (tmp_path / "run", tmp_path / "run" / "model"):
+        again = load_model(where).model
+        assert type(again.blocks()[0].attn.q) is torch.nn.Linear
+        torch.testing.assert_close(again(tokens), made.model(tokens), rtol=0, atol=1e-5)
+
+
+def test_a_tuning_resumes(base: LanguageModel, dialogues: Path, tmp_path: Path) -> None:
+    options = {"method": "lora", "rank": 2, "rate": 0.02}
+    whole = tuned(base, dialogues, tmp_path / "whole", run={"save_every": 3}, **options)
+    tuned(base, dialogues, tmp_path / "part", run={"save_every": 3}, **options)
+    steps = sorted((tmp_path / "part" / "checkpoints").glob("step-*"))
+    for each in steps[-1].iterdir():
+        each.unlink()
+    steps[-1].rmdir()
+    run = {"save_every": 3, "resume": True}
+    again = tuned(base, dialogues, tmp_path / "part", run=run, **options)
+    for name, each in whole.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[name], each)
+
+
+def test_options_that_are_wrong(
+    base: LanguageModel, dialogues: Path, tmp_path: Path, byte_encoding: Encoding
+) -> None:
+    with pytest.raises(ArgumentError, match="full trains all"):
+        Tuning("full", "//MLP")
+    with pytest.raises(ArgumentError, match="needs `select`"):
+        Tuning("select")
+    with pytest.raises(ArgumentError, match="'loar'; choose"):
+        Tuning("loar")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ArgumentError, match="MPL"):
+        tuned(base, dialogues, tmp_path / "run", method="select", select="//MPL")
+    small = compress(base.model, form="int8")
+    assert isinstance(small, GPT)
+    with pytest.raises(ArgumentError, match="is compressed"):
+        tuned(LanguageModel(small, byte_encoding), dialogues, tmp_path / "run")
+    save_model(tmp_path / "base", base)
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(ArgumentError, match=r"no document|nothing to learn"):
+        tuned(base, tmp_path / "empty.jsonl", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([1], "is a JSON object"),
+        ({"prompt": "a"}, "neither `messages`"),
+        ({"messages": [{"role": "robot", "content": "a"}]}, "no role 'robot'"),
+        ({"messages": [{"role": "user"}]}, "'content'"),
+        ({"messages": [{"role": "user", "content": "a"}]}, "no reply"),
+    ],
+)
+def test_rows_that_are_no_conversation(row: Any, message: str) -> None:
+    with pytest.raises(DamagedError, match=message):
+        conversation(row)

@@ -1,0 +1,61 @@
+"""`hotgrid rl`: what it prints, writes and refuses."""
+
+import json
+import re
+
+import pytest
+
+from hotgrid.train import rl
+
+from .command import run as hotgrid
+
+SMALL = ["--set", "hidden=(8,)", "--set", "copies=4", "--set", "updates=1", "--set", "batch=8",
+         "--set", "warmup=40", "--set", "episodes=2", "--set", "final_episodes=5",
+         "--set", "capacity=500"]  # fmt: skip
+
+
+def test_training_ends_with_the_mean_return(tmp_path, capsys):
+    out = tmp_path / "run"
+    words = ["rl", "train", "cartpole", "--seed", "3", "--out", str(out), *SMALL]
+    assert hotgrid([*words, "--steps", "120"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    found = re.fullmatch(r"mean return (\d+\.\d) over 5 episodes", last)
+    assert found
+    assert float(found[1]) >= 8
+    assert hotgrid(["rl", "watch", str(out), "--steps", "5"]) == 0
+    assert (out / "film.gif").is_file()
+    assert "film.gif" in capsys.readouterr().out
+    assert hotgrid([*words, "--steps", "160", "--resume"]) == 0
+    assert "over 5 episodes" in capsys.readouterr().out
+    assert hotgrid(["train", "show", str(out), "--only", "valid/return"]) == 0
+
+
+def test_several_seeds_are_listed(capsys):
+    assert hotgrid(["rl", "train", "pendulum", "--seeds", "2", "--steps", "80", *SMALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].strip() for line in lines[:2]] == ["run 0", "run 1"]
+    assert lines[2].endswith("over 10 episodes")
+
+
+def test_the_list_has_all_environments(capsys):
+    assert hotgrid(["rl", "list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(rl.environments())
+    assert hotgrid(["rl", "list"]) == 0
+    assert "CartPole-v1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["train", "cartpol"], "cartpole"),
+        (["train", "cartpole", "--set", "rat=1"], "rate"),
+        (["train", "cartpole", "--set", "rate=fast"], "fast"),
+        (["train", "cartpole", "--learner", "sac"], "use DQN"),
+        (["train", "cartpole", "--learner", "ppo"], "there are dqn, sac"),
+        (["watch", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_explained(words, text, capsys):
+    assert hotgrid(["rl", *words]) != 0
+    assert text in capsys.readouterr().err

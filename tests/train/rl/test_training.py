@@ -1,0 +1,169 @@
+"""The loop: what it writes, that it resumes to the bit, and that it learns."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.train import Saving, read_events, read_run, rl
+
+SMALL = rl.OffPolicy(
+    copies=4,
+    updates=1,
+    batch=8,
+    warmup=40,
+    replay=rl.Uniform(200),
+    evaluate_every=80,
+    episodes=3,
+    final_episodes=4,
+)
+CASES = {
+    "dqn": ("cartpole", rl.DQN(hidden=(8,), n_steps=3), SMALL),
+    "prioritised": (
+        "cartpole",
+        rl.DQN(hidden=(8,), duelling=True, atoms=5),
+        dataclasses.replace(SMALL, replay=rl.Prioritised(200)),
+    ),
+    "sac": ("pendulum", rl.SAC(hidden=(8,)), SMALL),
+}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def trainer(case, steps, folder=None, **options):
+    environment, learner, settings = case
+    short = rl.find_environment(environment)
+    short = dataclasses.replace(short, limit=30)
+    return rl.RLTrainer(
+        short,
+        learner=learner,
+        settings=settings,
+        steps=steps,
+        folder=folder,
+        seeds=2,
+        log_every=40,
+        show=False,
+        **options,
+    )
+
+
+def state(made):
+    return {name: x.clone() for name, x in made._folder._state.tensors().items()}
+
+
+def shown(folder):
+    """The values that were logged, without times."""
+    return [
+        {name: x for name, x in event["values"].items() if "a second" not in name}
+        for event in read_events(folder)
+        if "values" in event
+    ]
+
+
+@every_case
+def test_a_run_in_two_parts_is_one_run_to_the_bit(case, tmp_path):
+    whole = trainer(case, 240, tmp_path / "whole")
+    outcome = whole.run()
+    parts = trainer(case, 120, tmp_path / "parts")
+    parts.run()
+    again = trainer(case, 240, tmp_path / "parts")
+    resumed = again.run(resume=True)
+    assert resumed.step == outcome.step == 240
+    assert torch.equal(resumed.returns, outcome.returns)
+    first, second = state(whole), state(again)
+    assert first.keys() == second.keys()
+    for name, x in first.items():
+        assert torch.equal(x, second[name]), name
+    ends = [each for each in shown(tmp_path / "whole") if "train/loss" in each]
+    again_ends = [each for each in shown(tmp_path / "parts") if "train/loss" in each]
+    assert ends[-1] == again_ends[-1]
+
+
+def test_evaluation_does_not_change_training():
+    often = dataclasses.replace(SMALL, evaluate_every=8)
+    environment, learner, _ = CASES["dqn"]
+    runs = [trainer((environment, learner, each), 160) for each in (SMALL, often)]
+    for each in runs:
+        each.run()
+    first, second = map(state, runs)
+    for name in first:
+        if not name.startswith("best/"):
+            assert torch.equal(first[name], second[name]), name
+
+
+def test_the_folder_of_a_run(tmp_path):
+    trainer(CASES["dqn"], 200, tmp_path, saving=Saving(every=80, best="valid/return",
+                                                       better="highest")).run()  # fmt: skip
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"checkpoints", "events.jsonl", "report.html", "run.toml"} <= names
+    run = read_run(tmp_path)
+    assert run.status == "finished"
+    assert {"train/return", "train/length", "train/exploration", "train/loss", "train/value",
+            "valid/return", "valid/length", "final/return"} <= run.curves.keys()  # fmt: skip
+    assert run.best("valid/return")[1] == max(v for _, v in run.curves["valid/return"])
+    assert "valid/return" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(ArgumentError, match="seed"):
+        trainer(CASES["dqn"], 400, tmp_path, seed=5).run(resume=True)
+
+
+def test_the_best_policy_of_each_seed_is_kept():
+    agent = rl.DQN(hidden=(8,)).begin(4, rl.Discrete(2), 2, rl.Draws(0, "cpu"))
+    from hotgrid.train.rl._training._state import BestPolicy
+
+    best = BestPolicy(agent, 2, torch.device("cpu"))
+    weights = agent.policy()["online"]
+    expected = weights.clone()
+    none = torch.zeros(2, 3)
+    for returns in ([[1.0], [5.0]], [[2.0], [4.0]], [[0.0], [5.0]]):
+        weights += 1
+        now = torch.tensor(returns).double().expand(2, 3)
+        best.note(rl.Returns(now, none))
+        expected = torch.where(now[:, :1] >= best.returns[:, None], weights, expected)
+    before = weights.clone()
+    best.exchange()
+    assert torch.equal(agent.policy()["online"], expected)
+    assert best.returns.tolist() == [2, 5]
+    best.exchange()
+    assert torch.equal(agent.policy()["online"], before)
+
+
+def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
+    environment, learner, settings = CASES["dqn"]
+    made = rl.RLTrainer(environment, learner=learner, settings=settings, steps=200,
+                        folder=tmp_path, show=False)  # fmt: skip
+    outcome = made.run()
+    trained = rl.load_policy(tmp_path)
+    made._best.exchange()
+    seen = torch.randn(1, 50, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(trained.agent.act(seen), made.agent.act(seen))
+    assert trained.step == outcome.step
+    pictures = list(rl.frames(trained, steps=20))
+    assert len(pictures) >= 20
+    assert rl.film(trained, tmp_path / "film.gif", steps=5) >= 5
+    assert rl.film(trained, tmp_path / "film.mp4", steps=5) >= 5
+    assert (tmp_path / "film.gif").read_bytes()[:3] == b"GIF"
+    own = rl.load_policy(tmp_path, environment=rl.CartPole())
+    assert torch.equal(own.agent.act(seen), trained.agent.act(seen))
+    with pytest.raises(ArgumentError, match="at least 1 step, got 0"):
+        rl.film(trained, tmp_path / "film.gif", steps=0)
+    with pytest.raises(ArgumentError, match="no device `foo`"):
+        rl.load_policy(tmp_path, "foo")
+    with pytest.raises(ArgumentError, match="png"):
+        rl.film(trained, tmp_path / "film.png")
+    with pytest.raises(StoreError):
+        rl.load_policy(tmp_path / "nothing")
+
+
+def test_gymnasium_takes_part(tmp_path):
+    _environment, learner, settings = CASES["dqn"]
+    made = rl.RLTrainer("gymnasium:CartPole-v1", learner=learner, settings=settings, steps=120,
+                        folder=tmp_path, show=False)  # fmt: skip
+    outcome = made.run()
+    assert outcome.returns.shape == (1, 4)
+    assert (outcome.returns >= 8).all()
+    again = rl.RLTrainer("gymnasium:CartPole-v1", learner=learner, settings=settings,
+                         steps=160, folder=tmp_path, show=False)  # fmt: skip
+    assert again.run(resume=True).step == 160
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [e["step"] for e in events if e["event"] == "resume"] == [120]
