@@ -3,7 +3,7 @@
 from ._advection import Advection as Advection
 from ._burgers import Burgers as Burgers
 from ._cahn_hilliard import CahnHilliard as CahnHilliard
-from ._fitzhugh_nagumo import FitzHughNagumo as FitzHughNagumo
+from ._fitzhugh_nagumo import FitzhughNagumo as FitzhughNagumo
 from ._gas import Gas as Gas
 from ._gray_scott import GrayScott as GrayScott
 from ._heat import Heat as Heat

@@ -20,7 +20,7 @@ from ._laplacian import laplacian
 from ._stability import expect_stable
 
 
-class FitzHughNagumo(Model):
+class FitzhughNagumo(Model):
     """Voltage `u` fires and spreads, recovery `v` follows and quenches it. Explicit Euler.
 
     du/dt = D lap(u) + u (1 - u) (u - threshold) - v, dv/dt = pace (u - decay v). Periodic, in
@@ -28,7 +28,7 @@ class FitzHughNagumo(Model):
     sqrt(D / 2) (1 - 2 threshold).
 
     Example:
-        >>> sim = Simulation(FitzHughNagumo(), size=(64, 64), compiled=False)
+        >>> sim = Simulation(FitzhughNagumo(), size=(64, 64), compiled=False)
         >>> sim.run(100).steps
         100
         >>> 0 < sim.observe()["excited"] < 64 * 64
@@ -38,7 +38,7 @@ class FitzHughNagumo(Model):
     fields = (Field("u"), Field("v"))
     ranks = (1, 2, 3)
     picture = "u"
-    diffusion = Parameter(0.5, "how fast voltage spreads", low=0, unit="dx^2")
+    diffusion = Parameter(0.4, "how fast voltage spreads", low=0, unit="dx^2")
     threshold = Parameter(0.05, "voltage from which a cell fires", low=0, high=0.5)
     pace = Parameter(0.005, "how fast recovery follows", low=0, high=1)
     decay = Parameter(1.0, "how fast recovery fades", low=0, high=10)

@@ -1,6 +1,7 @@
 """Conservation laws by MUSCL-Hancock: slopes in cells, half a step, then fluxes at faces."""
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -10,61 +11,77 @@ from hotgrid.grid.model import Neighbours
 from ._offsets import along
 
 Cell = list[Tensor]
-"""The conserved quantities of every cell."""
-Flux = Callable[[Cell, int], tuple[Cell, Tensor, Tensor]]
-"""From cells and a dim to fluxes, the velocity along it, and the speed of waves."""
+"""Several quantities of every cell."""
+# Differences below its root are taken as smooth; without it no gradient exists where cells
+# are equal.
+_SMOOTH = 1e-6
 
 
-def conserved_change(fields: Sequence[Neighbours], flux: Flux, dt: Tensor) -> Cell:
+class Law(ABC):
+    """What is conserved, and how it flows.
+
+    Slopes are taken of plain quantities, such as velocity instead of momentum.
+    """
+
+    @abstractmethod
+    def plain(self, conserved: Cell) -> Cell:
+        """Plain quantities from conserved ones."""
+
+    @abstractmethod
+    def rate(self, plain: Cell, slope: Cell, dim: int) -> Cell:
+        """How fast plain quantities change where they have such slopes along a dim."""
+
+    @abstractmethod
+    def flux(self, left: Cell, right: Cell, dim: int) -> Cell:
+        """What flows through a face between two cells, from their plain quantities."""
+
+
+def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell:
     """What flows into every cell in a step, less what flows out; needs a radius of 2.
 
-    Second order where the solution is smooth (van Leer's slopes limited by minmod, the
-    predictor of Hancock along each dim), and the Riemann solver of Harten, Lax and van Leer.
+    Second order where the solution is smooth: slopes limited after van Albada, and the
+    predictor of Hancock along each dim.
 
     Args:
+        law: What is conserved.
         fields: The conserved quantities.
-        flux: The law.
-        dt: The time of a step.
+        dt: The time of a step, over the size of a cell.
     """
     rank = fields[0].rank
-    change: Cell = [torch.zeros_like(each.here) for each in fields]
+    change: Cell = []
     for dim in range(rank):
-        ends = [_ends(fields, flux, dt, rank, dim, at) for at in (-1, 0, 1)]
+        cells = [
+            law.plain([each[along(rank, dim, at)] for each in fields]) for at in range(-2, 3)
+        ]
+        ends = [_ends(law, *cells[at : at + 3], dt, dim) for at in range(3)]
         (_, before), (low, high), (after, _) = ends
-        into, out = _hll(before, low, flux, dim), _hll(high, after, flux, dim)
-        change = [x + dt * (i - o) for x, i, o in zip(change, into, out, strict=True)]
+        flows = zip(law.flux(before, low, dim), law.flux(high, after, dim), strict=True)
+        gains = [dt * (into - out) for into, out in flows]
+        change = [x + g for x, g in zip(change, gains, strict=True)] if change else gains
     return change
 
 
 def _ends(
-    fields: Sequence[Neighbours], flux: Flux, dt: Tensor, rank: int, dim: int, at: int
+    law: Law, below: Cell, here: Cell, above: Cell, dt: Tensor, dim: int
 ) -> tuple[Cell, Cell]:
-    """The quantities at the low and the high face of a cell, half a step later."""
-    low, high = [], []
-    for each in fields:
-        here = each[along(rank, dim, at)]
-        below = here - each[along(rank, dim, at - 1)]
-        above = each[along(rank, dim, at + 1)] - here
-        slope = 0.5 * (below.sign() + above.sign()) * torch.minimum(below.abs(), above.abs())
-        low.append(here - 0.5 * slope)
-        high.append(here + 0.5 * slope)
-    gains = [
-        0.5 * dt * (i - o) for i, o in zip(flux(low, dim)[0], flux(high, dim)[0], strict=True)
-    ]
-    return [x + g for x, g in zip(low, gains, strict=True)], [
-        x + g for x, g in zip(high, gains, strict=True)
-    ]
+    """Plain quantities at the low and the high face of a cell, half a step later."""
+    slopes = [_limited(x - b, a - x) for b, x, a in zip(below, here, above, strict=True)]
+    rates, half = law.rate(here, slopes, dim), 0.5 * dt
+    later = [x + half * rate for x, rate in zip(here, rates, strict=True)]
+    halves = [0.5 * slope for slope in slopes]
+    return (
+        [x - s for x, s in zip(later, halves, strict=True)],
+        [x + s for x, s in zip(later, halves, strict=True)],
+    )
 
 
-def _hll(left: Cell, right: Cell, flux: Flux, dim: int) -> Cell:
-    """What flows through a face between two states."""
-    of_left, u_left, c_left = flux(left, dim)
-    of_right, u_right, c_right = flux(right, dim)
-    slow = torch.minimum(u_left - c_left, u_right - c_right).clamp(max=0)
-    fast = torch.maximum(u_left + c_left, u_right + c_right).clamp(min=0)
-    # Never zero: waves have a speed.
-    share = 1 / (fast - slow)
-    return [
-        share * (fast * f - slow * g + fast * slow * (b - a))
-        for f, g, a, b in zip(of_left, of_right, left, right, strict=True)
-    ]
+def _limited(below: Tensor, above: Tensor) -> Tensor:
+    """The slope between two differences: van Albada, van Leer and Roberts 1982."""
+    b, a = below * below + _SMOOTH, above * above + _SMOOTH
+    return (a * below + b * above) / (a + b)
+
+
+def fastest(left: tuple[Tensor, Tensor], right: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """The speeds of the slowest and the fastest wave of a face, from velocity and sound."""
+    (u, c), (v, d) = left, right
+    return torch.minimum(u - c, v - d), torch.maximum(u + c, v + d)

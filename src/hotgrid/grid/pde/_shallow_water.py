@@ -1,6 +1,7 @@
 """Shallow water: long waves, bores and broken dams."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -17,9 +18,53 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._godunov import Cell, conserved_change
+from ._godunov import Cell, Law, conserved_change, fastest
 
+_NAMES = ("h", "mx", "my")
 _DRY = 1e-6
+
+
+@dataclass(frozen=True)
+class _Water(Law):
+    """Depth, and the velocities along x and y."""
+
+    gravity: Tensor
+
+    def plain(self, conserved: Cell) -> Cell:
+        depth, mx, my = conserved
+        deep = depth.clamp(min=_DRY)
+        return [deep, mx / deep, my / deep]
+
+    def rate(self, plain: Cell, slope: Cell, dim: int) -> Cell:
+        (h, *u), (dh, *du) = plain, slope
+        own = _axis(dim)
+        rates = [-(u[own] * d) for d in du]
+        rates[own] = rates[own] - self.gravity * dh
+        return [-(u[own] * dh + h * du[own]), *rates]
+
+    def flux(self, left: Cell, right: Cell, dim: int) -> Cell:
+        """After Harten, Lax and van Leer; what moves across is carried by the water."""
+        own = _axis(dim)
+        (h, *u), (k, *v) = left, right
+        h, k = h.clamp(min=_DRY), k.clamp(min=_DRY)
+        here, there = u[own], v[own]
+        sound = (self.gravity * h).sqrt(), (self.gravity * k).sqrt()
+        slow, fast = fastest((here, sound[0]), (there, sound[1]))
+        slow, fast = slow.clamp(max=0), fast.clamp(min=0)
+        # Never zero: waves have a speed.
+        share = 1 / (fast - slow)
+        flow, back = h * here, k * there
+        water = share * (fast * flow - slow * back + fast * slow * (k - h))
+        push = flow * here + 0.5 * self.gravity * h * h
+        pull = back * there + 0.5 * self.gravity * k * k
+        along = share * (fast * push - slow * pull + fast * slow * (back - flow))
+        across = water * torch.where(water > 0, u[1 - own], v[1 - own])
+        return [water, along, across] if own == 0 else [water, across, along]
+
+
+def _axis(dim: int) -> int:
+    """Which of the components along x and y belongs to a dim; x is the last dim."""
+    return 1 - dim
 
 
 class ShallowWater(Model):
@@ -27,7 +72,7 @@ class ShallowWater(Model):
 
     Conservative, by MUSCL-Hancock with the solver of Harten, Lax and van Leer: second order
     where it is smooth, and bores at the right speed. Periodic; x is the last dim and dx is
-    one. `dt` times the speed of waves must stay below 1/2.
+    one. `dt` times the speed of water and waves, `sqrt(gravity h)`, must stay below 1/2.
 
     Example:
         >>> sim = Simulation(ShallowWater(), size=(32, 32), compiled=False)
@@ -53,21 +98,9 @@ class ShallowWater(Model):
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
         """What flows in, less what flows out."""
-        gravity = params["gravity"]
-
-        def flux(cell: Cell, dim: int) -> tuple[Cell, Tensor, Tensor]:
-            depth, mx, my = cell
-            safe = depth.clamp(min=_DRY)
-            along = mx if dim == 1 else my
-            speed = along / safe
-            push = 0.5 * gravity * depth * depth
-            flows = [along, mx * speed, my * speed]
-            flows[1 if dim == 1 else 2] = flows[1 if dim == 1 else 2] + push
-            return flows, speed, (gravity * safe).sqrt()
-
-        names = ("h", "mx", "my")
-        gains = conserved_change([state[name] for name in names], flux, params["dt"])
-        return {name: state[name].here + gain for name, gain in zip(names, gains, strict=True)}
+        law = _Water(params["gravity"])
+        gains = conserved_change(law, [state[name] for name in _NAMES], params["dt"])
+        return {name: state[name].here + gain for name, gain in zip(_NAMES, gains, strict=True)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Still water with a round column of it, at a random place."""

@@ -13,7 +13,7 @@ from hotgrid.grid.pde import (
     Advection,
     Burgers,
     CahnHilliard,
-    FitzHughNagumo,
+    FitzhughNagumo,
     Gas,
     Ising,
     Maxwell,
@@ -115,7 +115,7 @@ def _growth(terms: Terms) -> Iterator[Row]:
 def _front(terms: Terms) -> Iterator[Row]:
     """Without recovery, a front moves at sqrt(D / 2) (1 - 2 threshold)."""
     n, threshold, diffusion, dt = 1024, 0.1, 8.0, 0.05
-    model = FitzHughNagumo(diffusion=diffusion, threshold=threshold, pace=0.0, dt=dt)
+    model = FitzhughNagumo(diffusion=diffusion, threshold=threshold, pace=0.0, dt=dt)
     u = torch.zeros(n, dtype=torch.float64)
     u[n // 2 - 100 : n // 2 + 100] = 1
     state = {"u": u, "v": torch.zeros_like(u)}
