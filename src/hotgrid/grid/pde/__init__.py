@@ -8,8 +8,8 @@ from ._gas import Gas as Gas
 from ._gray_scott import GrayScott as GrayScott
 from ._heat import Heat as Heat
 from ._ising import Ising as Ising
-from ._laplacian import laplacian as laplacian
 from ._maxwell import Maxwell as Maxwell
+from ._schemes import laplacian as laplacian
 from ._schroedinger import Schroedinger as Schroedinger
 from ._shallow_water import ShallowWater as ShallowWater
 from ._wave import Wave as Wave

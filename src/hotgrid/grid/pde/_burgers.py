@@ -16,9 +16,7 @@ from hotgrid.grid.model import (
     total,
 )
 
-from ._laplacian import laplacian
-from ._offsets import along
-from ._stability import expect_stable
+from ._schemes import along, expect_stable, laplacian
 
 
 class Burgers(Model):

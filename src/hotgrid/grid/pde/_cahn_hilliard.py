@@ -16,7 +16,7 @@ from hotgrid.grid.model import (
     total,
 )
 
-from ._stability import expect_stable
+from ._schemes import expect_stable
 
 
 class CahnHilliard(Model):

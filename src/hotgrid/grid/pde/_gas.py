@@ -19,7 +19,7 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._godunov import Cell, Law, conserved_change, fastest
+from ._schemes import Cell, Law, conserved_change, fastest
 
 _NAMES = ("rho", "mx", "my", "energy")
 _EMPTY = 1e-6

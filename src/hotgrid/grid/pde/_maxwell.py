@@ -17,17 +17,24 @@ from hotgrid.grid.model import (
     State,
     observable,
     total,
+    whole_number,
 )
 
-from ._stability import expect_stable
+from ._schemes import expect_stable
 
 
 class Maxwell(Model):
     """Light in a plane: `e` across it, `hx` and `hy` in it, with the speed of light 1.
 
     The finite differences of Yee (1966): `e` is at cells, `h` at their faces and half a step
-    later. A layer of `margin` cells at the ends absorbs waves, with electric and magnetic
-    losses that match, so that little is reflected. `courant` is dt / dx, below 0.707.
+    later. A layer at the ends absorbs waves, with electric and magnetic losses that match, so
+    that little is reflected. `courant` is dt / dx, below 0.707. The input `permittivity` may
+    be anything of at least 1.
+
+    Arguments:
+        margin: Cells of the absorbing layer; 0 joins opposite ends.
+        glass: Permittivity of a ball of glass in the middle, which bends and reflects light;
+            1 for none.
 
     Example:
         >>> sim = Simulation(Maxwell(), size=(64, 64), compiled=False)
@@ -47,9 +54,10 @@ class Maxwell(Model):
         0.5, "largest loss of the layer at the ends in a step", low=0, high=1
     )
 
-    def __init__(self, margin: int = 12, **parameters: float) -> None:
+    def __init__(self, margin: int = 12, glass: float = 4.0, **parameters: float) -> None:
         super().__init__(**parameters)
-        self.margin = margin
+        self.margin = whole_number("margin", margin, 0)
+        self.glass = Parameter(4.0, low=1).checked("glass", glass)
 
     def check(self, size: tuple[int, ...]) -> None:
         """Refuse a step that is unstable."""
@@ -86,23 +94,24 @@ class Maxwell(Model):
         }
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """A flash near the middle."""
-        place = [
-            n // 2 + torch.randint(-n // 8, n // 8 + 1, (), generator=generator) for n in size
-        ]
-        axes = [torch.arange(n) - at for n, at in zip(size, place, strict=True)]
-        squares = torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0)
-        e = torch.exp(-squares / 18.0)
+        """A flash beside the glass, at a random height."""
+        rows, columns = size
+        row = rows // 2 + int(torch.randint(-rows // 8, rows // 8 + 1, (), generator=generator))
+        e = torch.exp(-_squares(size, (row, columns // 4)) / 18)
         return {"e": e, "hx": torch.zeros(size), "hy": torch.zeros(size)}
 
     def static(self, size: tuple[int, ...]) -> dict[str, Tensor]:
-        """The losses at the ends, which grow with the cube of the depth; empty space."""
+        """The losses at the ends, which grow with the cube of the depth, and the glass."""
         loss = torch.zeros(size)
         for dim, n in enumerate(size):
             end = torch.minimum(torch.arange(n), n - 1 - torch.arange(n))
             depth = ((self.margin - end).clamp(min=0) / max(1, self.margin)) ** 3
             loss = torch.maximum(loss, depth[:, None] if dim == 0 else depth)
-        return {"loss": loss, "permittivity": torch.ones(size)}
+        return {"loss": loss, "permittivity": self._permittivity(size)}
+
+    def _permittivity(self, size: tuple[int, ...]) -> Tensor:
+        inside = _squares(size, (size[0] // 2, size[1] // 2)) < (min(size) / 6) ** 2
+        return torch.where(inside, self.glass, 1.0)
 
     def brushes(self) -> Sequence[Brush]:
         """Light to paint."""
@@ -110,5 +119,12 @@ class Maxwell(Model):
 
     @observable
     def energy(self, state: State) -> Tensor:
-        """Electric and magnetic energy, up to what half a step changes."""
-        return 0.5 * total(torch.stack([x.double().square() for x in state.values()]))
+        """Electric and magnetic energy with this glass, up to what half a step changes."""
+        e, hx, hy = (state[name].double().square() for name in ("e", "hx", "hy"))
+        return 0.5 * total(self._permittivity(tuple(e.shape)).to(e) * e + hx + hy)
+
+
+def _squares(size: tuple[int, ...], place: tuple[int, ...]) -> Tensor:
+    """Squared distances to a cell, `[*space]`."""
+    axes = [torch.arange(n) - at for n, at in zip(size, place, strict=True)]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0)

@@ -19,8 +19,7 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._offsets import along
-from ._stability import expect_stable
+from ._schemes import along, expect_stable
 
 
 class Schroedinger(Model):

@@ -18,7 +18,7 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._godunov import Cell, Law, conserved_change, fastest
+from ._schemes import Cell, Law, conserved_change, fastest
 
 _NAMES = ("h", "mx", "my")
 _DRY = 1e-6

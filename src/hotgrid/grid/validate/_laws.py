@@ -142,7 +142,7 @@ def _plane_wave(n: int, turns: int) -> Tensor:
 def _light(terms: Terms) -> Iterator[Row]:
     """A standing wave turns at sin(w dt / 2) = C sqrt(sin^2(kx / 2) + sin^2(ky / 2))."""
     n, courant, steps = 32, 0.5, 100
-    model = Maxwell(margin=0, courant=courant, absorption=0.0)
+    model = Maxwell(margin=0, glass=1, courant=courant, absorption=0.0)
     x = _plane_wave(n, 3)
     e = torch.cos(x)[:, None] * torch.cos(x)
     turn = 2 * math.asin(courant * math.sqrt(2) * math.sin(_TURN * 3 / n / 2))
@@ -167,7 +167,7 @@ def _light(terms: Terms) -> Iterator[Row]:
 
 
 def _absorbed(terms: Terms) -> Iterator[Row]:
-    model = Maxwell(margin=16)
+    model = Maxwell(margin=16, glass=1)
     sim = terms.simulation(model, (96, 96), small=True)
     before = sim.observe()["energy"]
     sim.run(500, progress=False)
