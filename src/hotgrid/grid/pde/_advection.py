@@ -21,8 +21,9 @@ from hotgrid.grid.model import (
 from ._schemes import along
 
 Scheme = Literal["upwind", "lax-wendroff", "weno5"]
-# Keeps weights finite where the solution is flat.
-_FLAT = 1e-6
+# Differences below its root are taken as smooth; no gradient exists where it is 0 and cells are
+# equal.
+_FLAT = 1e-4
 
 
 class Advection(Model):

@@ -1,7 +1,7 @@
 """Conservation laws by MUSCL-Hancock: slopes in cells, half a step, then fluxes at faces."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from ._offsets import along
 
 Cell = list[Tensor]
 """Several quantities of every cell."""
+Offset = tuple[int, ...]
 # Differences below its root are taken as smooth; without it no gradient exists where cells
 # are equal.
 _SMOOTH = 1e-6
@@ -40,7 +41,7 @@ def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell
     """What flows into every cell in a step, less what flows out; needs a radius of 2.
 
     Second order where the solution is smooth: slopes limited after van Albada, and the
-    predictor of Hancock along each dim.
+    predictor of Hancock, with slopes along all dims.
 
     Args:
         law: What is conserved.
@@ -48,13 +49,17 @@ def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell
         dt: The time of a step, over the size of a cell.
     """
     rank = fields[0].rank
+    here = (0,) * rank
+    beside = [along(rank, dim, by) for dim in range(rank) for by in (-1, 1)]
+    plain: dict[Offset, Cell] = {}
+    for at in [here, *[_sum(a, b) for a in [here, *beside] for b in beside]]:
+        if at not in plain:
+            plain[at] = law.plain([each[at] for each in fields])
+    ends = {at: _ends(law, plain, at, dt) for at in [here, *beside]}
     change: Cell = []
     for dim in range(rank):
-        cells = [
-            law.plain([each[along(rank, dim, at)] for each in fields]) for at in range(-2, 3)
-        ]
-        ends = [_ends(law, *cells[at : at + 3], dt, dim) for at in range(3)]
-        (_, before), (low, high), (after, _) = ends
+        (_, before), (after, _) = (ends[along(rank, dim, by)][dim] for by in (-1, 1))
+        low, high = ends[here][dim]
         flows = zip(law.flux(before, low, dim), law.flux(high, after, dim), strict=True)
         gains = [dt * (into - out) for into, out in flows]
         change = [x + g for x, g in zip(change, gains, strict=True)] if change else gains
@@ -62,17 +67,29 @@ def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell
 
 
 def _ends(
-    law: Law, below: Cell, here: Cell, above: Cell, dt: Tensor, dim: int
-) -> tuple[Cell, Cell]:
-    """Plain quantities at the low and the high face of a cell, half a step later."""
-    slopes = [_limited(x - b, a - x) for b, x, a in zip(below, here, above, strict=True)]
-    rates, half = law.rate(here, slopes, dim), 0.5 * dt
-    later = [x + half * rate for x, rate in zip(here, rates, strict=True)]
-    halves = [0.5 * slope for slope in slopes]
-    return (
-        [x - s for x, s in zip(later, halves, strict=True)],
-        [x + s for x, s in zip(later, halves, strict=True)],
-    )
+    law: Law, plain: Mapping[Offset, Cell], at: Offset, dt: Tensor
+) -> list[tuple[Cell, Cell]]:
+    """Plain quantities at the low and the high face along each dim, half a step later."""
+    rank, here, half = len(at), plain[at], 0.5 * dt
+    slopes: list[Cell] = []
+    later = here
+    for dim in range(rank):
+        below, above = (plain[_sum(at, along(rank, dim, by))] for by in (-1, 1))
+        slope = [_limited(x - b, a - x) for b, x, a in zip(below, here, above, strict=True)]
+        rates = law.rate(here, slope, dim)
+        later = [x + half * rate for x, rate in zip(later, rates, strict=True)]
+        slopes.append([0.5 * each for each in slope])
+    return [
+        (
+            [x - s for x, s in zip(later, slope, strict=True)],
+            [x + s for x, s in zip(later, slope, strict=True)],
+        )
+        for slope in slopes
+    ]
+
+
+def _sum(a: Offset, b: Offset) -> Offset:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def _limited(below: Tensor, above: Tensor) -> Tensor:
