@@ -114,7 +114,7 @@ COMPILED = {
 
 
 def marks(subject: object) -> list[pytest.MarkDecorator]:
-    """`make test` runs models in as many dims as they have by default, the others are `long`."""
+    """`make test` runs models in the dims of their default grid, the others are `long`."""
     if not isinstance(subject, Subject) or subject.name in KEY_MODELS:
         return []
     other = len(subject.size) != len(subject.make().size)

@@ -80,5 +80,5 @@ def test_an_unknown_scheme_is_answered_with_the_nearest():
 
 
 def test_a_wind_of_more_than_a_cell_in_a_step_is_refused():
-    with pytest.raises(ArgumentError, match="`courant` must be from -1 to 1, got 1.5"):
+    with pytest.raises(ArgumentError, match=r"`courant` must be from -1 to 1, got 1.5"):
         Advection(courant=1.5)

@@ -49,6 +49,6 @@ def test_no_new_extremes_appear(size: tuple[int, ...]):
 
 def test_a_viscosity_that_is_unstable_with_this_step_is_refused():
     with pytest.raises(
-        ArgumentError, match="`viscosity` must be at most 1.25 .* 2 dims, got 2"
+        ArgumentError, match=r"`viscosity` must be at most 1.25 .* 2 dims, got 2"
     ):
         Simulation(Burgers(viscosity=2.0), size=(8, 8), compiled=False)

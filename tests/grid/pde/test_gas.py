@@ -87,5 +87,5 @@ def test_streams_in_opposite_directions_roll_up():
 
 
 def test_a_gas_has_more_heat_at_constant_pressure():
-    with pytest.raises(ArgumentError, match="`gamma` must be above 1 .*got 1"):
+    with pytest.raises(ArgumentError, match=r"`gamma` must be above 1 .*got 1"):
         Gas(gamma=1)

@@ -47,7 +47,7 @@ def test_cold_spins_that_are_aligned_stay_so():
 
 
 def test_hot_spins_follow_the_field_alone():
-    """Far above the critical temperature, the mean spin is tanh(field / T), and a little more."""
+    """Far above the critical temperature, the mean spin is that of a mean field."""
     sim = simulation(Ising(temperature=50.0, field=10.0), (128, 128))
     sim.run(20)
     alone = math.tanh(10 / 50)

@@ -76,9 +76,9 @@ def test_a_ball_of_glass_reflects():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(ArgumentError, match="`glass` must be at least 1, got 0.5"):
+    with pytest.raises(ArgumentError, match=r"`glass` must be at least 1, got 0.5"):
         Maxwell(glass=0.5)
-    with pytest.raises(ArgumentError, match="`margin` must be at least 0, got -1"):
+    with pytest.raises(ArgumentError, match=r"`margin` must be at least 0, got -1"):
         Maxwell(margin=-1)
-    with pytest.raises(ArgumentError, match="`courant` must be at most 0.7071 .*got 0.8"):
+    with pytest.raises(ArgumentError, match=r"`courant` must be at most 0.7071 .*got 0.8"):
         Simulation(Maxwell(courant=0.8), size=(32, 32), compiled=False)

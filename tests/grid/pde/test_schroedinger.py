@@ -78,5 +78,5 @@ def test_a_wall_lets_little_through_and_its_slits_some():
 
 
 def test_a_step_that_is_unstable_in_so_many_dims_is_refused():
-    with pytest.raises(ArgumentError, match="`dt` must be at most 0.3333 .* 2 dims, got 0.5"):
+    with pytest.raises(ArgumentError, match=r"`dt` must be at most 0.3333 .* 2 dims, got 0.5"):
         simulation((8, 8), 0.5)

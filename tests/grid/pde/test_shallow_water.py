@@ -71,5 +71,5 @@ def test_a_shear_layer_at_rest_with_itself_is_kept_sharp():
 
 
 def test_gravity_must_pull():
-    with pytest.raises(ArgumentError, match="`gravity` must be above 0 .*got 0"):
+    with pytest.raises(ArgumentError, match=r"`gravity` must be above 0 .*got 0"):
         ShallowWater(gravity=0)
