@@ -40,8 +40,8 @@ CUTS = {
     "3x1": {"depth": 8},
 }
 KEY_MODELS = ("pde.Heat", "lbm.Karman", "lbm.Cavity", "lbm.TaylorGreen", "life.Life")
-# Of two models with one scheme, the one with more operations.
-HEAVY = ("pde.Gas",)
+# A step has about a thousand operations.
+HEAVY = ("pde.Gas", "pde.ShallowWater")
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 

@@ -55,37 +55,36 @@ def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell
     for at in [here, *[_sum(a, b) for a in [here, *beside] for b in beside]]:
         if at not in plain:
             plain[at] = law.plain([each[at] for each in fields])
-    ends = {at: _ends(law, plain, at, dt) for at in [here, *beside]}
+    later = {at: _half_later(law, plain, at, dt) for at in [here, *beside]}
     change: Cell = []
     for dim in range(rank):
-        (_, before), (after, _) = (ends[along(rank, dim, by)][dim] for by in (-1, 1))
-        low, high = ends[here][dim]
-        flows = zip(law.flux(before, low, dim), law.flux(high, after, dim), strict=True)
-        gains = [dt * (into - out) for into, out in flows]
+        before, after = (along(rank, dim, by) for by in (-1, 1))
+        into = law.flux(_face(later[before], dim, 1), _face(later[here], dim, -1), dim)
+        out = law.flux(_face(later[here], dim, 1), _face(later[after], dim, -1), dim)
+        gains = [dt * (i - o) for i, o in zip(into, out, strict=True)]
         change = [x + g for x, g in zip(change, gains, strict=True)] if change else gains
     return change
 
 
-def _ends(
+def _half_later(
     law: Law, plain: Mapping[Offset, Cell], at: Offset, dt: Tensor
-) -> list[tuple[Cell, Cell]]:
-    """Plain quantities at the low and the high face along each dim, half a step later."""
+) -> tuple[Cell, list[Cell]]:
+    """Plain quantities of a cell half a step later, and their slopes along each dim."""
     rank, here, half = len(at), plain[at], 0.5 * dt
-    slopes: list[Cell] = []
-    later = here
+    later, slopes = here, []
     for dim in range(rank):
         below, above = (plain[_sum(at, along(rank, dim, by))] for by in (-1, 1))
         slope = [_limited(x - b, a - x) for b, x, a in zip(below, here, above, strict=True)]
         rates = law.rate(here, slope, dim)
         later = [x + half * rate for x, rate in zip(later, rates, strict=True)]
-        slopes.append([0.5 * each for each in slope])
-    return [
-        (
-            [x - s for x, s in zip(later, slope, strict=True)],
-            [x + s for x, s in zip(later, slope, strict=True)],
-        )
-        for slope in slopes
-    ]
+        slopes.append(slope)
+    return later, slopes
+
+
+def _face(cell: tuple[Cell, list[Cell]], dim: int, side: int) -> Cell:
+    """Plain quantities at the low (-1) or high (1) face of a cell along a dim."""
+    later, slopes = cell
+    return [x + 0.5 * side * s for x, s in zip(later, slopes[dim], strict=True)]
 
 
 def _sum(a: Offset, b: Offset) -> Offset:
