@@ -1,6 +1,6 @@
 """The full table of `hotgrid validate`, kept row by row as it is found.
 
-    PYTHONPATH=src python benchmarks/study_validate.py [--device cpu] [CHECK ...]
+    PYTHONPATH=src python benchmarks/study_validate.py [--device cpu] [--quick] [CHECK ...]
 
 For machines that have torch and nothing else; elsewhere `hotgrid validate --json FILE`.
 """
@@ -17,6 +17,7 @@ from hotgrid.grid.validate import validate
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("checks", nargs="*", metavar="CHECK")
+    options.add_argument("--quick", action="store_true", help="smaller grids")
     given = options.parse_args()
     gpu = given.device == "cuda"
     where = {
@@ -24,9 +25,9 @@ def main() -> None:
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if gpu else "cpu",
     }
-    path = RESULTS / f"validate-{given.device}.json"
+    path = RESULTS / f"validate-{given.device}{'-quick' * given.quick}.json"
     rows = []
-    for row in validate(only=given.checks, device=given.device):
+    for row in validate(given.quick, given.device, given.checks):
         rows.append(row.record())
         verdict = "pass" if row.passed else "FAIL"
         print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "

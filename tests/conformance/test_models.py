@@ -40,6 +40,8 @@ CUTS = {
     "3x1": {"depth": 8},
 }
 KEY_MODELS = ("pde.Heat", "lbm.Karman", "lbm.Cavity", "lbm.TaylorGreen", "life.Life")
+# A step has about a thousand operations.
+HEAVY = ("pde.Gas", "pde.ShallowWater")
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 
@@ -114,7 +116,21 @@ COMPILED = {
     s.name.split(".")[0]: s for s in reversed(SUBJECTS) if len(s.size) == len(s.make().size)
 }.values()
 
-every_model = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+
+def marks(subject: object) -> list[pytest.MarkDecorator]:
+    """`make test` runs models in the dims of their default grid, the others are `long`."""
+    if not isinstance(subject, Subject) or subject.name in KEY_MODELS:
+        return []
+    other = len(subject.size) != len(subject.make().size)
+    return [pytest.mark.long] * (other or subject.name in HEAVY)
+
+
+def enrolled(subjects: Sequence[Subject]) -> pytest.MarkDecorator:
+    params = [pytest.param(s, id=str(s), marks=marks(s)) for s in subjects]
+    return pytest.mark.parametrize("subject", params)
+
+
+every_model = enrolled(SUBJECTS)
 
 
 @cache
@@ -243,7 +259,8 @@ def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
     return [
         pytest.param(
             *(value for _, value in combination),
-            marks=[pytest.mark.long] * (sum(i for i, _ in combination) % of >= some),
+            marks=[pytest.mark.long] * (sum(i for i, _ in combination) % of >= some)
+            or [mark for _, value in combination for mark in marks(value)],
             id=" ".join(str(value) for _, value in combination),
         )
         for combination in itertools.product(*map(enumerate, values))
@@ -413,7 +430,7 @@ def test_a_batch_is_as_many_single_runs(subject: Subject, form: str):
         assert_same({name: x[run] for name, x in together.state.items()}, alone.state)
 
 
-@pytest.mark.parametrize("subject", KEEPING, ids=str)
+@enrolled(KEEPING)
 def test_what_it_declares_conserved_is_conserved(subject: Subject):
     sim = subject.simulation(dtype=torch.float64)
     before = sim.observe()
@@ -424,7 +441,7 @@ def test_what_it_declares_conserved_is_conserved(subject: Subject):
         assert after[name] == pytest.approx(before[name], rel=0, abs=1e-13 * scale), name
 
 
-@pytest.mark.parametrize("subject", FLOATING, ids=str)
+@enrolled(FLOATING)
 def test_its_gradient_is_that_of_finite_differences(subject: Subject):
     """Along one random direction of the state and all parameters, through three steps."""
     sim = subject.simulation(dtype=torch.float64)

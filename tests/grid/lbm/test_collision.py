@@ -1,15 +1,19 @@
 """Collisions: what they conserve, and how they relate to each other."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid import Simulation
 from hotgrid.grid.lbm import (
     BGK,
     D2Q9,
     D3Q19,
     D3Q27,
+    MRT,
     TRT,
     Collision,
     Flow,
@@ -20,7 +24,7 @@ from hotgrid.grid.lbm import (
 )
 from hotgrid.grid.lbm._collision import find_collision, stress
 
-OPERATORS = (BGK(), TRT(), Regularized(), Smagorinsky())
+OPERATORS = (BGK(), TRT(), MRT(), Regularized(), Smagorinsky())
 lattices = st.sampled_from([D2Q9, D3Q19, D3Q27])
 seeds = st.integers(0, 2**31)
 omegas = st.floats(0.1, 1.99)
@@ -97,6 +101,94 @@ def test_trt_with_one_rate_is_bgk(lattice: Lattice, seed: int, omega: float):
     torch.testing.assert_close(same, BGK().relaxed(lattice, h, one, rate), rtol=0, atol=1e-14)
 
 
+# After Lallemand and Luo 2000: e, eps, qx, qy, pxx, pxy, of the velocities (cx, cy) below.
+LUO_ORDER = ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1))
+LUO_ROWS = (
+    (1, 1, 1, 1, 1, 1, 1, 1, 1),
+    (-4, -1, -1, -1, -1, 2, 2, 2, 2),
+    (4, -2, -2, -2, -2, 1, 1, 1, 1),
+    (0, 1, 0, -1, 0, 1, -1, -1, 1),
+    (0, -2, 0, 2, 0, 1, -1, -1, 1),
+    (0, 0, 1, 0, -1, 1, 1, -1, -1),
+    (0, 0, -2, 0, 2, 1, 1, -1, -1),
+    (0, 1, -1, 1, -1, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0, 1, -1, 1, -1),
+)
+
+
+@settings(max_examples=20)
+@given(seeds, omegas)
+def test_mrt_in_the_plane_is_that_of_the_published_matrix(seed: int, omega: float):
+    h, one = deviation(D2Q9, seed), torch.ones(4, dtype=torch.float64)
+    q = 8 * (2 - omega) / (8 - omega)
+    rates = torch.tensor([0, 1.3, 1.6, 0, q, 0, q, omega, omega], dtype=torch.float64)
+    matrix = torch.tensor(LUO_ROWS, dtype=torch.float64)
+    order = [D2Q9.velocities.index((cy, cx)) for cx, cy in LUO_ORDER]
+    moved = torch.linalg.inv(matrix) @ ((1 - rates)[:, None] * (matrix @ torch.stack(h)[order]))
+    rate = torch.tensor(omega, dtype=torch.float64)
+    found = MRT(bulk=1.3, high=1.6).relaxed(D2Q9, h, one, rate)
+    torch.testing.assert_close(torch.stack(found)[order], moved, rtol=0, atol=1e-15)
+
+
+def applied(collision: Collision, lattice: Lattice, omega: float) -> torch.Tensor:
+    """The matrix of a collision, on what has neither mass nor momentum."""
+    velocities = torch.tensor(lattice.velocities, dtype=torch.float64)
+    kept = torch.linalg.qr(torch.cat([torch.ones_like(velocities[:, :1]), velocities], 1)).Q
+    unit = torch.eye(lattice.count, dtype=torch.float64) - kept @ kept.T
+    one = torch.ones(lattice.count, dtype=torch.float64)
+    rate = torch.tensor(omega, dtype=torch.float64)
+    return torch.stack(collision.relaxed(lattice, list(unit), one, rate))
+
+
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19, D3Q27], ids=str)
+def test_mrt_has_the_rates_that_it_declares_and_orthogonal_moments(lattice: Lattice):
+    """A symmetric matrix, so its eigenvectors are orthogonal, with these eigenvalues."""
+    omega, collision = 1.7, MRT(bulk=0.9, high=1.2)
+    _, odd = TRT().rates(torch.tensor(omega, dtype=torch.float64))
+    matrix = applied(collision, lattice, omega)
+    torch.testing.assert_close(matrix, matrix.T, rtol=0, atol=1e-14)
+    found = torch.linalg.eigvalsh(matrix).sort().values
+    rank, pairs = lattice.rank, len(lattice.pairs)
+    shears = (rank - 1) * (rank + 2) // 2
+    wanted = [1 - omega] * shears + [1 - 0.9] + [1 - 1.2] * (pairs - shears - 1)
+    wanted += [1 - odd.item()] * (pairs - rank) + [0] * (1 + rank)
+    expected = torch.tensor(sorted(wanted), dtype=torch.float64)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-13)
+
+
+@settings(max_examples=20)
+@given(lattices, seeds, omegas)
+def test_mrt_with_one_rate_for_even_moments_is_trt(lattice: Lattice, seed: int, omega: float):
+    h, one = deviation(lattice, seed), torch.ones(4, dtype=torch.float64)
+    rate = torch.tensor(omega, dtype=torch.float64)
+    same = MRT(bulk=omega, high=omega).relaxed(lattice, h, one, rate)
+    torch.testing.assert_close(same, TRT().relaxed(lattice, h, one, rate), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("bulk", [0.5, 1.5])
+def test_the_bulk_rate_of_mrt_damps_sound_as_in_theory(bulk: float):
+    """The amplitude of a plane wave falls by (nu + zeta) k^2 / 2 in a step."""
+    n, nu = 64, 0.02
+    wave = torch.cos(2 * torch.pi * torch.arange(n, dtype=torch.float64) / n).expand(4, n)
+    flow = Flow(
+        collision=MRT(bulk=bulk),
+        viscosity=nu,
+        start=lambda size, _: (1 + 1e-4 * wave, [torch.zeros(size)] * 2),
+    )
+    sim = Simulation(flow, size=(4, n), dtype=torch.float64, compiled=False, device="cpu")
+    energies = []
+    for _ in range(2):
+        # A mean over a whole period of sound: that of motion is half of all.
+        found = []
+        for _ in range(111):
+            sim.run(1, progress=False)
+            found.append(sim.observe()["kinetic_energy"])
+        energies.append(sum(found))
+    fall = math.log(energies[0] / energies[1]) / (2 * 111)
+    zeta = (1 / bulk - 0.5) / 3
+    assert fall == pytest.approx((nu + zeta) / 2 * (2 * math.pi / n) ** 2, rel=0.03)
+
+
 @settings(max_examples=20)
 @given(lattices, seeds)
 def test_a_regularized_deviation_stays_when_nothing_relaxes(lattice: Lattice, seed: int):
@@ -138,5 +230,7 @@ def test_a_collision_is_found_by_name():
 def test_constants_without_meaning_are_refused():
     with pytest.raises(ArgumentError, match=r"`magic` must be above 0, got 0"):
         TRT(magic=0)
+    with pytest.raises(ArgumentError, match=r"`bulk` must be .* 2, got 3"):
+        MRT(bulk=3)
     with pytest.raises(ArgumentError, match=r"`constant` must be at least 0, got -1"):
         Smagorinsky(constant=-1)

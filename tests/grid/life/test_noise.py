@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation
 from hotgrid.grid.life import Life, Life3D
-from hotgrid.grid.life._noise import next_random, random_numbers
+from hotgrid.grid.model import next_random, random_numbers
 
 from .life_twin import random_cells, twin
 

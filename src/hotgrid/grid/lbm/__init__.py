@@ -31,6 +31,7 @@ from ._boundary import (
 )
 from ._collision import (
     BGK as BGK,
+    MRT as MRT,
     TRT as TRT,
     Collision as Collision,
     Regularized as Regularized,

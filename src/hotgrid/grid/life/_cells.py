@@ -14,13 +14,15 @@ from hotgrid.grid.model import (
     Neighbours,
     Parameter,
     State,
+    next_random,
     observable,
+    random_numbers,
     total,
     view,
 )
 
 from ._covered import Covered, covering_size
-from ._noise import flipped, next_random, numbers_that_flip, random_numbers
+from ._noise import flipped, numbers_that_flip
 from ._patterns import Pattern
 from ._rules import TOPOLOGIES, Bounds, Topology
 

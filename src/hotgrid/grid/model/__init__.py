@@ -46,6 +46,7 @@ from ._options import (
     options_of as options_of,
 )
 from ._parameter import Parameter as Parameter
+from ._random import next_random as next_random, random_numbers as random_numbers
 from ._seen import (
     SeenState as SeenState,
     observed as observed,

@@ -17,8 +17,7 @@ from hotgrid.grid.model import (
     total,
 )
 
-from ._laplacian import laplacian
-from ._stability import expect_stable
+from ._schemes import expect_stable, laplacian
 
 
 class Wave(Model):

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.lbm import (
+    MRT,
     TRT,
     Couette,
     DoubleShear,
@@ -87,6 +88,35 @@ def _taylor_green(terms: Terms) -> Iterator[Row]:
     )
 
 
+def _sound(terms: Terms) -> Iterator[Row]:
+    """A plane wave of sound falls by (nu + zeta) k^2 / 2 in a step, in 2-D."""
+    n, nu, bulk, period = 64, 0.02, 0.7, 111
+    wave = torch.cos(2 * math.pi * torch.arange(n, dtype=torch.float64) / n).expand(4, n)
+    model = Flow(
+        collision=MRT(bulk=bulk),
+        viscosity=nu,
+        start=lambda size, _: (1 + 1e-4 * wave, [torch.zeros(size)] * 2),
+    )
+    sim = terms.simulation(model, (4, n), small=True)
+    energies = []
+    for _ in range(2):
+        found = []
+        for _ in range(period):
+            sim.run(1, progress=False)
+            found.append(sim.observe()["kinetic_energy"])
+        energies.append(sum(found))
+    fall = math.log(energies[0] / energies[1]) / (2 * period)
+    theory = (nu + (1 / bulk - 0.5) / 3) / 2 * (2 * math.pi / n) ** 2
+    yield compared(
+        "MRT: damping of sound / theory",
+        1,
+        fall / theory,
+        limit=0.02,
+        source="Lallemand and Luo 2000",
+        setting=f"bulk rate {bulk}, {n} cells, two periods, fp64",
+    )
+
+
 def _sheared(terms: Terms) -> tuple[DoubleShear, int]:
     """Layers that the grid resolves, and how many cells a side has."""
     if terms.quick:
@@ -157,6 +187,7 @@ FLOWS = (
         aliases=("plates",),
     ),
     Check("taylor-green", True, _taylor_green),
+    Check("mrt", True, _sound),
     Check("double-shear-layer", True, _double_shear, aliases=("double-shear",)),
     Check(
         "conservation",

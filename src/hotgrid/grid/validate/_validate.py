@@ -14,12 +14,13 @@ from ._check import Check, Terms
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
 from ._gases import GASES
+from ._laws import LAWS
 from ._lenia import LENIA
 from ._life import LIFE
 from ._pde import PDE
 from ._row import Row
 
-CHECKS = (*LIFE, *CELLS, *GASES, *LENIA, *PDE, *FLOWS, *CAVITY, *CYLINDER)
+CHECKS = (*LIFE, *CELLS, *GASES, *LENIA, *PDE, *LAWS, *FLOWS, *CAVITY, *CYLINDER)
 
 
 def validate(

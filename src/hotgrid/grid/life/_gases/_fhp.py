@@ -12,8 +12,15 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.life._lookup import looked_up
-from hotgrid.grid.life._noise import next_random, random_numbers
-from hotgrid.grid.model import Field, Input, Neighbours, Planes, State
+from hotgrid.grid.model import (
+    Field,
+    Input,
+    Neighbours,
+    Planes,
+    State,
+    next_random,
+    random_numbers,
+)
 
 from ._lattice_gas import LatticeGas, Start
 

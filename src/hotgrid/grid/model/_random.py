@@ -1,0 +1,26 @@
+"""Random numbers in the state: every cell has one, and makes the next from it alone.
+
+So a step stays a pure function, and a run has the same bits in any form, on any device, and
+after it was saved.
+"""
+
+import torch
+from torch import Tensor
+
+
+def random_numbers(size: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Random numbers to begin with, int32 `[*size]`, none of them 0."""
+    low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
+    drawn = torch.randint(low, high, size, generator=generator, dtype=torch.int32)
+    # The largest number is not drawn above, so that 0 can be skipped.
+    return drawn + (drawn >= 0)
+
+
+def next_random(x: Tensor) -> Tensor:
+    """The next random numbers, int32: Marsaglia's xorshift, which goes through all but 0.
+
+    Without a product: that of two int32 overflows, which C++ does not define.
+    """
+    x = x ^ (x << 13)
+    x = x ^ ((x >> 17) & 0x7FFF)  # a shift to the right drags the sign along
+    return x ^ (x << 5)

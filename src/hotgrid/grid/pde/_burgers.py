@@ -1,0 +1,86 @@
+"""Burgers: the smallest equation that has shocks."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid.model import (
+    Field,
+    Model,
+    Neighbours,
+    Parameter,
+    Planes,
+    State,
+    observable,
+    total,
+)
+
+from ._schemes import along, expect_stable, laplacian
+
+
+class Burgers(Model):
+    """A velocity carries itself: du/dt + sum over dims of d(u^2 / 2)/dx = nu lap(u).
+
+    Conservative, with the upwind flux of Engquist and Osher: first order, monotone, shocks
+    at the right speed. Periodic, in one or two dims; dx is one. `dt` times the largest speed
+    must stay below 1 over the number of dims.
+
+    Example:
+        >>> sim = Simulation(Burgers(), size=(256,), compiled=False)
+        >>> sim.run(100).steps
+        100
+        >>> sim.observe()["steepest"] > 0.1
+        True
+    """
+
+    fields = (Field("u"),)
+    ranks = (1, 2)
+    conserved = ("momentum",)
+    viscosity = Parameter(0.05, "how fast velocity spreads", low=0, unit="dx^2/dt")
+    dt = Parameter(0.2, "time of a step", above=0, high=1)
+
+    def check(self, size: tuple[int, ...]) -> None:
+        """Refuse a viscosity that is unstable in so many dims."""
+        most = 0.5 / len(size) / self.parameters["dt"]
+        expect_stable(self, most, len(size), "viscosity")
+
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> dict[str, Planes]:
+        """One step of explicit Euler: what flows in, less what flows out."""
+        u = state["u"]
+        change = params["viscosity"] * laplacian(u)
+        for dim in range(u.rank):
+            before, after = u[along(u.rank, dim, -1)], u[along(u.rank, dim, 1)]
+            change = change + _flux(before, u.here) - _flux(u.here, after)
+        return {"u": u.here + params["dt"] * change}
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """A sine along every dim, with a random phase, around a slow drift."""
+        u = torch.zeros(size, dtype=torch.float64)
+        for dim, n in enumerate(size):
+            shape = [n if each == dim else 1 for each in range(len(size))]
+            phase = torch.rand((), generator=generator, dtype=torch.float64)
+            x = torch.arange(n, dtype=torch.float64).view(shape) / n
+            u = u + torch.sin(2 * torch.pi * (x + phase))
+        return {"u": 0.3 + u / len(size)}
+
+    @observable
+    def momentum(self, state: State) -> Tensor:
+        """The velocity of the whole grid; shocks do not change it."""
+        return total(state["u"])
+
+    @observable
+    def steepest(self, state: State) -> Tensor:
+        """The largest difference between two cells along the last dim."""
+        return (state["u"].roll(-1, -1) - state["u"]).abs().max()
+
+
+def _flux(left: Tensor, right: Tensor) -> Tensor:
+    """What flows from the left cell into the right one: Engquist and Osher 1981."""
+    forth, back = left.clamp(min=0), right.clamp(max=0)
+    return 0.5 * (forth * forth + back * back)

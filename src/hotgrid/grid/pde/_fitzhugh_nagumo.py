@@ -1,0 +1,79 @@
+"""FitzHugh-Nagumo: an excitable medium, such as nerves and heart muscle."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from hotgrid.grid.model import (
+    Field,
+    Model,
+    Neighbours,
+    Parameter,
+    Planes,
+    State,
+    observable,
+    total,
+)
+
+from ._schemes import expect_stable, laplacian
+
+
+class FitzhughNagumo(Model):
+    """Voltage `u` fires and spreads, recovery `v` follows and quenches it. Explicit Euler.
+
+    du/dt = D lap(u) + u (1 - u) (u - threshold) - v, dv/dt = pace (u - decay v). Periodic, in
+    one, two or three dims; dx is one. With `pace=0` and no `v`, a front moves at
+    sqrt(D / 2) (1 - 2 threshold).
+
+    Example:
+        >>> sim = Simulation(FitzhughNagumo(), size=(64, 64), compiled=False)
+        >>> sim.run(100).steps
+        100
+        >>> 0 < sim.observe()["excited"] < 64 * 64
+        True
+    """
+
+    fields = (Field("u"), Field("v"))
+    ranks = (1, 2, 3)
+    picture = "u"
+    diffusion = Parameter(0.4, "how fast voltage spreads", low=0, unit="dx^2")
+    threshold = Parameter(0.05, "voltage from which a cell fires", low=0, high=0.5)
+    pace = Parameter(0.005, "how fast recovery follows", low=0, high=1)
+    decay = Parameter(1.0, "how fast recovery fades", low=0, high=10)
+    dt = Parameter(0.4, "time of a step", above=0, high=1)
+
+    def check(self, size: tuple[int, ...]) -> None:
+        """Refuse a step that is unstable in so many dims."""
+        most = 0.5 / len(size) / self.parameters["dt"]
+        expect_stable(self, most, len(size), "diffusion")
+
+    def step(
+        self,
+        state: Mapping[str, Neighbours],
+        inputs: Mapping[str, Neighbours],
+        params: Mapping[str, Tensor],
+    ) -> dict[str, Planes]:
+        """One step of explicit Euler."""
+        u, v = state["u"], state["v"]
+        fires = u.here * (1 - u.here) * (u.here - params["threshold"]) - v.here
+        recovers = params["pace"] * (u.here - params["decay"] * v.here)
+        return {
+            "u": u.here + params["dt"] * (params["diffusion"] * laplacian(u) + fires),
+            "v": v.here + params["dt"] * recovers,
+        }
+
+    def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
+        """A broken front, which curls up into a spiral."""
+        u, v = torch.zeros(size), torch.zeros(size)
+        middle = size[-1] // 2
+        u[..., middle : middle + max(2, size[-1] // 16)] = 1
+        v[..., middle + max(2, size[-1] // 16) : middle + max(4, size[-1] // 4)] = 0.2
+        if len(size) > 1:
+            u[..., : size[-2] // 2, :] = 0
+        return {"u": u, "v": v}
+
+    @observable
+    def excited(self, state: State) -> Tensor:
+        """Cells above half of the voltage of firing."""
+        return total(state["u"] > 0.5)
