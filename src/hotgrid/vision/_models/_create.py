@@ -12,6 +12,8 @@ from hotgrid.errors import ArgumentError, near
 from ._config import ModelConfig
 from ._model import VisionModel
 from ._resnet import RESNETS, ResNet, ResNetConfig
+from ._swin import Swin, SwinConfig
+from ._swin_sizes import SWINS
 from ._weights import load_weights
 
 
@@ -24,7 +26,10 @@ class Family:
     sizes: Mapping[str, Mapping[str, Any]]
 
 
-FAMILIES: tuple[Family, ...] = (Family(ResNetConfig, ResNet, RESNETS),)
+FAMILIES: tuple[Family, ...] = (
+    Family(ResNetConfig, ResNet, RESNETS),
+    Family(SwinConfig, Swin, SWINS),
+)
 """All families; a new one is a module and a line here."""
 
 _SIZES: dict[str, tuple[Family, Mapping[str, Any]]] = {

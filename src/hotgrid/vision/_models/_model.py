@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from hotgrid.contracts import checked
+from hotgrid.contracts import assert_shape, checked
 
 from ._config import ModelConfig
 
@@ -96,6 +96,12 @@ class VisionModel(nn.Module, ABC):
         parent, _, name = self.head_name.rpartition(".")
         setattr(self.get_submodule(parent), name, head.to(like.device, like.dtype))
 
+    def expect_size(self, images: Tensor) -> None:
+        """Check that images have the size that the model was made for."""
+        assert_shape(
+            "b c image_size image_size", images, {"image_size": self.config.image_size}
+        )
+
     def run(self, blocks: Iterable[nn.Module], x: Tensor) -> Tensor:
         """Apply blocks in turn, recomputed in the backward pass if `checkpointing`."""
         again = self.config.checkpointing and self.training and torch.is_grad_enabled()
@@ -131,11 +137,7 @@ class VisionModel(nn.Module, ABC):
         for pattern in self.blocks:
             if found := re.match(pattern, name):
                 return tuple(float(number or 0) for number in found.groups())
-        if name.startswith(self.head_name + "."):
-            return (float("inf"),)
-        if re.match(self.last, name):
-            return self._last_block()
-        raise AssertionError(f"no pattern of {type(self).__name__} matches `{name}`")
+        return self._last_block() if re.match(self.last, name) else (float("inf"),)
 
     def _last_block(self) -> tuple[float, ...]:
         places = (

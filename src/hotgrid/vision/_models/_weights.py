@@ -128,9 +128,8 @@ def _mismatch(
 ) -> ArgumentError:
     parts = [f"`{path}` is not a file of weights of `{model.config.name}`:"]
     if missing:
-        parts.append(
-            f"it lacks {len(missing)}, first `{missing[0]}`{near(missing[0], extra, ' (it has `{}`)')}"
-        )
+        instead = near(missing[0], extra, " (it has `{}`)")
+        parts.append(f"it lacks {len(missing)}, first `{missing[0]}`{instead}")
     if extra:
         known = [name for name, _ in model.named_parameters()]
         parts.append(f"it has {len(extra)} too many, first `{extra[0]}`{near(extra[0], known)}")
