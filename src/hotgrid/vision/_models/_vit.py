@@ -172,6 +172,7 @@ def _vit(size: Mapping[str, Any], patch: int, image: int = 224) -> dict[str, Any
     return {**size, "patch": patch, "image_size": image}
 
 
+# Heads are those of the weights published under these names; some have none.
 VITS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "vit_tiny_patch16_224": _vit(_TINY, 16),
@@ -180,18 +181,18 @@ VITS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "vit_small_patch32_384": _vit(_SMALL, 32, 384),
         "vit_small_patch16_224": _vit(_SMALL, 16),
         "vit_small_patch16_384": _vit(_SMALL, 16, 384),
-        "vit_small_patch8_224": _vit(_SMALL, 8),
+        "vit_small_patch8_224": {**_vit(_SMALL, 8), "num_classes": 0},
         "vit_base_patch32_224": _vit(_BASE, 32),
         "vit_base_patch32_384": _vit(_BASE, 32, 384),
         "vit_base_patch16_224": _vit(_BASE, 16),
         "vit_base_patch16_384": _vit(_BASE, 16, 384),
         "vit_base_patch8_224": _vit(_BASE, 8),
-        "vit_large_patch32_224": _vit(_LARGE, 32),
+        "vit_large_patch32_224": {**_vit(_LARGE, 32), "num_classes": 21843},
         "vit_large_patch32_384": _vit(_LARGE, 32, 384),
         "vit_large_patch16_224": _vit(_LARGE, 16),
         "vit_large_patch16_384": _vit(_LARGE, 16, 384),
         "vit_large_patch14_224": _vit(_LARGE, 14),
-        "vit_huge_patch14_224": _vit(_HUGE, 14),
+        "vit_huge_patch14_224": {**_vit(_HUGE, 14), "num_classes": 0},
         "deit_tiny_patch16_224": _vit(_TINY, 16),
         "deit_small_patch16_224": _vit(_SMALL, 16),
         "deit_base_patch16_224": _vit(_BASE, 16),
