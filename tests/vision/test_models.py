@@ -225,6 +225,32 @@ def test_names_are_listed_by_pattern():
     assert list_models("nothing*") == []
 
 
+# Exported programs
+
+TRACED: dict[str, dict[str, Any]] = {
+    "resnet18": {"depths": (1, 1, 1, 1)},
+    "fast_resnet": {"dims": (8, 8)},
+    "swin_cifar": {"embed_dim": 8, "depths": (2, 1), "heads": (2, 2), "windows": 7},
+    "swinv2_cifar": {"embed_dim": 8, "depths": (2, 1), "heads": (2, 2), "windows": 7},
+    "vit_tiny_patch16_224": {"embed_dim": 12, "image_size": 32, "depth": 4},
+    "convnext_atto": {"depths": (1, 1), "dims": (8, 16)},
+    "convnextv2_tiny": {"depths": (1, 1), "dims": (8, 16)},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRACED)
+@torch.no_grad()
+def test_a_model_is_one_graph_for_any_batch(name):
+    model = create_model(name, **TRACED[name], num_classes=5).eval()
+    batch = torch.export.Dim("batch", min=1, max=64)
+    given = images(model, 5)
+    program = torch.export.export(
+        model, (given[:2],), dynamic_shapes=({0: batch},), strict=True
+    )
+    torch.testing.assert_close(program.module()(given), model(given))
+
+
 # Files
 
 
