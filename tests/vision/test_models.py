@@ -201,6 +201,19 @@ def test_a_new_head_keeps_the_rest(name):
     assert torch.equal(model(given), before)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_a_depth_between_stem_and_head_is_a_block(name):
+    model = small(name)
+    blocks = [
+        path for path, each in model.named_modules() if isinstance(each, model.block_types)
+    ]
+    depths = model.layer_ids()
+    assert max(depths.values()) == len(blocks) + 1
+    for depth, path in enumerate(blocks, 1):
+        inside = {found for name, found in depths.items() if name.startswith(path + ".")}
+        assert inside == {depth}
+
+
 def test_decay_leaves_out_vectors_and_tables_of_positions():
     left = {
         name
@@ -238,8 +251,14 @@ TRACED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TRACED)
+@pytest.mark.parametrize(
+    "name",
+    # Tracing takes seconds; one of them is always traced.
+    [
+        pytest.param(each, marks=() if each == "swinv2_cifar" else pytest.mark.long)
+        for each in TRACED
+    ],
+)
 @torch.no_grad()
 def test_a_model_is_one_graph_for_any_batch(name):
     model = create_model(name, **TRACED[name], num_classes=5).eval()
