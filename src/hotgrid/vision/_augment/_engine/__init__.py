@@ -1,0 +1,5 @@
+"""What Pillow's operations are on a batch, each sample with an operation of its own."""
+
+from ._operate import Fill as Fill, PixelOp as PixelOp, operate as operate
+from ._tables import grey as grey
+from ._warp import Interpolation as Interpolation
