@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         tensors as tensors,
         tokens as tokens,
         train as train,
+        vision as vision,
         web as web,
     )
     from .grid import (
@@ -60,6 +61,7 @@ _PACKAGES = (
     "tensors",
     "tokens",
     "train",
+    "vision",
     "web",
 )
 _SHORT = dict.fromkeys(

@@ -1,5 +1,51 @@
-"""vision: models of images, augmentation, training.
+"""vision: image models whose names and weights are those of timm.
 
-`create_model` makes a model by name. An `AugmentStage` is a step of augmentation as data;
-`Augmentation` applies one to a batch on its device.
+model = create_model("resnet50", pretrained="resnet50.safetensors")
+logits = model(images)              # batch channels height width -> batch classes
+maps = model.features(images)       # one map a stage
 """
+
+from ._augment import (
+    AlternateFlip as AlternateFlip,
+    AugMix as AugMix,
+    AugmentStage as AugmentStage,
+    Augmentation as Augmentation,
+    AutoContrast as AutoContrast,
+    BatchDraws, sample_keys as BatchDraws, sample_keys,
+    ChooseOne as ChooseOne,
+    ColourJitter as ColourJitter,
+    CutMix as CutMix,
+    Cutout as Cutout,
+    Equalize as Equalize,
+    GaussianBlur as GaussianBlur,
+    GaussianNoise as GaussianNoise,
+    Grayscale as Grayscale,
+    HorizontalFlip as HorizontalFlip,
+    ImageBatch as ImageBatch,
+    Invert as Invert,
+    MixUp as MixUp,
+    NormalisePixels as NormalisePixels,
+    PadCrop as PadCrop,
+    Posterize as Posterize,
+    RandAugment as RandAugment,
+    RandomErasing as RandomErasing,
+    Rotate as Rotate,
+    Sharpness as Sharpness,
+    Shear as Shear,
+    Solarize as Solarize,
+    Speckle as Speckle,
+    StageSequence as StageSequence,
+    Translate as Translate,
+    TrivialAugment as TrivialAugment,
+    VerticalFlip as VerticalFlip,
+    WithProb as WithProb,
+    augment_stage as augment_stage,
+    augment_stages as augment_stages,
+    contact_sheet as contact_sheet,
+    data, applied to a batch on its device.""" as data, applied to a batch on its device.""",
+    read_augmentation as read_augmentation,
+    write_augmentation as write_augmentation,
+)
+from ._models._config import ModelConfig as ModelConfig
+from ._models._create import create_model as create_model, list_models as list_models
+from ._models._model import VisionModel as VisionModel

@@ -40,9 +40,7 @@ def contact_sheet(images: Tensor, columns: int) -> Tensor:
     return sheet
 
 
-def augmented_rows(
-    images: Tensor, stage: AugmentStage, versions: int, seed: int = 0
-) -> Tensor:
+def augmented_rows(images: Tensor, stage: AugmentStage, versions: int, seed: int = 0) -> Tensor:
     """Return every image, each followed by augmented versions of it.
 
     What a normalising stage makes is stretched back to bytes.

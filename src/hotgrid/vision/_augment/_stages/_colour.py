@@ -82,9 +82,7 @@ def _hsv(images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     high, low = images.amax(1).to(torch.float32), images.amin(1).to(torch.float32)
     span = (high - low).clamp(min=1.0)
     rc, gc, bc = (high - r) / span, (high - g) / span, (high - b) / span
-    hue = torch.where(
-        r == high, bc - gc, torch.where(g == high, 2.0 + rc - bc, 4.0 + gc - rc)
-    )
+    hue = torch.where(r == high, bc - gc, torch.where(g == high, 2.0 + rc - bc, 4.0 + gc - rc))
     # Fractions are cut off, so rounding matters: these steps are Pillow's, in its precision.
     hue = ((hue.to(torch.float64) / 6.0 + 1.0) % 1.0).to(torch.float32).to(torch.float64)
     coloured = high > low
@@ -105,7 +103,5 @@ def _rgb(hue: Tensor, saturation: Tensor, value: Tensor) -> Tensor:
     which = sector.to(torch.int64) % 6
     # What red, green and blue are in each sixth of the circle.
     kinds = torch.stack((v, q, p, p, t, v), 1)
-    turns = [
-        kinds.gather(1, ((which + shift) % 6)[:, None]).squeeze(1) for shift in (0, 4, 2)
-    ]
+    turns = [kinds.gather(1, ((which + shift) % 6)[:, None]).squeeze(1) for shift in (0, 4, 2)]
     return torch.stack(turns, 1).clamp(0.0, 255.0).to(torch.uint8)

@@ -61,7 +61,9 @@ class GaussianNoise(PixelStage):
     def pixels(self, images: Tensor, draws: BatchDraws) -> Tensor:
         """Return the changed images."""
         std = draws.uniform(low=self.std[0], high=self.std[1])[:, None, None, None]
-        return to_bytes(images.to(torch.float32) + 255.0 * std * draws.normal(*images.shape[1:]))
+        return to_bytes(
+            images.to(torch.float32) + 255.0 * std * draws.normal(*images.shape[1:])
+        )
 
 
 @augment_stage("speckle")

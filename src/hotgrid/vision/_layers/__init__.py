@@ -1,0 +1,1 @@
+"""Layers of image models: patches, windows, attention in windows, position biases."""

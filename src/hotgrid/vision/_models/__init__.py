@@ -1,0 +1,1 @@
+"""Families of models, their sizes as tables, and the files of their weights."""
