@@ -7,11 +7,11 @@ maps = model.features(images)       # one map a stage
 
 from ._augment import (
     AlternateFlip as AlternateFlip,
-    AugMix as AugMix,
-    AugmentStage as AugmentStage,
     Augmentation as Augmentation,
+    AugmentStage as AugmentStage,
+    AugMix as AugMix,
     AutoContrast as AutoContrast,
-    BatchDraws, sample_keys as BatchDraws, sample_keys,
+    BatchDraws,
     ChooseOne as ChooseOne,
     ColourJitter as ColourJitter,
     CutMix as CutMix,
@@ -42,8 +42,9 @@ from ._augment import (
     augment_stage as augment_stage,
     augment_stages as augment_stages,
     contact_sheet as contact_sheet,
-    data, applied to a batch on its device.""" as data, applied to a batch on its device.""",
     read_augmentation as read_augmentation,
+    sample_keys,
+    sample_keys as BatchDraws,
     write_augmentation as write_augmentation,
 )
 from ._models._config import ModelConfig as ModelConfig

@@ -80,7 +80,8 @@ class AugmentStage(ABC):
     def _expect(self, name: str, good: bool, expected: str) -> None:
         if not good:
             raise ArgumentError(
-                f"`{name}` of stage `{self.name}` is {getattr(self, name)!r}; expected {expected}"
+                f"`{name}` of stage `{self.name}` is {getattr(self, name)!r}; expected "
+                f"{expected}"
             )
 
     def _expect_range(self, name: str, lowest: float, highest: float = float("inf")) -> None:
