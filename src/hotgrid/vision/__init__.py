@@ -11,7 +11,7 @@ from ._augment import (
     AugmentStage as AugmentStage,
     AugMix as AugMix,
     AutoContrast as AutoContrast,
-    BatchDraws,
+    BatchDraws as BatchDraws,
     ChooseOne as ChooseOne,
     ColourJitter as ColourJitter,
     CutMix as CutMix,
@@ -43,10 +43,31 @@ from ._augment import (
     augment_stages as augment_stages,
     contact_sheet as contact_sheet,
     read_augmentation as read_augmentation,
-    sample_keys,
-    sample_keys as BatchDraws,
+    sample_keys as sample_keys,
     write_augmentation as write_augmentation,
 )
 from ._models._config import ModelConfig as ModelConfig
 from ._models._create import create_model as create_model, list_models as list_models
 from ._models._model import VisionModel as VisionModel
+from ._training import (
+    ColumnBatches as ColumnBatches,
+    ExportCheck as ExportCheck,
+    ImageData as ImageData,
+    ImageModel as ImageModel,
+    ImageScore as ImageScore,
+    Prediction as Prediction,
+    TrainedImages as TrainedImages,
+    VisionRecipe as VisionRecipe,
+    VisionRun as VisionRun,
+    WrongSample as WrongSample,
+    export_model as export_model,
+    find_recipe as find_recipe,
+    load_image_model as load_image_model,
+    open_images as open_images,
+    predict_images as predict_images,
+    read_recipe as read_recipe,
+    recipe_names as recipe_names,
+    save_image_model as save_image_model,
+    score_images as score_images,
+    train_images as train_images,
+)

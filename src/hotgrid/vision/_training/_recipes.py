@@ -1,0 +1,123 @@
+"""Recipes that are published or known to work, by name."""
+
+from hotgrid.vision._augment import (
+    AlternateFlip,
+    ChooseOne,
+    ColourJitter,
+    CutMix,
+    Cutout,
+    HorizontalFlip,
+    MixUp,
+    PadCrop,
+    RandAugment,
+    RandomErasing,
+    StageSequence,
+    TrivialAugment,
+)
+
+from ._recipe import VisionRecipe
+
+# The mean colour of ImageNet.
+_MEAN = (124, 116, 104)
+_ERASE = RandomErasing(prob=0.25)
+_MIX = ChooseOne((MixUp(0.8), CutMix(1.0)))
+
+_SWIN = VisionRecipe(
+    epochs=300.0,
+    batch=1024,
+    rate=5e-4,
+    rate_batch=512,
+    decay=0.05,
+    warmup=20.0,
+    end=0.01,
+    clip=5.0,
+    smoothing=0.1,
+    drop_path=0.2,
+    augment=StageSequence((HorizontalFlip(), RandAugment(fill=_MEAN))),
+    after=StageSequence((_ERASE, _MIX)),
+)
+
+_DEIT = VisionRecipe(
+    epochs=300.0,
+    batch=1024,
+    rate=5e-4,
+    rate_batch=512,
+    decay=0.05,
+    warmup=5.0,
+    end=0.02,
+    smoothing=0.1,
+    drop_path=0.1,
+    average=0.99996,
+    repeats=3,
+    augment=StageSequence((HorizontalFlip(), RandAugment(fill=_MEAN))),
+    after=StageSequence((_ERASE, _MIX)),
+)
+
+_SMALL_SWIN = VisionRecipe(
+    epochs=100.0,
+    batch=256,
+    rate=1e-3,
+    decay=0.05,
+    warmup=10.0,
+    clip=5.0,
+    smoothing=0.1,
+    drop_path=0.1,
+    average=0.999,
+    augment=StageSequence((PadCrop(4), HorizontalFlip(), RandAugment())),
+    after=StageSequence((_ERASE, _MIX)),
+)
+
+_FAST_RESNET = VisionRecipe(
+    epochs=16.0,
+    batch=512,
+    optimizer="sgd",
+    rate=0.4,
+    rate_batch=512,
+    decay=5e-4,
+    momentum=0.9,
+    warmup=3.0,
+    shape="linear",
+    end=0.0,
+    smoothing=0.1,
+    augment=StageSequence((PadCrop(4), AlternateFlip(), Cutout(8))),
+)
+
+_FINE_TUNE = VisionRecipe(
+    epochs=20.0,
+    batch=128,
+    rate=5e-4,
+    decay=0.05,
+    warmup=2.0,
+    clip=5.0,
+    smoothing=0.1,
+    drop_path=0.1,
+    average=0.999,
+    layer_decay=0.75,
+    augment=StageSequence((HorizontalFlip(), ColourJitter(), TrivialAugment())),
+    after=_ERASE,
+)
+
+RECIPES: dict[str, VisionRecipe] = {
+    "swin": _SWIN,
+    "deit": _DEIT,
+    "small-swin": _SMALL_SWIN,
+    "fast-resnet": _FAST_RESNET,
+    "fine-tune": _FINE_TUNE,
+}
+
+
+def recipe_names() -> tuple[str, ...]:
+    """Return the names of the recipes.
+
+    Example:
+        >>> recipe_names()[0]
+        'swin'
+    """
+    return tuple(RECIPES)
+
+
+def usual_recipe(model: str, small: bool) -> str:
+    """The name of the recipe for a model, where none is given."""
+    if model.startswith(("resnet", "fast")) and small:
+        return "fast-resnet"
+    return "small-swin" if small else "swin"
