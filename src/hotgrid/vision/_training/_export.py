@@ -87,7 +87,8 @@ def export_model(made: ImageModel, file: str | Path, kind: ExportFormat) -> Expo
         apart = max(float((loaded(x) - module(x)).abs().max()) for x in (images, more))
         if not apart <= _CLOSE:
             raise ArgumentError(
-                f"the exported model differs from `{made.name}` by {apart:.2g}; it is not written"
+                f"the exported model differs from `{made.name}` by {apart:.2g}; "
+                "it is not written"
             )
     return ExportCheck(path, apart)
 

@@ -162,9 +162,9 @@ def load_image_model(
     path = _DEFAULT if where is None else Path(where)
     if not (path / ABOUT).is_file():
         raise ArgumentError(
-            f"`{path}` has no `{ABOUT}`: give the folder of a run of `hotgrid vision train`, or "
-            "the `model` folder in it. Weights of timm alone do not name their classes: load "
-            "them with `create_model(name, pretrained=FILE)`"
+            f"`{path}` has no `{ABOUT}`: give the folder of a run of `hotgrid vision train`, "
+            "or the `model` folder in it. Weights of timm alone do not name their classes: "
+            "load them with `create_model(name, pretrained=FILE)`"
         )
     found = _described(path)
     found.model.to(device).eval()

@@ -36,8 +36,8 @@ def from_int8(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if name.endswith(_SCALE):
             continue
         scale = state.get(name + _SCALE)
+        found[name] = each
         if scale is not None:
             wide = scale.view(-1, *([1] * (each.ndim - 1)))
-            each = each.to(torch.float32) * wide
-        found[name] = each
+            found[name] = each.to(torch.float32) * wide
     return found

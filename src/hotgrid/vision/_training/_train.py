@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,6 +101,7 @@ def train_images(
     *,
     size: int | None = None,
     pretrained: str | Path | None = None,
+    shape: Mapping[str, Any] | None = None,
 ) -> TrainedImages:
     """Train a model on images.
 
@@ -112,6 +113,7 @@ def train_images(
         size: Height and width of images; by default that of small images, or what the model
             is made for.
         pretrained: A file of weights to begin with.
+        shape: Other numbers of the model's configuration, such as its depths.
 
     Raises:
         ArgumentError: Sizes do not fit together, or the run cannot be resumed.
@@ -137,6 +139,7 @@ def train_images(
         in_chans=data.channels,
         image_size=size,
         drop_path=recipe.drop_path,
+        **(shape or {}),
     ).to(device)
     if torch.device(device).type == "cuda":
         net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
