@@ -10,10 +10,13 @@ from typing import Any
 from hotgrid.errors import ArgumentError, near
 
 from ._config import ModelConfig
+from ._convnext import CONVNEXTS, ConvNeXt, ConvNeXtConfig
+from ._fast_resnet import FAST_RESNETS, FastResNet, FastResNetConfig
 from ._model import VisionModel
 from ._resnet import RESNETS, ResNet, ResNetConfig
 from ._swin import Swin, SwinConfig
 from ._swin_sizes import SWINS
+from ._vit import VITS, ViT, ViTConfig
 from ._weights import load_weights
 
 
@@ -28,7 +31,10 @@ class Family:
 
 FAMILIES: tuple[Family, ...] = (
     Family(ResNetConfig, ResNet, RESNETS),
+    Family(FastResNetConfig, FastResNet, FAST_RESNETS),
     Family(SwinConfig, Swin, SWINS),
+    Family(ViTConfig, ViT, VITS),
+    Family(ConvNeXtConfig, ConvNeXt, CONVNEXTS),
 )
 """All families; a new one is a module and a line here."""
 

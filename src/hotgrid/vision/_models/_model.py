@@ -33,11 +33,11 @@ class VisionModel(nn.Module, ABC):
     """Where the head is: a dotted name."""
     first_name: ClassVar[str]
     """Where the layer is that reads the images."""
-    stem: ClassVar[str]
+    stem_at: ClassVar[str]
     """A pattern of the names at depth 0; see `layer_ids`."""
-    blocks: ClassVar[tuple[str, ...]]
+    blocks_at: ClassVar[tuple[str, ...]]
     """Patterns whose groups are the numbers of a block; the first that matches counts."""
-    last: ClassVar[str] = r"norm\."
+    last_at: ClassVar[str] = r"norm\."
     """A pattern of the names that have the depth of the last block."""
     no_decay: ClassVar[tuple[str, ...]] = ()
     """Parts of names of parameters that weight decay leaves out, beside 1-d ones."""
@@ -48,7 +48,7 @@ class VisionModel(nn.Module, ABC):
         self.widths = tuple(widths)
 
     @abstractmethod
-    def stages(self, images: Tensor) -> list[Tensor]:
+    def stage_outputs(self, images: Tensor) -> list[Tensor]:
         """Return what each stage gives, in the family's own layout."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class VisionModel(nn.Module, ABC):
     @checked(images="batch in_chans height width", bind="self.config.in_chans")
     def features(self, images: Tensor) -> list[Tensor]:
         """Return the map of each stage, `batch channels height width`, the finest first."""
-        return self.maps(self.stages(images))
+        return self.maps(self.stage_outputs(images))
 
     @checked(
         images="batch in_chans height width",
@@ -75,7 +75,7 @@ class VisionModel(nn.Module, ABC):
     )
     def embed(self, images: Tensor) -> Tensor:
         """Return the pooled features that the head reads."""
-        return self.pooled(self.stages(images)[-1])
+        return self.pooled(self.stage_outputs(images)[-1])
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the logits, `batch classes`; the pooled features if there is no head."""
@@ -132,18 +132,18 @@ class VisionModel(nn.Module, ABC):
         return {name: order[place] for name, place in places.items()}
 
     def _place(self, name: str) -> tuple[float, ...]:
-        if re.match(self.stem, name):
+        if re.match(self.stem_at, name):
             return (-1.0,)
-        for pattern in self.blocks:
+        for pattern in self.blocks_at:
             if found := re.match(pattern, name):
                 return tuple(float(number or 0) for number in found.groups())
-        return self._last_block() if re.match(self.last, name) else (float("inf"),)
+        return self._last_block() if re.match(self.last_at, name) else (float("inf"),)
 
     def _last_block(self) -> tuple[float, ...]:
         places = (
             tuple(float(number or 0) for number in found.groups())
             for name, _ in self.named_parameters()
-            for found in (re.match(pattern, name) for pattern in self.blocks)
+            for found in (re.match(pattern, name) for pattern in self.blocks_at)
             if found
         )
         return max(places)

@@ -121,8 +121,8 @@ class ResNet(VisionModel):
     config: ResNetConfig
     head_name = "fc"
     first_name = "conv1"
-    stem = r"conv1\.|bn1\."
-    blocks = (r"layer(\d+)\.(\d+)\.",)
+    stem_at = r"conv1\.|bn1\."
+    blocks_at = (r"layer(\d+)\.(\d+)\.",)
 
     def __init__(self, config: ResNetConfig) -> None:
         block = _BLOCKS[config.block]
@@ -155,7 +155,7 @@ class ResNet(VisionModel):
             elif isinstance(module, _Bottleneck):
                 nn.init.zeros_(module.bn3.weight)
 
-    def stages(self, images: Tensor) -> list[Tensor]:
+    def stage_outputs(self, images: Tensor) -> list[Tensor]:
         """Return the map of each stage."""
         x = F.relu(self.bn1(self.conv1(images)))
         if self.config.stem == "imagenet":

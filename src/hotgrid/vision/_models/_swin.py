@@ -173,8 +173,8 @@ class Swin(VisionModel):
     config: SwinConfig
     head_name = "head.fc"
     first_name = "patch_embed.proj"
-    stem = r"patch_embed\."
-    blocks = (r"layers\.(\d+)\.(?:blocks\.)(\d+)\.", r"layers\.(\d+)\.downsample()\.")
+    stem_at = r"patch_embed\."
+    blocks_at = (r"layers\.(\d+)\.(?:blocks\.)(\d+)\.", r"layers\.(\d+)\.downsample()\.")
     no_decay = ("relative_position_bias_table", "cpb_mlp", "logit_scale")
 
     def __init__(self, config: SwinConfig) -> None:
@@ -205,7 +205,7 @@ class Swin(VisionModel):
                 nn.init.zeros_(module.norm1.weight)
                 nn.init.zeros_(module.norm2.weight)
 
-    def stages(self, images: Tensor) -> list[Tensor]:
+    def stage_outputs(self, images: Tensor) -> list[Tensor]:
         """Return the map of each stage, `batch height width channels`."""
         self.expect_size(images)
         x = self.patch_embed(images)

@@ -9,6 +9,8 @@ _SMALL = {"embed_dim": 96, "depths": (2, 2, 18, 2), "heads": (3, 6, 12, 24)}
 _BASE = {"embed_dim": 128, "depths": (2, 2, 18, 2), "heads": (4, 8, 16, 32)}
 _LARGE = {"embed_dim": 192, "depths": (2, 2, 18, 2), "heads": (6, 12, 24, 48)}
 _S3_BASE = {"embed_dim": 96, "depths": (2, 2, 30, 2), "heads": (3, 6, 12, 24)}
+# The published weights of these names are for the classes of ImageNet-22k.
+_IN22K = {"num_classes": 21841}
 _CIFAR = {
     "image_size": 32,
     "num_classes": 10,
@@ -45,10 +47,10 @@ SWINS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "swinv2_small_window16_256": _v2(_SMALL, 16, 256),
         "swinv2_base_window8_256": _v2(_BASE, 8, 256),
         "swinv2_base_window16_256": _v2(_BASE, 16, 256),
-        "swinv2_base_window12_192": _v2(_BASE, 12, 192),
+        "swinv2_base_window12_192": {**_v2(_BASE, 12, 192), **_IN22K},
         "swinv2_base_window12to16_192to256": _v2(_BASE, 16, 256, 12),
         "swinv2_base_window12to24_192to384": _v2(_BASE, 24, 384, 12),
-        "swinv2_large_window12_192": _v2(_LARGE, 12, 192),
+        "swinv2_large_window12_192": {**_v2(_LARGE, 12, 192), **_IN22K},
         "swinv2_large_window12to16_192to256": _v2(_LARGE, 16, 256, 12),
         "swinv2_large_window12to24_192to384": _v2(_LARGE, 24, 384, 12),
         "swinv2_cifar": {**_CIFAR, "version": 2},

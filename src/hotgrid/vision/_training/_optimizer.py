@@ -53,6 +53,7 @@ def recipe_optimizer(model: VisionModel, recipe: VisionRecipe, steps: int) -> Gr
     for (depth, kind), names in sorted(members.items()):
         share = recipe.layer_decay ** (deepest - depth)
         layer = f", layer {depth}" if recipe.layer_decay != 1 else ""
+        share *= recipe.vector_rate if kind == "vectors" else 1.0
         spec = _spec(recipe, kind, recipe.highest * share * shape, f"{kind}{layer}")
         chosen[f"//Param[matches(@path, '^({'|'.join(map(re.escape, names))})$')]"] = spec
     made = groups(model, chosen, rest="frozen")

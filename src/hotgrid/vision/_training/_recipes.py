@@ -67,19 +67,38 @@ _SMALL_SWIN = VisionRecipe(
     after=StageSequence((_ERASE, _MIX)),
 )
 
+# Rates, decay and smoothing in the manner of airbench, for the mean of a batch.
 _FAST_RESNET = VisionRecipe(
-    epochs=16.0,
+    epochs=10.0,
+    batch=1024,
+    optimizer="sgd",
+    rate=1.5,
+    rate_batch=1024,
+    decay=1.3e-3,
+    momentum=0.85,
+    warmup=2.3,
+    shape="linear",
+    end=0.07,
+    smoothing=0.2,
+    vector_rate=64.0,
+    flip=True,
+    augment=StageSequence((PadCrop(2), AlternateFlip())),
+)
+
+# He et al. 2016 on CIFAR-10, with a longer and smoother schedule and Cutout.
+_RESNET = VisionRecipe(
+    epochs=100.0,
     batch=512,
     optimizer="sgd",
     rate=0.4,
     rate_batch=512,
     decay=5e-4,
     momentum=0.9,
-    warmup=3.0,
-    shape="linear",
+    warmup=5.0,
     end=0.0,
     smoothing=0.1,
-    augment=StageSequence((PadCrop(4), AlternateFlip(), Cutout(8))),
+    average=0.999,
+    augment=StageSequence((PadCrop(4), HorizontalFlip(), Cutout(8))),
 )
 
 _FINE_TUNE = VisionRecipe(
@@ -102,6 +121,7 @@ RECIPES: dict[str, VisionRecipe] = {
     "deit": _DEIT,
     "small-swin": _SMALL_SWIN,
     "fast-resnet": _FAST_RESNET,
+    "small-resnet": _RESNET,
     "fine-tune": _FINE_TUNE,
 }
 
@@ -118,6 +138,8 @@ def recipe_names() -> tuple[str, ...]:
 
 def usual_recipe(model: str, small: bool) -> str:
     """The name of the recipe for a model, where none is given."""
-    if model.startswith(("resnet", "fast")) and small:
+    if model.startswith("fast"):
         return "fast-resnet"
+    if model.startswith("resnet") and small:
+        return "small-resnet"
     return "small-swin" if small else "swin"

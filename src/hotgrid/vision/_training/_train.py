@@ -28,6 +28,7 @@ from hotgrid.train import (
 )
 from hotgrid.vision._augment import Augmentation, NormalisePixels, StageSequence
 from hotgrid.vision._models._create import create_model
+from hotgrid.vision._models._fast_resnet import FastResNet
 
 from ._column import ColumnBatches, KeyedImages, StreamedImages, image_column
 from ._evaluate import ImageScore, score_images
@@ -38,6 +39,8 @@ from ._recipe import VisionRecipe
 from ._sources import ImageData
 
 _SHOWN = 50
+# Images that a fast ResNet is whitened with.
+_WHITENED = 512
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,10 @@ def train_images(
     ).to(device)
     if torch.device(device).type == "cuda":
         net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    if isinstance(net, FastResNet):
+        first = train.batch(0)
+        bytes_, keys = first.images.to(device)[:_WHITENED], first.keys.to(device)[:_WHITENED]
+        net.whiten(Augmentation(normalise)(bytes_, keys=keys).images)
     epoch = train.rows / recipe.batch
     steps = max(1, round(recipe.epochs * epoch))
     card = {
@@ -186,7 +193,7 @@ def train_images(
         outcome = trainer.run(resume=run.resume)
         if ranks.rank or outcome.why == "stopped":
             return TrainedImages(made, None, outcome.why)
-        return _finished(run, card, valid, outcome.why)
+        return _finished(run, recipe, card, valid, outcome.why)
     finally:
         for each in (train, valid):
             if isinstance(each, StreamedImages):
@@ -194,12 +201,16 @@ def train_images(
 
 
 def _finished(
-    run: VisionRun, card: dict[str, Any], valid: ColumnBatches | StreamedImages, why: str
+    run: VisionRun,
+    recipe: VisionRecipe,
+    card: dict[str, Any],
+    valid: ColumnBatches | StreamedImages,
+    why: str,
 ) -> TrainedImages:
     """Evaluate the weights as they were saved, write the model and the report."""
     folder = Path(run.folder)
     found = load_image_model(folder, device=run.where())
-    score = score_images(found, valid)
+    score = score_images(found, valid, flip=recipe.flip)
     found = replace(found, card={**card, "figures": score.figures()})
     save_image_model(folder / "model", found)
     write_pictures(folder, score, found.classes)
