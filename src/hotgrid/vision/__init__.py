@@ -4,8 +4,8 @@
     logits = model(images)           # `batch channels height width` to `batch classes`
     maps = model.features(images)    # a map of each stage
 
-An `AugmentStage` is a step of augmentation as data; `Augmentation` applies one to a batch on its
-device. `open_images` and `train_images` train a model as a `VisionRecipe` says.
+An `AugmentStage` is a step of augmentation as data; `Augmentation` applies one to a batch on
+its device. `open_images` and `train_images` train a model as a `VisionRecipe` says.
 """
 
 from ._augment import (
@@ -48,6 +48,7 @@ from ._augment import (
     read_augmentation as read_augmentation,
     sample_keys as sample_keys,
     write_augmentation as write_augmentation,
+)
 from ._layers._mlp import GlobalResponseNorm as GlobalResponseNorm
 from ._layers._patches import PatchEmbed as PatchEmbed, PatchMerging as PatchMerging
 from ._layers._window_attention import (
