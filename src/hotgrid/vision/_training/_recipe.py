@@ -126,7 +126,7 @@ class VisionRecipe:
 
     def with_texts(self, texts: Mapping[str, str]) -> VisionRecipe:
         """Return the recipe with settings that are given as text, as on a command line."""
-        return self.changed(**{name: _read(value) for name, value in texts.items()})
+        return self.changed(**{name: read_text(value) for name, value in texts.items()})
 
 
 def read_recipe(path: str | Path) -> VisionRecipe:
@@ -172,7 +172,8 @@ def scaled_warmup(recipe: VisionRecipe) -> VisionRecipe:
     return replace(recipe, warmup=min(recipe.warmup, recipe.epochs / 5))
 
 
-def _read(text: str) -> Any:
+def read_text(text: str) -> Any:
+    """A value as Python or JSON writes it; other text as it is."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -286,6 +286,30 @@ def _batches(
     return train, valid, NormalisePixels(mean, std)
 
 
+def held_out_batches(
+    made: ImageModel, data: ImageData, batch: int
+) -> ColumnBatches | StreamedImages:
+    """The held-out images as a model takes them, in order.
+
+    Raises:
+        ArgumentError: The images have other classes than the model.
+    """
+    if data.classes != made.classes:
+        raise ArgumentError(
+            f"the images of `{data.name}` have the classes {_few(data.classes)}, and the model "
+            f"knows {_few(made.classes)}"
+        )
+    plan = data.plan("valid", made.size, made.size)
+    if not data.small:
+        return StreamedImages(plan, batch, training=False)
+    device = next(made.model.parameters()).device
+    return ColumnBatches(*image_column(plan, device, made.size), batch, training=False)
+
+
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
 def pixel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation of each channel of bytes, from 0 to 1, to four digits."""
     count = images.numel() // images.shape[1]
