@@ -27,7 +27,7 @@ def shapes(tmp_path_factory):
 def trained(shapes, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "run"
     words = ["vision", "train", "--data", str(shapes), "--model", "fast_resnet"]
-    assert hotgrid([*words, "--epochs", "8", "--out", str(out), *SMALL]) == 0
+    assert hotgrid([*words, "--epochs", "12", "--out", str(out), *SMALL]) == 0
     return out
 
 
@@ -56,7 +56,8 @@ def test_files_are_named(trained, shapes, tmp_path, capsys):
         "--out", str(tmp_path / "shown.png"),
     )  # fmt: skip
     assert "0.png" in table and "%" in table
-    assert Image.open(tmp_path / "shown.png").width > 100
+    with Image.open(tmp_path / "shown.png") as drawn:
+        assert drawn.width > 100
     found = json.loads(heard(capsys, "predict", *files, "--model", str(trained), "--json"))
     for shares in found.values():
         assert sum(shares.values()) == pytest.approx(1)
@@ -71,22 +72,23 @@ def test_a_model_is_exported(trained, tmp_path, capsys):
 
 def test_an_interrupted_run_goes_on(trained, shapes, capsys):
     words = ["vision", "train", "--data", str(shapes), "--model", "fast_resnet", "--out"]
-    assert hotgrid([*words, str(trained), "--epochs", "8", "--resume", *SMALL]) == 0
+    assert hotgrid([*words, str(trained), "--epochs", "12", "--resume", *SMALL]) == 0
     assert "held-out images right" in capsys.readouterr().out
 
 
 def test_augmentation_is_drawn(tmp_path, shapes, capsys):
     sheet = tmp_path / "sheet.png"
     heard(capsys, "augment", "--preview", str(sheet), "--versions", "3", "--size", "40")
-    assert Image.open(sheet).size == (4 * 44 + 4, 4 * 44 + 4)
+    with Image.open(sheet) as drawn:
+        assert drawn.size == (4 * 44 + 4, 4 * 44 + 4)
     (tmp_path / "mine.json").write_text('{"name": "invert"}')
     image = str(shapes / "test" / "disc" / "0.png")
     heard(
         capsys, "augment", "--preview", str(sheet), "--stages", str(tmp_path / "mine.json"),
         "--images", image, "--versions", "1", "--size", "16",
     )  # fmt: skip
-    drawn = Image.open(sheet)
-    before, after = drawn.getpixel((10, 10)), drawn.getpixel((30, 10))
+    with Image.open(sheet) as drawn:
+        before, after = drawn.getpixel((10, 10)), drawn.getpixel((30, 10))
     assert [255 - each for each in before] == [*after]
 
 

@@ -94,22 +94,24 @@ def export_model(made: ImageModel, file: str | Path, kind: ExportFormat) -> Expo
 
 
 def _write_export(module: nn.Module, images: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
-    batch = torch.export.Dim("batch", min=1)
-    program = torch.export.export(module, (images,), dynamic_shapes=({0: batch},))
-    torch.export.save(program, path)
+    torch.export.save(_program(module, images), path)
     return torch.export.load(path).module()
 
 
-def _write_onnx(module: nn.Module, images: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
+def _program(module: nn.Module, images: Tensor) -> torch.export.ExportedProgram:
     batch = torch.export.Dim("batch", min=1)
+    # Strict: by Dynamo, which keeps the batch free where contracts look at it.
+    return torch.export.export(module, (images,), dynamic_shapes=({0: batch},), strict=True)
+
+
+def _write_onnx(module: nn.Module, images: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
     torch.onnx.export(
-        module,
+        _program(module, images),  # pyright: ignore[reportArgumentType]
         (images,),
         path,
         dynamo=True,
         input_names=["images"],
         output_names=["scores"],
-        dynamic_shapes=({0: batch},),
         external_data=False,
     )
     reference: Any = importlib.import_module("onnx.reference")

@@ -133,7 +133,6 @@ def train_images(
             f"a batch of {recipe.batch} images cannot be made of {run.accumulate} equal parts"
         )
     size = size or _usual_size(data, model)
-    train, valid, normalise = _batches(data, recipe, run, size, device)
     torch.manual_seed(run.seed)
     net = create_model(
         model,
@@ -146,6 +145,7 @@ def train_images(
     ).to(device)
     if torch.device(device).type == "cuda":
         net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    train, valid, normalise = _batches(data, recipe, run, size, device)
     if isinstance(net, FastResNet):
         first = train.batch(0)
         bytes_, keys = first.images.to(device)[:_WHITENED], first.keys.to(device)[:_WHITENED]
