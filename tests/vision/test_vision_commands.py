@@ -2,20 +2,25 @@
 
 import json
 import sys
-from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from PIL import Image
 
+from hotgrid.cli import main
 from hotgrid.vision import list_models, recipe_names
 
-from .command import run as hotgrid
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "vision"))
-from shapes import write_shapes
+from .shapes import write_shapes
 
 SMALL = ["--set", "model.dims=(8,16,16)", "--set", "rate=0.3", "--set", "rate_batch=0",
          "--set", "vector_rate=4.0", "--batch", "32", "--device", "cpu"]  # fmt: skip
+
+
+def hotgrid(arguments: list[str]) -> object:
+    """Run a command line in this process, and return its exit code."""
+    with patch.object(sys, "argv", ["hotgrid", *arguments]), pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
 
 
 @pytest.fixture(scope="module")
