@@ -4,7 +4,7 @@ import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -164,10 +164,6 @@ class VisionModel(nn.Module, ABC):
     def extra_repr(self) -> str:
         """Return the name."""
         return self.config.name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return `forward`'s result, with hooks."""
-        return super().__call__(*args, **kwargs)
 
 
 def new_head(width: int, num_classes: int) -> nn.Module:

@@ -187,7 +187,7 @@ VITS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "vit_base_patch16_224": _vit(_BASE, 16),
         "vit_base_patch16_384": _vit(_BASE, 16, 384),
         "vit_base_patch8_224": _vit(_BASE, 8),
-        "vit_large_patch32_224": {**_vit(_LARGE, 32), "num_classes": 21843},
+        "vit_large_patch32_224": {**_vit(_LARGE, 32), "num_classes": 0},
         "vit_large_patch32_384": _vit(_LARGE, 32, 384),
         "vit_large_patch16_224": _vit(_LARGE, 16),
         "vit_large_patch16_384": _vit(_LARGE, 16, 384),
