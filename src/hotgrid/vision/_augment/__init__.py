@@ -14,6 +14,8 @@ from ._sheet import (
 from ._stage import (
     AugmentStage as AugmentStage,
     ImageBatch as ImageBatch,
+    ImageStage as ImageStage,
+    PixelStage as PixelStage,
     augment_stage as augment_stage,
     augment_stages as augment_stages,
 )
