@@ -2,8 +2,8 @@
 
     python benchmarks/train_default_vision.py --data FOLDER --device cuda [--work FOLDER]
 
-FOLDER has train/ and test/ with a folder for each of the ten classes. The run, and default/ with
-the model in 8 bits, are kept in the work folder; default/ is copied to
+FOLDER has train/ and test/ with a folder for each of the ten classes. The run, and default/
+with the model in 8 bits, are kept in the work folder; default/ is copied to
 src/hotgrid/vision/_default by hand. It fails if the model is less accurate than --least, if 8
 bits cost more than 0.2 points, or if the folder has more than 5 MB. A run that was stopped is
 continued by the same command.
@@ -31,8 +31,8 @@ from hotgrid.vision._training._train import held_out_batches
 MOST = 5_000_000
 LOST = 0.002
 NOT = (
-    "It knows ten classes of small pictures and gives one of them to any picture. It was trained "
-    "on 32 x 32 pixels; photos are cropped and reduced to that."
+    "It knows ten classes of small pictures and gives one of them to any picture. It was "
+    "trained on 32 x 32 pixels; photos are cropped and reduced to that."
 )
 
 

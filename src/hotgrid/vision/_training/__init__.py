@@ -28,12 +28,12 @@ from ._predict import (
     predict_images as predict_images,
     read_images as read_images,
 )
-from ._recipe import (
-    VisionRecipe as VisionRecipe,
+from ._recipe import VisionRecipe as VisionRecipe
+from ._recipes import (
     find_recipe as find_recipe,
     read_recipe as read_recipe,
+    recipe_names as recipe_names,
 )
-from ._recipes import recipe_names as recipe_names
 from ._sources import ImageData as ImageData, open_images as open_images
 from ._train import (
     TrainedImages as TrainedImages,

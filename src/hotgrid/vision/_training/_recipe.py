@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from hotgrid.data._plan._documents import built, checked, fields_plain
-from hotgrid.errors import ArgumentError, near
-from hotgrid.files import read_regular
+from hotgrid.errors import ArgumentError
 from hotgrid.vision._augment import AugmentStage, StageSequence
-
-_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -50,8 +45,8 @@ class VisionRecipe:
         ArgumentError: A value is not possible.
 
     Example:
-        >>> find_recipe("deit").changed(epochs=100).epochs
-        100
+        >>> VisionRecipe(rate=0.1).changed(epochs=20.0).epochs
+        20.0
     """
 
     epochs: float = 100.0
@@ -127,44 +122,6 @@ class VisionRecipe:
     def with_texts(self, texts: Mapping[str, str]) -> VisionRecipe:
         """Return the recipe with settings that are given as text, as on a command line."""
         return self.changed(**{name: read_text(value) for name, value in texts.items()})
-
-
-def read_recipe(path: str | Path) -> VisionRecipe:
-    """Read a recipe from a `.toml` or `.json` file. `base` names the recipe that it changes.
-
-    Raises:
-        ArgumentError: The file is not a recipe.
-    """
-    data = read_regular(Path(path), _LARGEST)
-    try:
-        text = data.decode()
-        found = tomllib.loads(text) if Path(path).suffix == ".toml" else json.loads(text)
-    except ValueError as problem:
-        raise ArgumentError(f"the recipe `{path}` cannot be read: {problem}") from None
-    base = find_recipe(found.pop("base")) if "base" in found else VisionRecipe()
-    return VisionRecipe.from_plain(base.to_plain() | found, f"the recipe `{path}`")
-
-
-def find_recipe(name: str) -> VisionRecipe:
-    """Return a recipe by its name, or from a file.
-
-    Raises:
-        ArgumentError: There is none of that name.
-
-    Example:
-        >>> find_recipe("swin").clip
-        5.0
-    """
-    from ._recipes import RECIPES
-
-    if name in RECIPES:
-        return RECIPES[name]
-    if Path(name).suffix in (".toml", ".json"):
-        return read_recipe(name)
-    raise ArgumentError(
-        f"there is no recipe `{name}`{near(name, RECIPES)}; there are {', '.join(RECIPES)}, or "
-        "give a .toml or .json file"
-    )
 
 
 def scaled_warmup(recipe: VisionRecipe) -> VisionRecipe:

@@ -1,5 +1,11 @@
 """Recipes that are published or known to work, by name."""
 
+import json
+import tomllib
+from pathlib import Path
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.files import read_regular
 from hotgrid.vision._augment import (
     AlternateFlip,
     ChooseOne,
@@ -17,6 +23,7 @@ from hotgrid.vision._augment import (
 
 from ._recipe import VisionRecipe
 
+_LARGEST = 1 << 20
 # The mean colour of ImageNet.
 _MEAN = (124, 116, 104)
 _ERASE = RandomErasing(prob=0.25)
@@ -143,3 +150,39 @@ def usual_recipe(model: str, small: bool) -> str:
     if model.startswith("resnet") and small:
         return "small-resnet"
     return "small-swin" if small else "swin"
+
+
+def read_recipe(path: str | Path) -> VisionRecipe:
+    """Read a recipe from a `.toml` or `.json` file. `base` names the recipe that it changes.
+
+    Raises:
+        ArgumentError: The file is not a recipe.
+    """
+    data = read_regular(Path(path), _LARGEST)
+    try:
+        text = data.decode()
+        found = tomllib.loads(text) if Path(path).suffix == ".toml" else json.loads(text)
+    except ValueError as problem:
+        raise ArgumentError(f"the recipe `{path}` cannot be read: {problem}") from None
+    base = find_recipe(found.pop("base")) if "base" in found else VisionRecipe()
+    return VisionRecipe.from_plain(base.to_plain() | found, f"the recipe `{path}`")
+
+
+def find_recipe(name: str) -> VisionRecipe:
+    """Return a recipe by its name, or from a file.
+
+    Raises:
+        ArgumentError: There is none of that name.
+
+    Example:
+        >>> find_recipe("swin").clip
+        5.0
+    """
+    if name in RECIPES:
+        return RECIPES[name]
+    if Path(name).suffix in (".toml", ".json"):
+        return read_recipe(name)
+    raise ArgumentError(
+        f"there is no recipe `{name}`{near(name, RECIPES)}; there are {', '.join(RECIPES)}, or "
+        "give a .toml or .json file"
+    )

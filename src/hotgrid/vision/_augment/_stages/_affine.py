@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from hotgrid.vision._augment._draws import BatchDraws
-from hotgrid.vision._augment._engine import Fill, Interpolation, PixelOp, operate
+from hotgrid.vision._augment._engine import PixelOp, operate
+from hotgrid.vision._augment._engine._operate import Fill
+from hotgrid.vision._augment._engine._warp import Interpolation
 from hotgrid.vision._augment._stage import PixelStage, augment_stage
 
 
