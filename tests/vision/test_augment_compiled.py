@@ -32,6 +32,7 @@ STAGES = {
 
 @pytest.mark.compiles
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 def test_compiled_is_what_it_is_eager(stage):
     generator = torch.Generator().manual_seed(0)

@@ -194,6 +194,7 @@ def test_mixing_mixes_targets_as_it_mixes_pixels():
     keys = sample_keys(0, 0, torch.arange(6))
     for stage in (MixUp(0.4), CutMix(1.0), ChooseOne((MixUp(0.8), CutMix(1.0)))):
         found = Augmentation(stage, classes=6)(images, torch.arange(6), keys=keys)
+        assert found.targets is not None
         assert torch.allclose(found.targets.sum(1), torch.ones(6))
         # Every image is its class, so the mean pixel is the mean class.
         mean = found.images.mean((1, 2, 3))

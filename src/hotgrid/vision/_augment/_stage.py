@@ -153,6 +153,6 @@ def augment_stages() -> dict[str, type[AugmentStage]]:
 
     Example:
         >>> sorted(augment_stages())[:2]
-        ['augmix', 'autocontrast']
+        ['alternate_flip', 'augmix']
     """
     return {name: _STAGES.get(name) for name in _STAGES.names()}

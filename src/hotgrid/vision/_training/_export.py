@@ -38,6 +38,9 @@ class ExportCheck:
 class _FromBytes(nn.Module):
     """A model that takes bytes: normalising is a part of it."""
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(self, made: ImageModel) -> None:
         super().__init__()
         self.model = made.model
@@ -106,7 +109,7 @@ def _program(module: nn.Module, images: Tensor) -> torch.export.ExportedProgram:
 
 def _write_onnx(module: nn.Module, images: Tensor, path: Path) -> Callable[[Tensor], Tensor]:
     torch.onnx.export(
-        _program(module, images),  # pyright: ignore[reportArgumentType]
+        _program(module, images),
         (images,),
         path,
         dynamo=True,

@@ -1,10 +1,12 @@
 """The groups of parameters that a recipe means."""
 
 import re
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from hotgrid.nn import Query
 from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train import (
     SGD,
@@ -49,7 +51,7 @@ def recipe_optimizer(model: VisionModel, recipe: VisionRecipe, steps: int) -> Gr
         if parameter.requires_grad:
             depth = depths[name] if recipe.layer_decay != 1 else deepest
             members.setdefault((depth, _kind(model, name, parameter, recipe)), []).append(name)
-    chosen: dict[str, OptimizerSpec] = {}
+    chosen: dict[str | Query, OptimizerSpec | Literal["frozen"]] = {}
     for (depth, kind), names in sorted(members.items()):
         share = recipe.layer_decay ** (deepest - depth)
         layer = f", layer {depth}" if recipe.layer_decay != 1 else ""

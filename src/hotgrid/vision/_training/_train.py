@@ -246,7 +246,8 @@ def image_loss(
             images = images.contiguous(memory_format=torch.channels_last)
         scores = module(images).to(torch.float32)
         smoothing = recipe.smoothing if module.training else 0.0
-        found = F.cross_entropy(scores, targets, label_smoothing=smoothing)
+        wanted = batch.labels if targets is None else targets
+        found = F.cross_entropy(scores, wanted, label_smoothing=smoothing)
         return {"loss": found, "scores": scores, "targets": batch.labels}
 
     return loss
