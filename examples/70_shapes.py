@@ -71,19 +71,21 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     options = parser.parse_args()
     folder = options.data or write(options.out / "shapes", options.count, options.size)
-    data = vision.open_images(folder)
+    data, made_of = vision.open_images(folder), recipe(options.epochs)
     made = vision.train_images(
         data,
         "fast_resnet",
-        recipe(options.epochs),
+        made_of,
         vision.VisionRun(options.out / "run", resume=options.resume, device="cpu"),
         shape={"dims": (8, 16, 16)},
     )
     if made.score is None:
         raise SystemExit("stopped; --resume continues")
     print(f"{made.score.accuracy:.1%} of {made.score.count} held-out images right")
-    worst = made.score.worst[0]
-    print(f"highest loss: a {worst.label}, taken for a {worst.found}")
+    for each in made.score.worst[:3]:
+        print(f"hard: image {each.index}, a {each.label}, found to be a {each.found}")
+    sheet = vision.augmented_rows(made.score.worst_images[:6], made_of.augment, versions=8)
+    Image.fromarray(vision.contact_sheet(sheet, 9).numpy()).save(options.out / "augmented.png")
     if options.data is None:
         files = [folder / "test" / kind / "000.png" for kind in KINDS]
         for each in vision.predict_images(made.model, files, top=1):

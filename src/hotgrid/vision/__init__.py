@@ -46,6 +46,7 @@ from ._augment import (
     WithProb as WithProb,
     augment_stage as augment_stage,
     augment_stages as augment_stages,
+    augmented_rows as augmented_rows,
     contact_sheet as contact_sheet,
     read_augmentation as read_augmentation,
     sample_keys as sample_keys,

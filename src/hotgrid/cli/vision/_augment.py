@@ -36,8 +36,14 @@ def augment(
     from PIL import Image
 
     from hotgrid.files import whole_file
-    from hotgrid.vision import StageSequence, contact_sheet, find_recipe, read_augmentation
-    from hotgrid.vision._augment import augmented_rows, sample_images
+    from hotgrid.vision import (
+        StageSequence,
+        augmented_rows,
+        contact_sheet,
+        find_recipe,
+        read_augmentation,
+    )
+    from hotgrid.vision._augment import sample_images
     from hotgrid.vision._training import read_images
 
     if stages is not None:
