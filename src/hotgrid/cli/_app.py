@@ -15,6 +15,7 @@ from .rl._group import rl_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
+from .vision._group import vision_group
 
 _EPILOGUE = """\
 Examples:
@@ -26,6 +27,7 @@ Examples:
   hotgrid data bench plan.json            how fast a plan loads samples
   hotgrid train show out/run              the curves of a training run
   hotgrid chat talk                       talk with a small language model
+  hotgrid vision predict photo.jpg        say what an image shows
   hotgrid rl train cartpole               learn by reinforcement
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid blt patches README.md           bytes in patches, by entropy
@@ -216,6 +218,7 @@ def build() -> App:
     app.command(data_group())
     app.command(train_group())
     app.command(chat_group())
+    app.command(vision_group())
     app.command(rl_group())
     app.command(blt_group())
     app.command(_config_group())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,12 @@ _MARKED = ("resume", "rollback")
 _TOLD = ("resume", "rollback", "fault", "end")
 
 
-def write_report(folder: str | Path, file: str | Path | None = None) -> Path:
+def write_report(
+    folder: str | Path,
+    file: str | Path | None = None,
+    *,
+    pictures: Mapping[str, Path] | None = None,
+) -> Path:
     """Write the report of a run: figures, curves, groups, settings, what happened.
 
     The page is one file with inline SVG. It needs no network, and follows the light or dark
@@ -32,6 +38,7 @@ def write_report(folder: str | Path, file: str | Path | None = None) -> Path:
     Args:
         folder: The folder of the run.
         file: Where to write; by default `report.html` in the folder.
+        pictures: PNG files to show in it, by title.
 
     Returns:
         The file.
@@ -43,11 +50,11 @@ def write_report(folder: str | Path, file: str | Path | None = None) -> Path:
     run = read_run(folder)
     path = Path(folder) / REPORT if file is None else Path(file)
     with whole_file(path) as aside:
-        aside.write_text("".join(_page(run)), encoding="utf-8")
+        aside.write_text("".join(_page(run, pictures or {})), encoding="utf-8")
     return path
 
 
-def _page(run: RunSummary) -> Iterator[str]:
+def _page(run: RunSummary, pictures: Mapping[str, Path]) -> Iterator[str]:
     title = html.escape(run.folder.resolve().name)
     yield '<!doctype html><html lang="en"><meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -63,6 +70,11 @@ def _page(run: RunSummary) -> Iterator[str]:
     for name, series in charts(run.curves).items():
         yield chart(name, series, marks)
     yield "</div>"
+    for name, picture in pictures.items():
+        data = base64.b64encode(picture.read_bytes()).decode()
+        yield f"<section><h2>{html.escape(name)}</h2>"
+        yield f'<img alt="{html.escape(name)}" style="max-width: 100%" '
+        yield f'src="data:image/png;base64,{data}"></section>'
     yield _groups(run.facts.get("groups"))
     yield _happened(run.events)
     yield _settings(run.asked)

@@ -1,0 +1,183 @@
+"""Which images there are: class folders, IDX files or a plan."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PIL import Image, UnidentifiedImageError
+
+from hotgrid.data import (
+    ClassFolders,
+    DecodeCentreCrop,
+    DecodeRandomCrop,
+    IdxFiles,
+    Order,
+    Plan,
+    Source,
+    Split,
+    operator,
+)
+from hotgrid.data._plan._draws import SampleDraws
+from hotgrid.errors import ArgumentError, DamagedError
+
+# Images at most as large are decoded once and kept on the device.
+SMALL = 64
+_HELD = ("test", "val", "valid", "validation")
+_IDX = {"train": "train", "test": "t10k"}
+_KINDS = {"pixels": "images-idx3-ubyte", "label": "labels-idx1-ubyte"}
+_PIXELS, _LABEL, _KEY = "pixels", "label", "key"
+COLUMNS = (_PIXELS, _LABEL, _KEY)
+
+
+@operator("sample_key", inputs={"label": "int64"}, outputs={"key": "int64"})
+def sample_key(label: int, *, draws: SampleDraws) -> int:
+    """The key of a sample for `hotgrid.vision.BatchDraws`, of seed, epoch and index."""
+    return draws.bits() >> 1
+
+
+@dataclass(frozen=True)
+class ImageData:
+    """Images with classes, for training and held out.
+
+    Attributes:
+        name: What they are called.
+        train: The source or the plan of those to train on.
+        valid: Of those held out.
+        classes: The names of the classes.
+        channels: 3, or 1 for grey IDX files.
+        size: Height and width of the first image; `None` if a plan decides it.
+    """
+
+    name: str
+    train: Source | Plan
+    valid: Source | Plan
+    classes: tuple[str, ...]
+    channels: int
+    size: tuple[int, int] | None
+
+    @property
+    def small(self) -> bool:
+        """Whether images are small enough to be kept in memory, decoded."""
+        return self.size is not None and max(self.size) <= SMALL
+
+    def plan(self, part: str, height: int, width: int, seed: int = 0) -> Plan:
+        """Return the plan of `train` or `valid` that yields pixels, label and key."""
+        found = self.train if part == "train" else self.valid
+        order = Order(shuffle=part == "train", seed=seed)
+        if isinstance(found, Plan):
+            return replace(found.then("sample_key", _LABEL, _KEY), order=order).yielding(
+                *COLUMNS
+            )
+        plan = Plan(found, order=order)
+        if "data" in found.columns():
+            share = 1.0 if self.small else 0.875
+            crop = DecodeCentreCrop(height, width, share=share)
+            random = DecodeRandomCrop(height, width)
+            decode = random if part == "train" and not self.small else crop
+            plan = plan.then(decode, "data", _PIXELS)
+        return plan.then("sample_key", _LABEL, _KEY).yielding(*COLUMNS)
+
+
+def open_images(where: str | Path, valid: str | Path | None = None) -> ImageData:
+    """Find the images of a folder or a plan.
+
+    Args:
+        where: A folder with `train` and `test` (or `val`), each with a folder for every
+            class; a folder with one folder for every class, of which a tenth is held out; a
+            folder with the four IDX files of MNIST and its like, also as `.gz`; or the JSON
+            file of a plan with columns `pixels` and `label`.
+        valid: A folder of class folders, or a plan, to evaluate on instead.
+
+    Raises:
+        ArgumentError: There is none of these, or the held-out part has other classes.
+        DamagedError: The first image cannot be read.
+
+    Example:
+        >>> from PIL import Image
+        >>> for name in ("cat", "dog"):
+        ...     Path(f"pets/{name}").mkdir(parents=True)
+        ...     for n in range(10):
+        ...         Image.new("RGB", (32, 32), (n, 0, 0)).save(f"pets/{name}/{n}.png")
+        >>> open_images("pets").classes
+        ('cat', 'dog')
+    """
+    path = Path(where)
+    if path.suffix == ".json":
+        return _planned(path, valid)
+    if not path.is_dir():
+        raise ArgumentError(f"`{where}` is neither a folder of images nor the JSON of a plan")
+    if any(path.glob("*-images-idx3-ubyte*")):
+        return _idx(path)
+    return _folders(path, None if valid is None else Path(valid))
+
+
+def _folders(path: Path, valid: Path | None) -> ImageData:
+    train: Source = ClassFolders(str(path))
+    held: Source | None = ClassFolders(str(valid)) if valid else None
+    if (path / "train").is_dir():
+        train = ClassFolders(str(path / "train"))
+        found = next((path / name for name in _HELD if (path / name).is_dir()), None)
+        if held is None and found is not None:
+            held = ClassFolders(str(found))
+    if held is None:
+        train, held = Split(train, (0.9, 0.1), 0), Split(train, (0.9, 0.1), 1)
+    opened = train.open()
+    classes, others = opened.facts.get("classes"), held.open().facts.get("classes")
+    if classes is None and isinstance(train, Split):
+        classes = others = train.of.open().facts["classes"]
+    if classes != others:
+        apart = sorted({*(classes or ())} ^ {*(others or ())})
+        raise ArgumentError(
+            f"the images to train on in `{path}` and the held-out ones have different classes: "
+            f"{', '.join(apart[:8])}"
+        )
+    data = opened.read(0, ["data"])["data"]
+    try:
+        with Image.open(io.BytesIO(data)) as first:
+            size = (first.height, first.width)
+    except (UnidentifiedImageError, OSError) as problem:
+        raise DamagedError(f"`{opened.place(0)}` is not an image: {problem}") from None
+    return ImageData(path.resolve().name, train, held, tuple(classes or ()), 3, size)
+
+
+def _idx(path: Path) -> ImageData:
+    parts = {}
+    for part, prefix in _IDX.items():
+        files = {}
+        for column, kind in _KINDS.items():
+            found = sorted(path.glob(f"{prefix}-{kind}*"))
+            if not found:
+                raise ArgumentError(
+                    f"`{path}` has no `{prefix}-{kind}`, plain or .gz, beside its IDX files"
+                )
+            files[column] = str(found[0])
+        parts[part] = IdxFiles(files)
+    sizes = parts["train"].columns()[_PIXELS].shape
+    count = 1 + max(max(each.open().values(_LABEL)) for each in parts.values())
+    names = tuple(map(str, range(count)))
+    size = (int(sizes[0] or 0), int(sizes[1] or 0))
+    return ImageData(path.resolve().name, parts["train"], parts["test"], names, 1, size)
+
+
+def _planned(path: Path, valid: str | Path | None) -> ImageData:
+    if valid is None:
+        raise ArgumentError(
+            f"`{path}` is a plan; name the plan of held-out images too (--valid)"
+        )
+    plans = [Plan.read(path), Plan.read(Path(valid))]
+    for each, place in zip(plans, (path, valid), strict=True):
+        known = each.types()
+        for name in (_PIXELS, _LABEL):
+            if name not in known:
+                raise ArgumentError(
+                    f"the plan `{place}` has no column `{name}`; it has {', '.join(known)}"
+                )
+    opened = plans[0].source.open()
+    classes = opened.facts.get("classes")
+    if classes is None:
+        if _LABEL not in plans[0].source.columns():
+            raise ArgumentError(f"the source of `{path}` does not say which classes there are")
+        classes = [str(n) for n in range(1 + max(opened.values(_LABEL)))]
+    return ImageData(path.stem, plans[0], plans[1], tuple(classes), 3, None)
