@@ -24,7 +24,7 @@ from ._modalities._modality import View
 from ._settings import IngestSettings
 
 _AT_ONCE = 1 << 28
-"""Embeddings of bytes up to this size are computed with the entropies; others in a second pass."""
+"""Embeddings of bytes up to this size come with the entropies; others in a second pass."""
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,12 @@ class Merge:
         with whole_file(self._folder / HISTOGRAM) as aside:
             aside.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
         shards = self._write_shards()
+        # By its hash: paths differ between machines.
+        model = self._settings.of_documents()["model"]
         manifest: dict[str, Any] = {
             "format": FORMAT,
             "tool": f"hotgrid {__version__}",
-            "settings": self._settings.to_table()
-            | {"model": self._settings.of_documents()["model"]},
+            "settings": self._settings.to_table() | {"model": model},
             "settings_key": self._settings.key(),
             **{name: self.counts[name] for name in ("documents", "bytes", "patches")},
             "source_bytes": self.counts["source_bytes"],

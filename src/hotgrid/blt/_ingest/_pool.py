@@ -1,5 +1,6 @@
 """Units of work in this process, or in worker processes that may crash or hang."""
 
+import contextlib
 import json
 import os
 import selectors
@@ -10,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -18,13 +19,16 @@ from hotgrid.errors import ArgumentError, DamagedError, StoreError
 
 from ._inputs._units import Unit
 from ._settings import IngestSettings
-from ._work import Stopped, Worker
+from ._work import StoppedError, Worker
 
 _KINDS = {kind.__name__: kind for kind in (ArgumentError, DamagedError, StoreError)}
 _MOST_CRASHES = 100
 """Crashes of one unit after which it is given up."""
 
 Job = tuple[int, Unit]
+News = Callable[[int], None]
+"""Called with the bytes of every document that is begun."""
+Stop = Callable[[], bool]
 
 
 class InProcess:
@@ -33,18 +37,12 @@ class InProcess:
     def __init__(self, folder: Path, settings: IngestSettings) -> None:
         self._worker = Worker(folder, settings)
 
-    def run(
-        self,
-        jobs: deque[Job],
-        until: float,
-        news: Callable[[int], None],
-        stop: Callable[[], bool],
-    ) -> int:
+    def run(self, jobs: deque[Job], until: float, news: News, stop: Stop) -> int:
         """Do units until there are none, the time is up, or a stop; return the documents."""
 
         def begin(position: int, size: int) -> None:
             if stop():
-                raise Stopped
+                raise StoppedError
             news(size)
 
         kept, threads = 0, torch.get_num_threads()
@@ -55,7 +53,7 @@ class InProcess:
                 number, unit = jobs[0]
                 kept += self._worker.work(number, unit, begin=begin)
                 jobs.popleft()
-        except Stopped:
+        except StoppedError:
             pass
         finally:
             torch.set_num_threads(threads)
@@ -70,6 +68,8 @@ class _Hand:
     """A worker process, the unit it has, and what it said last."""
 
     process: subprocess.Popen[bytes]
+    given: IO[bytes]
+    said: IO[bytes]
     job: Job | None = None
     at: int = -1
     heard: float = field(default_factory=time.monotonic)
@@ -105,13 +105,7 @@ class Processes:
         self._selector = selectors.DefaultSelector()
         self._hands = [self._hired() for _ in range(count)]
 
-    def run(
-        self,
-        jobs: deque[Job],
-        until: float,
-        news: Callable[[int], None],
-        stop: Callable[[], bool],
-    ) -> int:
+    def run(self, jobs: deque[Job], until: float, news: News, stop: Stop) -> int:
         """Do units until there are none, the time is up, or a stop; return the documents."""
         kept = 0
         while True:
@@ -121,7 +115,7 @@ class Processes:
                 if hand.job is None and jobs and waiting:
                     self._give(number, jobs.popleft())
             busy = [each for each in self._hands if each.job is not None]
-            if not busy or (leaving and self._abandon()):
+            if not busy or (leaving and self._abandon(jobs)):
                 return kept
             for key, _ in self._selector.select(0.2):
                 kept += self._hear(key.data, jobs, news)
@@ -134,24 +128,28 @@ class Processes:
     def close(self) -> None:
         """End all processes."""
         for hand in self._hands:
-            self._selector.unregister(_pipe(hand.process.stdout))
             hand.process.kill()
-            hand.process.wait()
-            for pipe in (hand.process.stdin, hand.process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            self._dismiss(hand)
         self._selector.close()
 
-    def _abandon(self) -> bool:
+    def _dismiss(self, hand: _Hand) -> None:
+        self._selector.unregister(hand.said)
+        hand.process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            hand.given.close()
+        hand.said.close()
+
+    def _abandon(self, jobs: deque[Job]) -> bool:
         """Leave units unfinished: what documents they have written is found again."""
         for hand in self._hands:
-            hand.job = None
+            if hand.job is not None:
+                jobs.appendleft(hand.job)
         return True
 
     def _hired(self) -> _Hand:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        # A script next to which a file is called like a module must not hide it.
-        command = [sys.executable, "-c", "from hotgrid.blt._ingest._worker import main; main()"]
+        # -P: a file in the working folder that is called like a module must not hide it.
+        command = [sys.executable, "-P", "-m", "hotgrid.blt._ingest._worker"]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -159,8 +157,11 @@ class Processes:
             env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             pass_fds=self._inherited,
         )
-        hand = _Hand(process)
-        self._selector.register(_pipe(process.stdout), selectors.EVENT_READ, hand)
+        given, said = process.stdin, process.stdout
+        assert given is not None  # noqa: S101 - asked for above
+        assert said is not None  # noqa: S101
+        hand = _Hand(process, given, said)
+        self._selector.register(said, selectors.EVENT_READ, hand)
         self._say(hand, self._first)
         return hand
 
@@ -172,16 +173,13 @@ class Processes:
         self._say(hand, {"number": number, "unit": unit.to_table(), "skipped": skipped})
 
     def _say(self, hand: _Hand, what: dict[str, Any]) -> None:
-        try:
-            stream = hand.process.stdin
-            if stream is not None:
-                stream.write(json.dumps(what).encode() + b"\n")
-                stream.flush()
-        except BrokenPipeError:
-            pass  # it has ended, which its output says too
+        # If it has ended, its output says so too.
+        with contextlib.suppress(BrokenPipeError):
+            hand.given.write(json.dumps(what).encode() + b"\n")
+            hand.given.flush()
 
-    def _hear(self, hand: _Hand, jobs: deque[Job], news: Callable[[int], None]) -> int:
-        data = os.read(_pipe(hand.process.stdout).fileno(), 1 << 16)
+    def _hear(self, hand: _Hand, jobs: deque[Job], news: News) -> int:
+        data = os.read(hand.said.fileno(), 1 << 16)
         if not data:
             code = hand.process.wait()
             why = f"the decoder crashed ({'signal ' if code < 0 else 'exit '}{abs(code)})"
@@ -206,11 +204,7 @@ class Processes:
     def _replace(self, index: int, jobs: deque[Job], why: str) -> None:
         """Put a new process in the place of one that is gone, and its unit back."""
         hand = self._hands[index]
-        self._selector.unregister(_pipe(hand.process.stdout))
-        hand.process.wait()
-        for pipe in (hand.process.stdin, hand.process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._dismiss(hand)
         if hand.job is not None:
             number = hand.job[0]
             self._crashes[number] = self._crashes.get(number, 0) + 1
@@ -219,7 +213,3 @@ class Processes:
             self._skipped.setdefault(number, {})[hand.at] = why
             jobs.appendleft(hand.job)
         self._hands[index] = self._hired()
-
-
-def _pipe(stream: Any) -> Any:
-    return stream

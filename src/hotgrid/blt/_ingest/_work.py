@@ -23,7 +23,7 @@ from ._settings import IngestSettings
 DOCUMENTS, UNITS = "documents", "units"
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """A unit was left because the run is to stop."""
 
 
@@ -60,7 +60,7 @@ class Worker:
             unit: The unit.
             skipped: Documents not to touch, by position, and why.
             begin: Called before each document with its position and its bytes; raises
-                `Stopped` to leave the unit.
+                `StoppedError` to leave the unit.
         """
         kept = 0
         with (

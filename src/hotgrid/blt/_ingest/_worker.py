@@ -13,7 +13,7 @@ from hotgrid.errors import HotgridError
 
 from ._inputs._units import Unit
 from ._settings import IngestSettings
-from ._work import Stopped, Worker
+from ._work import StoppedError, Worker
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
 
     def begin(position: int, size: int) -> None:
         if os.getppid() != parent:
-            raise Stopped
+            raise StoppedError
         tell(at=position, size=size)
 
     first = json.loads(sys.stdin.readline())
@@ -43,7 +43,7 @@ def main() -> None:
         skipped = {int(place): why for place, why in job["skipped"].items()}
         try:
             kept = worker.work(job["number"], Unit(**job["unit"]), skipped=skipped, begin=begin)
-        except Stopped:
+        except StoppedError:
             return
         except HotgridError as problem:
             tell(failed=[type(problem).__name__, str(problem)])

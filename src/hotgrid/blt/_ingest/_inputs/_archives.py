@@ -98,9 +98,8 @@ def _members(
         if lower.endswith(".zip"):
             yield from _zip(file, name, budget, settings, depth)
         elif lower.endswith(".tar"):
-            yield from _tar(
-                io.BufferedReader(_Counted(file, budget)), name, budget, settings, depth
-            )
+            inner = io.BufferedReader(_Counted(file, budget), _READ)
+            yield from _tar(inner, name, budget, settings, depth)
         else:
             ending = next(each for each in _PACKED if lower.endswith(each))
             with _PACKED[ending](file, "rb") as plain:

@@ -139,7 +139,9 @@ def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tu
     except ValueError:  # with a zero
         exists = False
     if not exists:
-        found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
+        # A pattern may be absolute, which `Path.glob` refuses.
+        matches = glob.glob(path, recursive=True)  # noqa: PTH207
+        found = sorted(matches) if glob.has_magic(path) else []
         if not found:
             raise ArgumentError(_missing(path))
         for each in found:
@@ -165,7 +167,7 @@ def _walk(
             continue
         inner = f"{name}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            if out is None or not out.exists() or not os.path.samefile(entry.path, out):
+            if out is None or not out.exists() or not out.samefile(entry.path):
                 yield from _walk(Path(entry.path), inner, settings, out)
         elif is_wanted(inner, settings):
             yield inner, Path(entry.path)
@@ -181,7 +183,5 @@ def _missing(path: str) -> str:
     if glob.has_magic(path):
         return f"no file matches `{path}`"
     folder = Path(path).parent
-    names = []
-    if folder.is_dir():
-        names = [str(folder / each) if "/" in path else each for each in os.listdir(folder)]
+    names = [str(each) for each in folder.iterdir()] if folder.is_dir() else []
     return f"there is no file or folder `{path}`{near(path, names)}; for a text use --text"

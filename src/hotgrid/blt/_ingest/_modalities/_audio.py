@@ -30,18 +30,18 @@ class Audio(Modality):
         """The samples of all channels in turn, 16-bit and little-endian."""
         try:
             samples, rate, channels = _wav(data, settings)
-        except _OtherCoding:
+        except _OtherCodingError:
             samples, rate, channels = sound_of(data, settings)
         return [_view(samples, rate, channels)]
 
 
-class _OtherCoding(Exception):
+class _OtherCodingError(Exception):
     """The file is no WAV, or not one of plain samples."""
 
 
 def _wav(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], int, int]:
     if data[:4] != b"RIFF":
-        raise _OtherCoding
+        raise _OtherCodingError
     try:
         with wave.open(io.BytesIO(data)) as file:
             count, width, channels = file.getnframes(), file.getsampwidth(), file.getnchannels()
@@ -50,7 +50,7 @@ def _wav(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], int,
             raw, rate = file.readframes(count), file.getframerate()
     except wave.Error as problem:
         if "unknown format" in str(problem):
-            raise _OtherCoding from None
+            raise _OtherCodingError from None
         raise DamagedError(f"the WAV file is damaged: {problem}") from None
     except (EOFError, RuntimeError) as problem:
         raise DamagedError(f"the WAV file is damaged: {problem or 'it is cut'}") from None

@@ -114,6 +114,5 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
             raise
         except Image.DecompressionBombError as problem:
             raise DamagedError(f"the image is a bomb: {problem}") from None
-        except Exception as problem:
-            # Decoders of damaged images raise whatever they come across.
+        except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
             raise DamagedError(f"the image is damaged: {problem}"[:300]) from None

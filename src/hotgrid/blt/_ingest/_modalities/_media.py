@@ -34,7 +34,7 @@ def sound_of(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], 
                 parts.append(each.to_ndarray().ravel())
     except HotgridError:
         raise
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
         raise DamagedError(f"the sound is damaged: {problem}"[:300]) from None
     return np.concatenate(parts) if parts else np.empty(0, np.int16), rate, channels
 
@@ -60,7 +60,7 @@ def pictures_of(
                 expect_decoded(3 * side * side * len(found), settings)
     except HotgridError:
         raise
-    except Exception as problem:
+    except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
         raise DamagedError(f"the film is damaged: {problem}"[:300]) from None
     return found, size
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hotgrid.errors import ArgumentError
 
-from ._document_file import FINE
+from ._document_file import FINE, count_entropies
 
 _PERCENTILES = (25, 50, 75, 90, 95, 99)
 
@@ -78,15 +78,13 @@ class EntropyTotals:
 
 
 def binned(
-    totals: EntropyTotals,
-    entropies: Callable[[], Iterable[NDArray[np.float32]]],
-    bins: int,
+    entropies: Iterable[NDArray[np.float32]], span: tuple[float, float], bins: int
 ) -> dict[str, Any]:
-    """A histogram with equal bins from the smallest to the largest entropy, counted anew.
+    """A histogram with equal bins, in the schema of BLT-Burn.
 
     Args:
-        totals: Of the same documents.
-        entropies: Gives those of each document.
+        entropies: Of each document.
+        span: The smallest and the largest of all.
         bins: How many bins.
 
     Raises:
@@ -94,9 +92,10 @@ def binned(
     """
     if not 1 <= bins <= 100_000:
         raise ArgumentError(f"`bins` must be from 1 to 100,000, got {bins}")
-    low, high = (totals.least, totals.most) if totals.count else (0.0, 1.0)
+    low, high = span
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
-    counts = np.zeros(bins, np.int64)
-    for each in entropies():
+    counts, totals = np.zeros(bins, np.int64), EntropyTotals()
+    for each in entropies:
+        totals.add(count_entropies(each))
         counts += np.histogram(each.astype(np.float64), edges)[0]
     return totals.table(edges.tolist(), counts.tolist())
