@@ -95,7 +95,7 @@ class Merge:
             # Also temporary files of workers that were killed.
             if path.is_file() and (path.name.startswith(".") or path.stem not in self._kept):
                 path.unlink(missing_ok=True)
-        for path in (self._folder / DOCUMENTS).iterdir():
+        for path in (self._folder / DOCUMENTS).glob("*"):
             if path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
 

@@ -189,12 +189,13 @@ def _member(
     else:
         at, carried = 0, data + more
         while carried:
-            carried += opened.read(step - len(carried)) if len(carried) < step else b""
-            last = len(carried) < step
-            end = len(carried) if last else _line_end(carried)
+            # One byte more than a document says whether it is the last.
+            carried += opened.read(max(0, step + 1 - len(carried)))
+            end = len(carried) if len(carried) <= step else _line_end(carried[:step])
             part = Part("", name, carried[:end], pure=True)
             yield Record(f"{title}[{at}:{at + end}]", (part,))
             at, carried = at + end, carried[end:]
+            carried = carried or opened.read(1)
 
 
 def _line_end(data: bytes) -> int:

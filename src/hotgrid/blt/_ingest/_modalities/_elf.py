@@ -12,6 +12,8 @@ from ._sections import MOST_SECTIONS, Fields, sections_view
 _TYPES = {1: "progbits", 2: "symtab", 3: "strtab", 4: "rela", 5: "hash", 6: "dynamic"}
 _TYPES |= {7: "note", 8: "nobits", 9: "rel", 11: "dynsym", 14: "init_array", 15: "fini_array"}
 _NO_BITS = 8
+# 32 or 64 bits, little-endian or big-endian.
+_CLASSES = (b"\1\1", b"\1\2", b"\2\1", b"\2\2")
 
 
 class Elf(Modality):
@@ -21,7 +23,7 @@ class Elf(Modality):
 
     def accepts(self, head: bytes, name: str) -> bool:
         """Whether the first bytes are those of an ELF file."""
-        return head.startswith(b"\x7fELF") and head[4:5] in b"\1\2" and head[5:6] in b"\1\2"
+        return head.startswith(b"\x7fELF") and head[4:6] in _CLASSES
 
     def views(self, data: bytes, name: str, settings: IngestSettings) -> list[View]:
         """The file as it is; pieces are its sections."""

@@ -113,6 +113,8 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
         except DamagedError:
             raise
         except Image.DecompressionBombError as problem:
-            raise DamagedError(f"the image is a bomb: {problem}") from None
+            raise DamagedError(
+                f"{problem}, above any limit (--decoded-bytes): a bomb"
+            ) from None
         except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
             raise DamagedError(f"the image is damaged: {problem}"[:300]) from None

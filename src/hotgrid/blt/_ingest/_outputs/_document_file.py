@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from hotgrid.blt._ingest._encode import Encoded
 from hotgrid.blt._ingest._modalities._modality import View
 from hotgrid.blt._sidecar._graph import Branch, Leaf
 from hotgrid.errors import DamagedError
 from hotgrid.files import whole_file
+
+from ._layout import safetensors
 
 KEY = "hotgrid.ingest"
 SIDECAR = "corpus.db"
@@ -44,7 +45,7 @@ def write_document(
         "metadata_file": SIDECAR,
         KEY: json.dumps({"row": row, "pieces": [_pieces(each) for each in views if each.data]}),
     }
-    written = save(tensors_of(found), metadata)
+    written = safetensors(tensors_of(found), metadata)
     with whole_file(path) as aside:
         aside.write_bytes(written)
     return {**row, "file_bytes": len(written), "sha256": hashlib.sha256(written).hexdigest()}

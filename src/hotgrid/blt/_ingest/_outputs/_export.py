@@ -10,12 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from safetensors.numpy import save
-
 from hotgrid.blt._ingest._corpus import Corpus, IngestedDocument
 from hotgrid.blt._sidecar._sidecar import Sidecar
 from hotgrid.errors import ArgumentError, near
 from hotgrid.files import whole_file
+
+from ._layout import safetensors
 
 SAMPLES = 1000
 """Documents of a tar file."""
@@ -80,7 +80,7 @@ def _add(archive: tarfile.TarFile, document: IngestedDocument) -> None:
     about |= {"num_patches": row["patches"], "total_bytes": row["bytes"]}
     about |= {"modality": row["modality"], "views": row["views"]}
     for ending, data in (
-        ("safetensors", save(tensors, metadata)),
+        ("safetensors", safetensors(tensors, metadata)),
         ("json", json.dumps(about).encode()),
     ):
         member = tarfile.TarInfo(f"{row['id']}.{ending}")

@@ -1,6 +1,5 @@
 """Many documents in one safetensors file, written as a stream."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -9,6 +8,8 @@ import numpy as np
 from safetensors import safe_open
 
 from hotgrid.files import whole_file
+
+from ._layout import header
 
 SHARDS = "shards"
 _NAMES = {
@@ -19,7 +20,6 @@ _NAMES = {
     "patch_lengths": "I32",
     "bytes": "U8",
 }
-_WIDTH = {"I64": 8, "F32": 4, "I32": 4, "U8": 1}
 
 
 def shard_name(number: int, count: int) -> str:
@@ -49,22 +49,14 @@ def write_shard(path: Path, files: Sequence[Path]) -> None:
     names = [name for name in _NAMES if not shapes or name in shapes[0]]
     if not shapes:
         names = [name for name in names if name not in ("embeddings", "prominence")]
-    header: dict[str, Any] = {}
-    end = 0
-
-    def place(name: str, kind: str, shape: list[int]) -> None:
-        nonlocal end
-        begin = end
-        end += int(np.prod(shape, dtype=np.int64)) * _WIDTH[kind]
-        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
-
-    for name in ("document_bytes", "document_patches"):
-        place(name, "I64", [len(files)])
+    kinds: list[tuple[str, str, list[int]]] = [
+        (name, "I64", [len(files)]) for name in ("document_bytes", "document_patches")
+    ]
     for name in names:
         rows = sum(each[name][0] for each in shapes)
-        place(name, _NAMES[name], [rows, *(shapes[0][name][1:] if shapes else [])])
+        kinds.append((name, _NAMES[name], [rows, *(shapes[0][name][1:] if shapes else [])]))
     width = shapes[0]["embeddings"][1] if "embeddings" in names else 0
-    header["__metadata__"] = {
+    metadata = {
         "format": "blt_patches_v3" if width else "blt_patches_v2",
         "num_documents": str(len(files)),
         "num_patches": str(sum(each["patch_lengths"][0] for each in shapes)),
@@ -72,10 +64,8 @@ def write_shard(path: Path, files: Sequence[Path]) -> None:
         "embed_dim": str(width),
         "metadata_file": "corpus.db",
     }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
     with whole_file(path) as aside, aside.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
+        file.write(header(kinds, metadata))
         for name in ("bytes", "patch_lengths"):
             file.write(np.array([each[name][0] for each in shapes], "<i8").tobytes())
         for name in names:
