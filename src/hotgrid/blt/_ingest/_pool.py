@@ -72,6 +72,7 @@ class _Hand:
     said: IO[bytes]
     job: Job | None = None
     at: int = -1
+    ready: bool = False
     heard: float = field(default_factory=time.monotonic)
     rest: bytes = b""
 
@@ -119,8 +120,10 @@ class Processes:
                 return kept
             for key, _ in self._selector.select(0.2):
                 kept += self._hear(key.data, jobs, news)
-            for number, hand in enumerate(self._hands):
-                if hand.job is not None and time.monotonic() - hand.heard > self._timeout:
+            for number, hand in reversed(list(enumerate(self._hands))):
+                # Loading a model takes as long as it takes.
+                silent = time.monotonic() - hand.heard
+                if hand.job is not None and hand.ready and silent > self._timeout:
                     hand.process.kill()
                     why = f"it took longer than {self._timeout:g} s, the limit (--timeout)"
                     self._replace(number, jobs, why)
@@ -193,7 +196,9 @@ class Processes:
             if "failed" in said:
                 kind, text = said["failed"]
                 raise _KINDS.get(kind, StoreError)(text)
-            if "done" in said:
+            if "ready" in said:
+                hand.ready = True
+            elif "done" in said:
                 kept += said["kept"]
                 hand.job = None
             else:
@@ -204,6 +209,7 @@ class Processes:
     def _replace(self, index: int, jobs: deque[Job], why: str) -> None:
         """Put a new process in the place of one that is gone, and its unit back."""
         hand = self._hands[index]
+        del self._hands[index]
         self._dismiss(hand)
         if hand.job is not None:
             number = hand.job[0]
@@ -212,4 +218,4 @@ class Processes:
                 raise StoreError(f"a worker ended while it read `{hand.job[1].name}`: {why}")
             self._skipped.setdefault(number, {})[hand.at] = why
             jobs.appendleft(hand.job)
-        self._hands[index] = self._hired()
+        self._hands.append(self._hired())

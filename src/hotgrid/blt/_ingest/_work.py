@@ -45,6 +45,10 @@ class Worker:
     def _encoder(self) -> Encoder:
         return Encoder(self._settings)
 
+    def prepare(self) -> None:
+        """Load the model."""
+        _ = self._encoder
+
     def work(
         self,
         number: int,

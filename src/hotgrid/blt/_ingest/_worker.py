@@ -38,6 +38,8 @@ def main() -> None:
 
     first = json.loads(sys.stdin.readline())
     worker = Worker(Path(first["folder"]), IngestSettings.from_table(first["settings"]))
+    worker.prepare()
+    tell(ready=True)
     for line in sys.stdin:
         job = json.loads(line)
         skipped = {int(place): why for place, why in job["skipped"].items()}
