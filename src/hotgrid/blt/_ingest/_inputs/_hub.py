@@ -8,7 +8,8 @@ from typing import Any
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
 
-_FORM = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)(?:@([\w./-]+?))?(?:/(.*))?")
+_NAME = r"[A-Za-z0-9][\w.-]*"
+_FORM = re.compile(rf"hf://datasets/({_NAME}/{_NAME})(?:@([\w.-]+))?(?:/(.*))?")
 _DATA = (".parquet", ".jsonl", ".ndjson", ".jsonl.gz", ".txt", ".md", ".zip", ".tar", ".tar.gz")
 
 
@@ -28,7 +29,7 @@ def read_reference(text: str) -> Reference:
         DamagedError: It has another form.
     """
     found = _FORM.fullmatch(text)
-    if not found:
+    if not found or ".." in (found[3] or "").split("/"):
         raise DamagedError(
             f"`{text[:200]}` is no reference; expected hf://datasets/OWNER/NAME@REVISION/PATH, "
             "where the revision may be missing"
