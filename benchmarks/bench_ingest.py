@@ -23,39 +23,8 @@ import numpy as np
 from options import parser
 from PIL import Image
 
-WORDS = [
-    "the",
-    "lattice",
-    "is",
-    "warm",
-    "and",
-    "a",
-    "wave",
-    "crosses",
-    "it",
-    "slowly",
-    "while",
-    "particles",
-    "collide",
-    "stream",
-    "relax",
-    "until",
-    "nothing",
-    "moves",
-    "but",
-    "light",
-    "on",
-    "water",
-    "under",
-    "an",
-    "open",
-    "window",
-    "of",
-    "the",
-    "laboratory",
-    "at",
-    "night",
-]
+WORDS = ("lattice", "warm", "wave", "crosses", "slowly", "particles", "collide", "stream")
+WORDS += ("until", "nothing", "moves", "but", "light", "on", "water", "under", "a", "window")
 
 
 def text(chosen: random.Random, size: int) -> bytes:

@@ -21,6 +21,7 @@ import tempfile
 import time
 import wave
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,21 @@ def write_batch(folder: Path, count: int, chosen: random.Random) -> None:
         (folder / f"{n:06}{Path(name).suffix}").write_bytes(damaged(data, chosen))
 
 
+def wrong(source: Path, corpus: Corpus) -> Iterator[str]:
+    """What is damaged in the corpus, and files that nothing was said about."""
+    yield from corpus.damage()
+    seen = {row["name"] for row in [*corpus.rows(), *corpus.quarantined()]}
+    lines = (corpus.folder / "duplicates.jsonl").read_text().splitlines()
+    seen |= {json.loads(line)["name"] for line in lines}
+    for path in source.iterdir():
+        # Members and rows have names that begin with that of their file. One of these kinds
+        # may be damaged so that nothing is in it.
+        if path.suffix not in (".zip", ".tar", ".jsonl", ".gz") and not any(
+            each.startswith(str(path)) for each in seen
+        ):
+            yield f"{path.name} is neither a document nor in the quarantine"
+
+
 def main() -> None:
     """Ingest batches of hostile files."""
     options = parser(__doc__, devices=("cpu",))
@@ -157,22 +173,10 @@ def main() -> None:
                 for name, data in bombs().items():
                     (source / name).write_bytes(data)
             ingest([str(source)], out, settings, workers=asked.workers, timeout=60)
-            corpus = Corpus(out)
-            if damage := list(corpus.damage()):
-                sys.exit("\n".join(damage))
-            seen = {row["name"] for row in [*corpus.rows(), *corpus.quarantined()]}
-            seen |= {
-                json.loads(line)["name"]
-                for line in (out / "duplicates.jsonl").read_text().splitlines()
-            }
-            for path in source.iterdir():
-                # Members and rows have names that begin with that of their file. An archive
-                # or a list of rows may be damaged so that it is empty.
-                if not any(each.startswith(str(path)) for each in seen):
-                    if path.suffix not in (".zip", ".tar", ".jsonl", ".gz"):
-                        sys.exit(f"{path.name} is neither a document nor in the quarantine")
-            taken += len(corpus)
-            refused += corpus.manifest["quarantined"]
+            if problems := list(wrong(source, Corpus(out))):
+                sys.exit("\n".join(problems))
+            taken += len(Corpus(out))
+            refused += Corpus(out).manifest["quarantined"]
             done += count
             kind = resource.RUSAGE_CHILDREN if asked.workers else resource.RUSAGE_SELF
             memory = resource.getrusage(kind).ru_maxrss / 1024

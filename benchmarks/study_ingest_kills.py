@@ -22,22 +22,7 @@ from options import parser
 from PIL import Image
 
 NOT_COMPARED = {"run.toml", "complete.json", ".run.lock"}
-WORDS = [
-    "the",
-    "lattice",
-    "is",
-    "warm",
-    "and",
-    "a",
-    "wave",
-    "crosses",
-    "it",
-    "slowly",
-    "in",
-    "the",
-    "evening",
-    "light",
-]
+WORDS = ("lattice", "warm", "wave", "crosses", "slowly", "evening", "light", "water")
 
 
 def write_input(folder: Path, documents: int) -> None:
