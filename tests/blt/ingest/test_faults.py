@@ -41,13 +41,13 @@ def wait_for(running: subprocess.Popen, out: Path, documents: int) -> None:
 @pytest.mark.parametrize("shards", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path, shards: int | None):
     source = tmp_path / "in"
-    write_mixed(source, texts=30)
+    write_mixed(source, texts=20)
     ingest([str(source)], tmp_path / "whole", IngestSettings(shards=shards), workers=0)
     moments = random.Random(0 if shards is None else 1)
     options = ["--resume", "--workers", "0" if shards is None else "2"]
     options += [] if shards is None else ["--shards", str(shards)]
     kills = 0
-    for documents in sorted(moments.sample(range(1, 30), 2)):
+    for documents in sorted(moments.sample(range(1, 20), 2)):
         running = start(source, tmp_path / "out", *options)
         wait_for(running, tmp_path / "out", documents)
         kills += running.poll() is None
@@ -63,7 +63,7 @@ def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path, shards: int | None
 @pytest.mark.slow
 def test_sigterm_stops_between_documents(tmp_path: Path):
     source = tmp_path / "in"
-    write_mixed(source, texts=300)
+    write_mixed(source, texts=100)
     running = start(source, tmp_path / "out", "--workers", "2")
     wait_for(running, tmp_path / "out", 3)
     running.terminate()
