@@ -1,13 +1,17 @@
 """Kills, stops, crashes, ranks: the corpus has the bits of one quiet run."""
 
+import importlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,3 +140,28 @@ def test_a_folder_in_use_is_not_touched(tmp_path: Path):
     with RunFolder(tmp_path / "out"), pytest.raises(StoreError, match="in use"):
         ingest([], tmp_path / "out", texts=["two"], workers=0)
     assert bits(tmp_path / "out") == before
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # those of Ray itself
+def test_ray_data_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # Nothing is written to the home folder; sockets want a short path.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    place = tempfile.mkdtemp(prefix="ray")
+    ray: Any = importlib.import_module("ray")
+    importlib.import_module("ray.data")
+    write_mixed(tmp_path / "in")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100_000_000,
+        _temp_dir=place,
+    )
+    try:
+        ingest([str(tmp_path / "in")], tmp_path / "out", ray=True)
+    finally:
+        ray.shutdown()
+        shutil.rmtree(place, ignore_errors=True)
+    ingest([str(tmp_path / "in")], tmp_path / "whole", workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")

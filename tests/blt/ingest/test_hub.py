@@ -32,7 +32,7 @@ class Hub(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    server: Hub
+    server: Hub  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -77,7 +77,7 @@ class Answer(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

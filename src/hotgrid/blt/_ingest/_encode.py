@@ -77,14 +77,9 @@ class Encoder:
 
     def encode(self, views: Sequence[View]) -> Encoded:
         """Encode the views of a document; the context of one does not reach into the next."""
-        parts = [self._encode(each) for each in views if each.data]
-        found = [
-            None if each[0] is None else np.concatenate(each)
-            for each in zip(*parts, strict=True)
-        ]
-        return Encoded(*found)
+        return _joined([self._encode(each) for each in views if each.data])
 
-    def _encode(self, view: View) -> tuple[NDArray, ...]:
+    def _encode(self, view: View) -> Encoded:
         data = view.data
         model = self.model
         if isinstance(model, EntropyModel) and 4 * model.config.size * len(data) <= _AT_ONCE:
@@ -99,11 +94,14 @@ class Encoder:
             more = (_means(entropies, lengths), None, None)
             if isinstance(model, EntropyModel):
                 more = (more[0], *_embedded(model, data, lengths))
-        return (
+        means, prominence, embeddings = more
+        return Encoded(
             np.frombuffer(data, np.uint8),
             _array(entropies),
             lengths.cpu().numpy().astype(np.int32),
-            *(None if each is None else _array(each) for each in more),
+            _array(means),
+            None if prominence is None else _array(prominence),
+            None if embeddings is None else _array(embeddings),
         )
 
     def _lengths(self, view: View, entropies: Tensor) -> Tensor:
@@ -130,6 +128,23 @@ class _Given(Segmenter):
 
     def starts(self, data: bytes) -> Tensor:
         return self.known
+
+
+def _joined(parts: Sequence[Encoded]) -> Encoded:
+    """Views one after another."""
+
+    def both(known: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:
+        found = [each for each in known if each is not None]
+        return np.concatenate(found) if found else None
+
+    return Encoded(
+        np.concatenate([each.data for each in parts]),
+        np.concatenate([each.entropies for each in parts]),
+        np.concatenate([each.lengths for each in parts]),
+        np.concatenate([each.patch_entropies for each in parts]),
+        both([each.prominence for each in parts]),
+        both([each.embeddings for each in parts]),
+    )
 
 
 def _array(values: Tensor) -> NDArray[np.float32]:

@@ -27,6 +27,7 @@ from ._modalities._registry import modality_of
 from ._outputs._manifest import read_manifest
 from ._outputs._names import COMPLETE, SPOOL, WRITTEN
 from ._pool import InProcess, Job, Processes
+from ._ray import RayTasks
 from ._settings import MIB, IngestSettings
 from ._work import is_done
 
@@ -60,6 +61,7 @@ def ingest(
     resume: bool = False,
     workers: int | None = None,
     timeout: float = 300.0,
+    ray: bool = False,
     progress: bool | None = None,
 ) -> IngestSummary:
     """Read documents of any kind, cut them into patches, and write a corpus.
@@ -76,10 +78,13 @@ def ingest(
         workers: Processes that work; 0 is this one. By default this one for up to 16 MiB,
             and else one for each core, or one for a GPU.
         timeout: Seconds that a document may take in a worker process.
+        ray: Work on the machines of a Ray cluster, with Ray Data; they must see the same
+            files and folder.
         progress: See `hotgrid.progress.Progress`.
 
     Raises:
         ArgumentError: A path does not exist, or settings do not fit the run to resume.
+        MissingPartError: `ray` without Ray.
         StoreError: Another process works in the folder, or the disk is full.
     """
     settings = IngestSettings() if settings is None else settings
@@ -123,7 +128,11 @@ def ingest(
             )
             total = sum(unit.size for unit in units)
             done = total - sum(group.gather_json(sum(unit.size for _, unit in mine)))
-            hands = _hands(folder, settings, workers, mine, timeout, inherited)
+            hands = (
+                RayTasks(folder, settings)
+                if ray
+                else _hands(folder, settings, workers, mine, timeout, inherited)
+            )
             try:
                 finished = _rounds(hands, mine, group, stop, settings, (done, total, progress))
             finally:
@@ -167,7 +176,7 @@ def count_input(
 
 
 def _rounds(
-    hands: InProcess | Processes,
+    hands: InProcess | Processes | RayTasks,
     mine: deque[Job],
     group: Any,
     stop: Callable[[], bool],

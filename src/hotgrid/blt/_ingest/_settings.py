@@ -125,7 +125,7 @@ class IngestSettings:
     def from_table(cls, table: dict[str, Any]) -> "IngestSettings":
         """Settings from what `to_table` gave."""
         known = {each.name for each in fields(cls)}
-        values = {
+        values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in table.items()
             if name in known

@@ -42,6 +42,7 @@ def ingest(
     archive_bytes: Size = None,
     workers: WholeNumber = None,
     timeout: float = 300.0,
+    ray: bool = False,
     resume: bool = False,
     dry_run: bool = False,
     json: bool = False,
@@ -79,6 +80,7 @@ def ingest(
         workers: Processes; 0 works in this one. By default 0 for up to 16 MiB, else the
             number of cores.
         timeout: Seconds that a document may take in a worker process; by default 300.
+        ray: Work on the machines of a Ray cluster instead; they see the same files and DIR.
         resume: Go on with the corpus in DIR.
         dry_run: Count documents and bytes by modality, and write nothing.
         json: Print one JSON object instead.
@@ -119,7 +121,14 @@ def ingest(
     if out is None:
         raise ArgumentError("say where the corpus goes: --out DIR, or --dry-run to only count")
     done = run(
-        paths, out, settings, texts=text, resume=resume, workers=workers, timeout=timeout
+        paths,
+        out,
+        settings,
+        texts=text,
+        resume=resume,
+        workers=workers,
+        timeout=timeout,
+        ray=ray,
     )
     if not is_primary():
         return None

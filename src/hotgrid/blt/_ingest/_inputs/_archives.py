@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, cast
 
 from hotgrid.blt._ingest._settings import MIB, IngestSettings
 from hotgrid.errors import DamagedError
@@ -145,7 +145,7 @@ def _tar(
         for member in archive:
             budget.member()
             # The list of all members would grow without a limit.
-            archive.members = []
+            cast("Any", archive).members = []
             if not member.isfile() or not is_wanted(member.name, settings):
                 continue
             opened = archive.extractfile(member)

@@ -109,7 +109,10 @@ def _patch_leaves(
         source = own[0][4].get("source_id") if own else None
         some = []
         for index in range(int(first), int(last)):
-            extra = {"patch_index": index, "patch_length": int(ends[index] - starts[index])}
+            extra: dict[str, Any] = {
+                "patch_index": index,
+                "patch_length": int(ends[index] - starts[index]),
+            }
             extra["mean_entropy"] = round(float(means[index]), 4)
             if source is not None and index == first:
                 extra["source_id"] = source
