@@ -128,3 +128,17 @@ def test_wrong_tables_are_refused(tmp_path: Path):
         NgramCounts([b"abc" * 9], 9)
     with pytest.raises(ArgumentError, match="need an order of 5"):
         NgramCounts([b"abcd"], 3).table((4, 4, 4))
+
+
+def test_other_files_and_texts_are_refused_with_advice(tmp_path: Path):
+    from hotgrid.blt import EntropyConfig, EntropyModel, save_entropy_model
+
+    model = EntropyModel(EntropyConfig(size=16, layers=1, heads=2, hidden=16, window=8))
+    save_entropy_model(model, tmp_path / "model.safetensors")
+    with pytest.raises(DamagedError, match="`load_entropy_model` reads entropy models"):
+        load_ngram_table(tmp_path / "model.safetensors")
+    for documents in ("text", b"bytes", ["text"]):
+        with pytest.raises(ArgumentError, match="must be a list of bytes"):
+            model.signals(documents)
+    with pytest.raises(ArgumentError, match="expected bytes"):
+        load_ngram_table().entropies("text")

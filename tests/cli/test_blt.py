@@ -104,6 +104,11 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (["x", "--size", "77"], "no `threshold` threshold for patches of 77 bytes"),
         (["x", "--model", "none.safetensors"], "there is no file"),
         (["x", "--model", "model.pt"], "refused"),
+        (["x", "--most", "0"], "`--most` must be at least 1 byte, got 0"),
+        (["docs/none.md"], "there is no file `docs/none.md`; for a text use --text"),
+        (["none.txt"], "there is no file `none.txt`"),
+        (["x", "--text", "y"], "one of them"),
+        ([], "one of them"),
     ],
 )
 def test_what_is_wrong_is_said(
@@ -111,3 +116,41 @@ def test_what_is_wrong_is_said(
 ):
     assert hotgrid(["blt", "patches", *arguments]) == 1
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_text_that_looks_like_a_path(capsys: pytest.CaptureFixture[str]):
+    assert hotgrid(["blt", "patches", "--text", "docs/none.md", "--segmenter", "space"]) == 0
+    assert (
+        "".join(json.loads(row[4]) for row in rows(capsys.readouterr().out)) == "docs/none.md"
+    )
+    assert hotgrid(["blt", "patches", "and/or it is no path.", "--segmenter", "space"]) == 0
+
+
+def test_bytes_that_are_not_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "bytes").write_bytes(b"ab\xff\\xff")
+    command = [
+        "blt",
+        "patches",
+        str(tmp_path / "bytes"),
+        "--segmenter",
+        "static",
+        "--size",
+        "3",
+    ]
+    assert hotgrid(command) == 0
+    assert [row[4] for row in rows(capsys.readouterr().out)] == [r"b'ab\xff'", r'"\\xf"', '"f"']
+    assert hotgrid([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    assert (found[0]["text"], found[0]["hex"]) == ("ab\ufffd", "6162ff")
+    assert "hex" not in found[1]
+
+
+def test_advice_for_a_model_that_is_not_calibrated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    model = EntropyModel(EntropyConfig(size=16, layers=1, heads=2, hidden=16, window=8))
+    save_entropy_model(model, tmp_path / "model.safetensors")
+    assert hotgrid(["blt", "patches", "some text", "--model", "model.safetensors"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "it was not calibrated" in said
+    assert "--threshold" in said

@@ -6,6 +6,7 @@
 Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says how
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
 A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
+`ingest` turns files of any kind into a `Corpus` of bytes in patches.
 A `Sidecar` keeps what patches belong to, and `place` puts them on shells around a centre.
 """
 
@@ -24,6 +25,16 @@ from ._entropy._ngram_table import (
 )
 from ._entropy._signals import PatchSignals as PatchSignals, Signals as Signals
 from ._entropy._window import EntropyOutput as EntropyOutput
+from ._ingest._corpus import Corpus as Corpus, IngestedDocument as IngestedDocument
+from ._ingest._modalities._modality import Modality as Modality, View as View
+from ._ingest._modalities._registry import MODALITIES as MODALITIES, modality_of as modality_of
+from ._ingest._outputs._export import EXPORTS as EXPORTS, export_corpus as export_corpus
+from ._ingest._run import (
+    IngestSummary as IngestSummary,
+    count_input as count_input,
+    ingest as ingest,
+)
+from ._ingest._settings import IngestSettings as IngestSettings
 from ._latent._config import LATENT_SIZES as LATENT_SIZES, LatentConfig as LatentConfig
 from ._latent._files import load_latent_model as load_latent_model
 from ._latent._model import LatentTransformer as LatentTransformer, patched as patched

@@ -11,6 +11,7 @@ from ._terminal import Terminal
 from .blt._group import blt_group
 from .chat._group import chat_group
 from .data._group import data_group
+from .ingest._group import ingest_group
 from .rl._group import rl_group
 from .tokens._group import tokens_group
 from .train._group import train_group
@@ -31,6 +32,7 @@ Examples:
   hotgrid rl train cartpole               learn by reinforcement
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid blt patches README.md           bytes in patches, by entropy
+  hotgrid ingest docs/ --out corpus       files of any kind, as bytes in patches
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -221,6 +223,7 @@ def build() -> App:
     app.command(vision_group())
     app.command(rl_group())
     app.command(blt_group())
+    app.command(ingest_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

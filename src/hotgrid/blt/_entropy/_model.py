@@ -92,9 +92,16 @@ class EntropyModel(nn.Module, ByteModel):
                 4096 elsewhere.
 
         Raises:
-            ArgumentError: `chunk` or `batch` is below 1, or a chunk and a window are longer
-                than `config.length`.
+            ArgumentError: `documents` are not bytes, `chunk` or `batch` is below 1, or a
+                chunk and a window are longer than `config.length`.
         """
+        if isinstance(documents, str | bytes) or not all(
+            isinstance(each, bytes | bytearray) for each in documents
+        ):
+            raise ArgumentError(
+                "`documents` must be a list of bytes, such as [b'...']; encode texts with "
+                "`.encode()`"
+            )
         on_cuda = self.embed.weight.is_cuda
         chunk = self._chunk(on_cuda) if chunk is None else chunk
         batch = (_BATCH_CUDA if on_cuda else _BATCH_CPU) if batch is None else batch

@@ -134,6 +134,10 @@ class _TableStream(EntropyStream):
         self._table, self._past = table, b""
 
     def push(self, data: bytes) -> Tensor:
+        if not isinstance(data, bytes | bytearray):
+            raise ArgumentError(
+                f"`data` is a {type(data).__name__}; expected bytes, such as `text.encode()`"
+            )
         found = self._table.look_up(self._past, data)
         self._past = (self._past + data[-self._table.order :])[-self._table.order :]
         return torch.from_numpy(found)
@@ -162,10 +166,17 @@ def load_ngram_table(path: str | Path | None = None) -> NgramTable:
         raise ArgumentError(f"there is no file `{place}`")
     try:
         with safe_open(place, "np") as file:
+            if _KEY not in (file.metadata() or {}):
+                raise DamagedError(
+                    f"`{place}` is not an n-gram table: `NgramTable.save` has not written it; "
+                    "`load_entropy_model` reads entropy models"
+                )
             stored = json.loads((file.metadata() or {})[_KEY])
             names = [f"order_{number}" for number in range(len(file.keys()))]
             tables = [file.get_tensor(name) for name in names]
         return NgramTable(tables[: DIRECT + 1], tables[DIRECT + 1 :], **stored)
+    except DamagedError:
+        raise
     except (SafetensorError, OSError, ValueError, LookupError, TypeError) as problem:
         raise DamagedError(f"`{place}` is not an n-gram table: {problem}") from problem
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hotgrid.blt._entropy._byte_model import ByteModel
 from hotgrid.contracts import assert_shape
-from hotgrid.errors import ArgumentError, near
+from hotgrid.errors import ArgumentError
 
 from ._segmenter import CausalSegmenter, Segmenter, SegmentStream
 
@@ -174,10 +174,16 @@ def calibrated(model: ByteModel, kind: str, size: float) -> float:
     table = model.thresholds.get(kind, {})
     key = f"{size:g}"
     if key not in table:
-        known = f"; it knows {', '.join(table)}{near(key, table)}" if table else ""
+        sizes = sorted(table, key=lambda each: abs(float(each) - size))
+        known = (
+            f"; it was calibrated for {', '.join(table)}, of which {sizes[0]} is the nearest"
+            if table
+            else ": it was not calibrated"
+        )
         raise ArgumentError(
-            f"the model has no `{kind}` threshold for patches of {key} bytes{known}. Give "
-            "`threshold`, or set `model.thresholds = calibrate_thresholds(model, documents)`"
+            f"the model has no `{kind}` threshold for patches of {key} bytes{known}. Give a "
+            "`threshold` in nats (--threshold), such as 1.3; or calibrate it: "
+            "`model.thresholds = calibrate_thresholds(model, documents)`, then save it"
         )
     return table[key]
 

@@ -29,6 +29,7 @@ first and mean entropy in nats, and text.
 Examples:
   hotgrid blt patches "To be, or not to be, that is the question."
   hotgrid blt patches src/main.py --segmenter space
+  hotgrid blt patches --text src/main.py
   hotgrid blt patches README.md --model model.safetensors --threshold 1.335
   cat README.md | hotgrid blt patches - --json | python -m json.tool
 """,

@@ -1,5 +1,6 @@
 """`hotgrid blt patches`: a text or a file with its patches in colours."""
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,9 +39,10 @@ class Patch:
 
 
 def patches(
-    source: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    source: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     /,
     *,
+    text: str | None = None,
     segmenter: str = "threshold",
     threshold: float | None = None,
     size: float | None = None,
@@ -52,7 +54,8 @@ def patches(
     """Show the patches of a text or a file, in colours.
 
     Args:
-        source: A file, `-` for standard input, or else a text.
+        source: A file, `-` for standard input, or a text that looks like no path.
+        text: A text, whatever it looks like.
         segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens or
             python; by default threshold.
         threshold: In nats; by default the one that the model was calibrated with.
@@ -68,7 +71,9 @@ def patches(
     most_bytes = _LIMIT if limit is None else limit
     if most_bytes < 1:
         raise ArgumentError(f"`--limit` must be at least 1 byte, got {most_bytes}")
-    data, whole = _read(source, most_bytes)
+    if most is not None and most < 1:
+        raise ArgumentError(f"`--most` must be at least 1 byte, got {most}")
+    data, whole = _read(source, text, most_bytes)
     if not data:
         raise ArgumentError("there are no bytes to cut")
     name, chosen = _model(model)
@@ -85,16 +90,27 @@ def patches(
     _show(found, facts, whole=whole, json=json)
 
 
-def _read(source: str, most: int) -> tuple[bytes, bool]:
+def _read(source: str | None, text: str | None, most: int) -> tuple[bytes, bool]:
     """The first bytes, and whether they are all."""
-    if source == "-":
+    if (source is None) == (text is None):
+        raise ArgumentError("give a file, `-` for standard input, or --text TEXT; one of them")
+    if source is None or text is not None:
+        data = str(text).encode("utf-8", "surrogateescape")
+    elif source == "-":
         data = sys.stdin.buffer.read(most + 1)
     elif _is_file(source):
         with Path(source).open("rb") as file:
             data = file.read(most + 1)
+    elif _looks_like_a_path(source):
+        raise ArgumentError(f"there is no file `{source}`; for a text use --text")
     else:
         data = source.encode("utf-8", "surrogateescape")
     return data[:most], len(data) <= most
+
+
+def _looks_like_a_path(source: str) -> bool:
+    """Whether it has no space, and a slash or an ending of up to five letters or digits."""
+    return re.fullmatch(r"(?=.*/|.+\.\w{1,5}$)[^\s]+", source) is not None
 
 
 def _is_file(source: str) -> bool:
@@ -122,7 +138,8 @@ def _show(found: list[Patch], facts: dict[str, object], *, whole: bool, json: bo
             {
                 "start": each.start,
                 "length": len(each.data),
-                "text": _decoded(each.data),
+                "text": each.data.decode("utf-8", "replace"),
+                **({} if _is_utf8(each.data) else {"hex": each.data.hex()}),
                 "entropies": [round(value, 4) for value in each.entropies],
             }
             for each in found
@@ -131,7 +148,7 @@ def _show(found: list[Patch], facts: dict[str, object], *, whole: bool, json: bo
         return
     if not console.is_terminal or console.no_color:
         for each in found:
-            text = dumps(_decoded(each.data), ensure_ascii=False)
+            text = _literal(each.data)
             sys.stdout.write(
                 f"{each.start}\t{len(each.data)}\t{each.entropies[0]:.2f}\t{each.mean:.2f}"
                 f"\t{text}\n"
@@ -161,8 +178,17 @@ def _colour(entropy: float) -> str:
     return next((colour for limit, colour in _COLOURS if entropy <= limit), _HARDEST)
 
 
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _literal(data: bytes) -> str:
+    """Text in quotes as in JSON; bytes that are none, as Python writes them: b'...'."""
+    return dumps(data.decode(), ensure_ascii=False) if _is_utf8(data) else repr(data)
 
 
 def _visible(data: bytes) -> Iterator[tuple[int, str]]:

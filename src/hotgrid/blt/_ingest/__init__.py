@@ -1,0 +1,1 @@
+"""Files of any kind into a corpus of bytes in patches."""

@@ -1,0 +1,187 @@
+"""Units of work: what one worker reads at a time. Their order is the order of the corpus."""
+
+import fnmatch
+import glob
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hotgrid.blt._ingest._settings import MIB, IngestSettings
+from hotgrid.errors import ArgumentError, near
+
+BLOCK = 16 * MIB
+"""Rows of JSON and documents of a long text are read in blocks of this size."""
+
+STDIN = "-"
+HUB = "hf://"
+_ROWS = (".jsonl", ".ndjson")
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip", ".gz", ".bz2", ".xz")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A file, or a part of one.
+
+    Attributes:
+        name: What the user calls it.
+        path: The file; None for a text of the command line.
+        kind: `file`, `rows`, `parquet`, `archive`, `text` or `fault`.
+        part: Which part of the file it is.
+        size: Its bytes, for the progress.
+        stamp: Changes when the file does.
+        text: The text, or why there is a fault.
+    """
+
+    name: str
+    path: str | None
+    kind: str
+    part: int = 0
+    size: int = 0
+    stamp: str = ""
+    text: str = ""
+
+    def to_table(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def list_units(
+    paths: Sequence[str],
+    texts: Sequence[str],
+    settings: IngestSettings,
+    *,
+    out: Path | None = None,
+    fetched: Callable[[str], list[tuple[str, Path]]] | None = None,
+) -> Iterator[Unit]:
+    """Yield the units of an input: texts first, then paths as given, folders sorted by name.
+
+    Args:
+        paths: Files, folders, patterns, or references to data sets.
+        texts: Texts that are documents themselves.
+        settings: Which files of folders count.
+        out: A folder that is left out: where the corpus goes.
+        fetched: Gives the names and files of a reference that begins with `hf://`.
+
+    Raises:
+        ArgumentError: A path does not exist, or a pattern matches nothing.
+    """
+    for number, text in enumerate(texts):
+        size = len(text.encode("utf-8", "surrogateescape"))
+        yield Unit(f"text:{number}", None, "text", 0, size, "", text)
+    seen: set[str] = set()
+    for path in paths:
+        found = (
+            fetched(path)
+            if fetched is not None and path.startswith(HUB)
+            else _files(path, settings, out)
+        )
+        for name, file in found:
+            key = os.path.realpath(file)
+            if key not in seen:
+                seen.add(key)
+                yield from units_of(name, file, settings)
+
+
+def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
+    """The units of one file."""
+    try:
+        facts = file.lstat()
+    except OSError as problem:
+        yield Unit(name, str(file), "fault", text=f"it cannot be read: {problem.strerror}")
+        return
+    if not stat.S_ISREG(facts.st_mode):
+        yield Unit(name, str(file), "fault", text="it is not a regular file")
+        return
+    stamp = f"{facts.st_size}-{facts.st_mtime_ns}"
+    lower = name.lower()
+    kind, parts = "file", 1
+    if lower.endswith(_ROWS):
+        kind, parts = "rows", -(-facts.st_size // BLOCK)
+    elif lower.endswith((".jsonl.gz", ".ndjson.gz")):
+        kind = "rows-gz"
+    elif lower.endswith(".parquet"):
+        kind, parts = "parquet", _row_groups(file)
+    elif lower.endswith(_ARCHIVES):
+        kind = "archive"
+    else:
+        parts = -(-facts.st_size // span(settings))
+    parts = max(1, parts)
+    for part in range(parts):
+        size = facts.st_size // parts + (part < facts.st_size % parts)
+        yield Unit(name, str(file), kind, part, size, stamp)
+
+
+def span(settings: IngestSettings) -> int:
+    """The bytes of a plain file that one unit covers: whole documents."""
+    return max(1, BLOCK // settings.document_bytes) * settings.document_bytes
+
+
+def is_wanted(name: str, settings: IngestSettings) -> bool:
+    """Whether a file of a folder or archive is to be taken."""
+    last = name.rsplit("/", 1)[-1]
+
+    def matches(patterns: Sequence[str]) -> bool:
+        return any(
+            fnmatch.fnmatchcase(name, each) or fnmatch.fnmatchcase(last, each)
+            for each in patterns
+        )
+
+    return (not settings.include or matches(settings.include)) and not matches(settings.exclude)
+
+
+def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tuple[str, Path]]:
+    place = Path(path)
+    try:
+        exists = os.path.lexists(place)
+    except ValueError:  # with a zero
+        exists = False
+    if not exists:
+        # A pattern may be absolute, which `Path.glob` refuses.
+        matches = glob.glob(path, recursive=True)  # noqa: PTH207
+        found = sorted(matches) if glob.has_magic(path) else []
+        if not found:
+            raise ArgumentError(_missing(path))
+        for each in found:
+            yield from _files(each, settings, out)
+        return
+    if place.is_dir():
+        yield from _walk(place, path.rstrip("/") or "/", settings, out)
+    else:
+        # A path that the user names may be a link; those inside of folders may not.
+        yield path, place.resolve()
+
+
+def _walk(
+    folder: Path, name: str, settings: IngestSettings, out: Path | None
+) -> Iterator[tuple[str, Path]]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+    except OSError:
+        yield name, folder
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        inner = f"{name}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            if out is None or not out.exists() or not out.samefile(entry.path):
+                yield from _walk(Path(entry.path), inner, settings, out)
+        elif is_wanted(inner, settings):
+            yield inner, Path(entry.path)
+
+
+def _row_groups(file: Path) -> int:
+    from ._parquet import row_groups
+
+    return row_groups(file)
+
+
+def _missing(path: str) -> str:
+    if glob.has_magic(path):
+        return f"no file matches `{path}`"
+    folder = Path(path).parent
+    names = [str(each) for each in folder.iterdir()] if folder.is_dir() else []
+    return f"there is no file or folder `{path}`{near(path, names)}; for a text use --text"

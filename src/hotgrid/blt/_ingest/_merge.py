@@ -1,0 +1,204 @@
+"""The end of an ingest: records of units become one corpus, in the order of the input."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TextIO
+
+from hotgrid._version import __version__
+from hotgrid.blt._sidecar._graph import Trunk
+from hotgrid.blt._sidecar._sidecar import Sidecar
+from hotgrid.files import whole_file
+
+from ._near import NearDuplicates, unpack
+from ._outputs._document_file import SIDECAR, read_branches
+from ._outputs._histogram import EntropyTotals
+from ._outputs._manifest import seal
+from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, MANIFEST, QUARANTINE, REPORT
+from ._outputs._report import write_report
+from ._outputs._shards import bounds, shard_name, write_shard
+from ._settings import FORMAT, IngestSettings
+from ._work import DOCUMENTS, UNITS, read_rows_of
+
+_BINS = 50
+
+
+class Merge:
+    """Makes the corpus of the documents that workers have left.
+
+    Everything is a function of the records in the order of the input, so the files are the
+    same bits however the work was split.
+
+    Args:
+        folder: The folder of the corpus.
+        settings: Those of the ingest.
+        units: How many units there are.
+    """
+
+    def __init__(self, folder: Path, settings: IngestSettings, units: int) -> None:
+        self._folder, self._settings, self._units = folder, settings, units
+        self._hashes: dict[bytes, str] = {}
+        self._near = None if settings.near is None else NearDuplicates(settings.near)
+        self._kept: set[str] = set()
+        self._sizes: list[int] = []
+        self.totals = EntropyTotals()
+        self.counts: Counter[str] = Counter()
+        self.modalities: dict[str, Counter[str]] = defaultdict(Counter)
+        self.reasons: Counter[str] = Counter()
+
+    def run(self) -> dict[str, Any]:
+        """Write everything, the manifest last, and return the manifest."""
+        self._write_lists()
+        self._write_sidecar()
+        table = self.totals.table(*_coarse(*self.totals.fine()))
+        with whole_file(self._folder / HISTOGRAM) as aside:
+            aside.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        shards = self._write_shards()
+        # By its hash: paths differ between machines.
+        model = self._settings.of_documents()["model"]
+        manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "tool": f"hotgrid {__version__}",
+            "settings": self._settings.to_table() | {"model": model},
+            "settings_key": self._settings.key(),
+            **{name: self.counts[name] for name in ("documents", "bytes", "patches")},
+            "source_bytes": self.counts["source_bytes"],
+            "duplicates": self.counts["duplicates"],
+            "near_duplicates": self.counts["near_duplicates"],
+            "quarantined": self.counts["quarantined"],
+            "modalities": {name: dict(each) for name, each in sorted(self.modalities.items())},
+            "reasons": dict(self.reasons.most_common(20)),
+            "entropy": {**table["statistics"], **table["percentiles"]},
+            "shards": shards,
+        }
+        write_report(self._folder, manifest, self.totals)
+        names = [LIST, QUARANTINE, DUPLICATES, HISTOGRAM, REPORT, SIDECAR]
+        names += [each["file"] for each in shards]
+        manifest["files"] = {name: _summed(self._folder / name) for name in names}
+        sealed = seal(manifest)
+        with whole_file(self._folder / MANIFEST) as aside:
+            aside.write_text(json.dumps(sealed, indent=2) + "\n", encoding="utf-8")
+        return sealed
+
+    def clean(self) -> None:
+        """Remove what the corpus does not need: records, and documents that are not in it."""
+        shutil.rmtree(self._folder / UNITS, ignore_errors=True)
+        if self._settings.shards is not None:
+            shutil.rmtree(self._folder / DOCUMENTS, ignore_errors=True)
+            return
+        for path in (self._folder / DOCUMENTS).rglob("*"):
+            # Also temporary files of workers that were killed.
+            if path.is_file() and (path.name.startswith(".") or path.stem not in self._kept):
+                path.unlink(missing_ok=True)
+        for path in (self._folder / DOCUMENTS).glob("*"):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for number in range(self._units):
+            yield from read_rows_of(self._folder, number)
+            # Later units may not be done at all.
+            if self._full():
+                return
+
+    def _full(self) -> bool:
+        limit = self._settings.limit
+        return limit is not None and self.counts["taken"] >= limit
+
+    def _write_lists(self) -> None:
+        with ExitStack() as stack:
+            files: dict[str, TextIO] = {}
+            for name in (LIST, QUARANTINE, DUPLICATES):
+                aside = stack.enter_context(whole_file(self._folder / name))
+                files[name] = stack.enter_context(aside.open("w", encoding="utf-8"))
+            for row in self._rows():
+                if self._full():
+                    break
+                name, line = self._judged(row)
+                files[name].write(json.dumps(line, ensure_ascii=True) + "\n")
+
+    def _judged(self, row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Which list a document belongs to, and its line there."""
+        if "reason" in row:
+            self.counts["quarantined"] += 1
+            self.reasons[_general(row["reason"])] += 1
+            return QUARANTINE, row
+        self.counts["taken"] += 1
+        key = bytes.fromhex(row["source_hash"])
+        if not self._settings.duplicates:
+            if key in self._hashes:
+                self.counts["duplicates"] += 1
+                line = {"name": row["name"], "of": self._hashes[key], "similarity": 1.0}
+                return DUPLICATES, line
+            self._hashes[key] = row["name"]
+        entropy, found = row.pop("entropy"), row.pop("signature", None)
+        if self._near is not None and found is not None:
+            near = self._near.find(row["name"], unpack(found))
+            if near is not None:
+                self.counts["near_duplicates"] += 1
+                line = {"name": row["name"], "of": near[0], "similarity": round(near[1], 4)}
+                return DUPLICATES, line
+        self._keep(row, entropy)
+        return LIST, row
+
+    def _keep(self, row: dict[str, Any], entropy: dict[str, Any]) -> None:
+        self.totals.add(entropy)
+        self._kept.add(row["id"])
+        self._sizes.append(row["bytes"])
+        self.counts["documents"] += 1
+        of_kind = self.modalities[row["modality"]]
+        of_kind["documents"] += 1
+        for name in ("bytes", "patches", "source_bytes"):
+            self.counts[name] += row[name]
+            of_kind[name] += row[name]
+
+    def _listed(self) -> Iterator[dict[str, Any]]:
+        with (self._folder / LIST).open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+    def _write_sidecar(self) -> None:
+        with whole_file(self._folder / SIDECAR) as aside:
+            with Sidecar(aside) as sidecar:
+                for row in self._listed():
+                    branches = read_branches(self._folder / row["file"], self._settings.leaves)
+                    sidecar.add(Trunk(row["source_hash"], row["source_bytes"], branches))
+            for ending in ("-wal", "-shm"):
+                Path(f"{aside}{ending}").unlink(missing_ok=True)
+
+    def _write_shards(self) -> list[dict[str, Any]]:
+        count = self._settings.shards
+        if count is None:
+            return []
+        files = [self._folder / row["file"] for row in self._listed()]
+        ends = bounds(self._sizes, count)
+        found = []
+        for number in range(count):
+            begin, end = ends[number], ends[number + 1]
+            name = shard_name(number, count)
+            write_shard(self._folder / name, files[begin:end])
+            found.append({"file": name, "begin": begin, "end": end})
+        return found
+
+
+def _coarse(edges: list[float], counts: list[int]) -> tuple[list[float], list[int]]:
+    """Fine bins joined, so that there are at most `_BINS`."""
+    step = max(1, -(-len(counts) // _BINS))
+    joined = [sum(counts[at : at + step]) for at in range(0, len(counts), step)]
+    width = edges[1] - edges[0]
+    return [round(width * step * each, 6) for each in range(len(joined) + 1)], joined
+
+
+def _general(reason: str) -> str:
+    """A reason without what is particular to a document."""
+    return "".join("#" if each.isdigit() else each for each in reason)[:100]
+
+
+def _summed(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}

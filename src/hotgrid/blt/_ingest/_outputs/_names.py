@@ -1,0 +1,36 @@
+"""The files of a corpus, in its folder."""
+
+from pathlib import Path
+
+from ._document_file import SIDECAR
+from ._shards import SHARDS
+
+MANIFEST = "manifest.json"
+LIST = "documents.jsonl"
+QUARANTINE = "quarantine.jsonl"
+DUPLICATES = "duplicates.jsonl"
+HISTOGRAM = "entropy_histogram.json"
+REPORT = "report.html"
+COMPLETE = "complete.json"
+SPOOL = "stdin"
+
+WRITTEN = (
+    MANIFEST,
+    LIST,
+    QUARANTINE,
+    DUPLICATES,
+    HISTOGRAM,
+    REPORT,
+    COMPLETE,
+    SPOOL,
+    SIDECAR,
+    SHARDS,
+    "documents",
+    "units",
+)
+"""What an ingest may leave in its folder."""
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file; 0 if it is not there."""
+    return path.stat().st_size if path.is_file() else 0

@@ -1,0 +1,1 @@
+"""`hotgrid ingest`: files of any kind into a corpus of bytes in patches."""

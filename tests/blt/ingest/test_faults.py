@@ -1,0 +1,167 @@
+"""Kills, stops, crashes, ranks: the corpus has the bits of one quiet run."""
+
+import importlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotgrid.blt import Corpus, IngestSettings, ingest
+from hotgrid.errors import StoreError
+
+from .corpora import TEXT, bits, pdf, write_mixed
+
+
+def command(source: Path, out: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "hotgrid", "ingest", str(source), "--out", str(out), *options]
+
+
+def start(source: Path, out: Path, *options: str, **more: str) -> subprocess.Popen:
+    quiet = subprocess.DEVNULL
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **more}
+    return subprocess.Popen(
+        command(source, out, *options), env=environment, stdout=quiet, stderr=quiet
+    )
+
+
+def wait_for(running: subprocess.Popen, out: Path, documents: int) -> None:
+    """Until so many documents are written, or the process has ended."""
+    while running.poll() is None:
+        if sum(1 for _ in out.glob("documents/*/*.safetensors")) >= documents:
+            return
+        time.sleep(0.002)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shards", [None, pytest.param(2, marks=pytest.mark.long)])
+def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path, shards: int | None):
+    source = tmp_path / "in"
+    write_mixed(source, texts=20)
+    ingest([str(source)], tmp_path / "whole", IngestSettings(shards=shards), workers=0)
+    moments = random.Random(0 if shards is None else 1)
+    options = ["--resume", "--workers", "0" if shards is None else "2"]
+    options += [] if shards is None else ["--shards", str(shards)]
+    kills = 0
+    for documents in sorted(moments.sample(range(1, 20), 2)):
+        running = start(source, tmp_path / "out", *options)
+        wait_for(running, tmp_path / "out", documents)
+        kills += running.poll() is None
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    assert kills == 2
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    last = start(source, tmp_path / "out", *options)
+    assert last.wait() == 0
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_sigterm_stops_between_documents(tmp_path: Path):
+    source = tmp_path / "in"
+    write_mixed(source, texts=100)
+    running = start(source, tmp_path / "out", "--workers", "2")
+    wait_for(running, tmp_path / "out", 3)
+    running.terminate()
+    assert running.wait() == 0
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    ingest([str(source)], tmp_path / "out", resume=True, workers=0)
+    ingest([str(source)], tmp_path / "whole", workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_ranks_give_the_bits_of_one(tmp_path: Path):
+    source = tmp_path / "in"
+    write_mixed(source)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    ranks = [
+        start(
+            source, tmp_path / "out", "--near", "0.9", **shared, RANK=str(n), LOCAL_RANK=str(n)
+        )
+        for n in range(2)
+    ]
+    assert [each.wait() for each in ranks] == [0, 0]
+    ingest([str(source)], tmp_path / "whole", IngestSettings(near=0.9), workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
+
+
+FAKE = """
+import os, signal, time
+class PdfiumError(Exception): pass
+class PdfDocument:
+    def __init__(self, data):
+        if b"crash" in data:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if b"hang" in data:
+            time.sleep(1000)
+        raise PdfiumError("just damaged")
+"""
+
+
+@pytest.mark.slow
+def test_decoders_that_crash_or_hang_cost_one_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "pypdfium2.py").write_text(FAKE)
+    monkeypatch.syspath_prepend(tmp_path / "fake")
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("1-crash", "3-hang", "5-damaged"):
+        (source / f"{name}.pdf").write_bytes(pdf([name]))
+    for n in (0, 2, 4, 6):
+        (source / f"{n}.txt").write_bytes(TEXT + b"%d" % n)
+    ingest([str(source)], tmp_path / "out", workers=2, timeout=5)
+    corpus = Corpus(tmp_path / "out")
+    assert [row["name"][-5] for row in corpus.rows()] == ["0", "2", "4", "6"]
+    reasons = {row["name"].rsplit("/")[-1][0]: row["reason"] for row in corpus.quarantined()}
+    assert "crashed (signal 11)" in reasons["1"]
+    assert "longer than 5 s" in reasons["3"]
+    assert "just damaged" in reasons["5"]
+
+
+def test_a_folder_in_use_is_not_touched(tmp_path: Path):
+    from hotgrid.store import RunFolder
+
+    ingest([], tmp_path / "out", texts=["one"], workers=0)
+    before = bits(tmp_path / "out")
+    with RunFolder(tmp_path / "out"), pytest.raises(StoreError, match="in use"):
+        ingest([], tmp_path / "out", texts=["two"], workers=0)
+    assert bits(tmp_path / "out") == before
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # those of Ray itself
+def test_ray_data_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # Nothing is written to the home folder; sockets want a short path.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    place = tempfile.mkdtemp(prefix="ray")
+    ray: Any = importlib.import_module("ray")
+    importlib.import_module("ray.data")
+    write_mixed(tmp_path / "in")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        object_store_memory=100_000_000,
+        _temp_dir=place,
+    )
+    try:
+        ingest([str(tmp_path / "in")], tmp_path / "out", ray=True)
+    finally:
+        ray.shutdown()
+        shutil.rmtree(place, ignore_errors=True)
+    ingest([str(tmp_path / "in")], tmp_path / "whole", workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")

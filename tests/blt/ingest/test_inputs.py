@@ -1,0 +1,329 @@
+"""Where documents come from: every kind of input, cut and limited as it should be."""
+
+import base64
+import bz2
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from hotgrid.blt import Corpus, IngestSettings, count_input, ingest
+from hotgrid.blt._ingest._inputs import _archives, _units
+from hotgrid.blt._ingest._near import NearDuplicates, signature, similarity
+from hotgrid.errors import ArgumentError
+
+from .corpora import TEXT, png, tar, zipped
+
+LINES = b"".join(b"line %d of a long text\n" % n for n in range(600))
+PACKED = {"tar": "", "tar.gz": "gz", "tgz": "gz", "tar.bz2": "bz2", "tar.xz": "xz"}
+
+
+def run(tmp_path: Path, *paths: Path | str, **settings) -> Corpus:
+    """A corpus of these paths."""
+    made = IngestSettings(**settings)
+    ingest([str(each) for each in paths], tmp_path / "out", made, workers=0)
+    return Corpus(tmp_path / "out")
+
+
+def names(corpus: Corpus) -> list[str]:
+    return [row["name"].rsplit("/", 1)[-1] for row in corpus.rows()]
+
+
+def reasons(corpus: Corpus) -> dict[str, str]:
+    return {row["name"].rsplit("/", 1)[-1]: row["reason"] for row in corpus.quarantined()}
+
+
+def test_folders_are_walked_in_order_without_hidden_files(tmp_path: Path):
+    for name in ("b.txt", "a/z.txt", "a/B.md", ".git/x.txt", "a/.hidden"):
+        file = tmp_path / "in" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    (tmp_path / "in" / "link.txt").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "in" / "pipe.txt")
+    found = run(tmp_path, tmp_path / "in")
+    assert [each.data for each in found] == [b"a/B.md", b"a/z.txt", b"b.txt"]
+    assert set(reasons(found)) == {"link.txt", "pipe.txt"}
+    assert set(reasons(found).values()) == {"it is not a regular file"}
+
+
+def test_patterns_links_and_repeated_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("b.txt", "a.txt", "c.md"):
+        Path(name).write_text(name)
+    Path("named").symlink_to("c.md")
+    found = run(tmp_path, "*.txt", "named", "a.txt")
+    assert names(found) == ["a.txt", "b.txt", "named"]
+    with pytest.raises(ArgumentError, match=r"no file matches `\*.xml`"):
+        run(tmp_path, "*.xml")
+    with pytest.raises(ArgumentError, match=r"`a.tx`; did you mean `a.txt`\?.*--text"):
+        run(tmp_path, "a.tx")
+
+
+def test_the_output_is_not_an_input(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("a")
+    for _ in range(2):
+        assert names(run(tmp_path, tmp_path)) == ["a.txt"]
+
+
+def test_include_and_exclude(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    for name in ("a.txt", "b.md", "c.txt"):
+        (tmp_path / "in" / name).write_text(name)
+    (tmp_path / "in" / "d.tar").write_bytes(tar({"x.txt": b"x", "y.md": b"y"}, "w"))
+    assert names(run(tmp_path, tmp_path / "in", include=("*.txt", "*.tar"))) == [
+        "a.txt",
+        "c.txt",
+        "d.tar!x.txt",
+    ]
+    assert names(run(tmp_path, tmp_path / "in", exclude=("*.tar", "*/c*"))) == ["a.txt", "b.md"]
+
+
+@pytest.mark.parametrize("newlines", [True, False])
+def test_long_texts_are_cut_after_lines_or_characters(tmp_path: Path, newlines: bool):
+    text = "".join(f"{n} Boxkämpfer" + ("\n" if newlines else " ") for n in range(4000))
+    (tmp_path / "long.txt").write_text(text)
+    found = run(tmp_path, tmp_path / "long.txt", document_bytes=10_000)
+    parts = [each.data for each in found]
+    assert b"".join(parts).decode() == text
+    assert len(parts) == -(-len(text.encode()) // 10_000)
+    for part in parts:
+        part.decode()
+        assert len(part) < 10_000 + (1 << 14)
+        assert not newlines or part.endswith(b"\n")
+
+
+def test_units_of_a_long_file_give_the_documents_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    data = np.random.default_rng(0).integers(0, 256, 60_000, dtype=np.uint8).tobytes()
+    (tmp_path / "noise.dat").write_bytes(b"\x01" + data)
+    whole = [each.data for each in run(tmp_path, tmp_path / "noise.dat", document_bytes=2048)]
+    monkeypatch.setattr(_units, "BLOCK", 4096)
+    parts = [each.data for each in run(tmp_path, tmp_path / "noise.dat", document_bytes=2048)]
+    assert parts == whole
+    assert b"".join(parts) == b"\x01" + data
+
+
+def test_rows_of_blocks_are_those_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rows = [{"text": f"row {n} " + "x" * (n * 7 % 50)} for n in range(60)]
+    lines = [json.dumps(row) for row in rows]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    whole = run(tmp_path, tmp_path / "rows.jsonl")
+    assert [each.data.decode() for each in whole] == [row["text"] for row in rows]
+    for module in ("_units", "_rows"):
+        monkeypatch.setattr(f"hotgrid.blt._ingest._inputs.{module}.BLOCK", 101)
+    assert names(run(tmp_path, tmp_path / "rows.jsonl")) == names(whole)
+    (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    packed = run(tmp_path, tmp_path / "rows.jsonl.gz")
+    assert [each.data.decode() for each in packed] == [row["text"] for row in rows]
+
+
+def test_columns_are_mapped_by_type(tmp_path: Path):
+    row = {
+        "id": "first",
+        "caption": "a picture",
+        "image": {"bytes": base64.b64encode(png()).decode(), "path": "x.png"},
+        "turns": [{"role": "user"}],
+        "count": 3,
+        "none": None,
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
+    [document] = run(tmp_path, tmp_path / "rows.jsonl")
+    views = {each["label"]: each for each in document.row["views"]}
+    assert list(views) == ["caption/text", "image/image", "turns/text"]
+    assert document.row["name"].endswith("@0:first")
+    assert document.row["modality"] == "mixed"
+    assert document.data[: len("a picture")] == b"a picture"
+    assert views["image/image"]["extra"]["width"] == 40
+    # No patch goes over from one view to the next.
+    ends = set(np.cumsum(document.tensors["patch_lengths"]).tolist())
+    assert {each["end"] for each in views.values()} <= ends
+    [chosen] = run(tmp_path, tmp_path / "rows.jsonl", columns=("caption",))
+    assert chosen.data == b"a picture"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("[1, 2]", "a list, not an object"),
+        ('{"a": 1}', "no text and no media"),
+        ('{"a": ', "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ('{"image": {"path": "/etc/passwd"}}', "only hf:// is followed"),
+        ('{"image": {"bytes": "***"}}', "not base64"),
+        (json.dumps({"text": "x" * 5000}), "above the limit of 4,096"),
+    ],
+)
+def test_rows_that_cannot_be_read(tmp_path: Path, line: str, reason: str):
+    (tmp_path / "rows.jsonl").write_text(f'{{"text": "good"}}\n{line}\n"last"\n')
+    found = run(tmp_path, tmp_path / "rows.jsonl", file_bytes=4096, document_bytes=2048)
+    assert [each.data for each in found] == [b"good", b"last"]
+    [said] = reasons(found).values()
+    assert reason in said or (line[0] == "[" and "above the limit" in said)
+
+
+def test_parquet_by_row_groups(tmp_path: Path):
+    texts = [f"row {n}" for n in range(25)]
+    images = [{"bytes": png(seed=n), "path": None} if n < 2 else None for n in range(25)]
+    table = pa.table({"text": texts, "image": images, "number": list(range(25))})
+    parquet.write_table(table, tmp_path / "data.parquet", row_group_size=10)
+    found = run(tmp_path, tmp_path / "data.parquet", columns=("text",))
+    assert [each.data.decode() for each in found] == texts
+    assert names(found)[10] == "data.parquet#1.0"
+    both = run(tmp_path, tmp_path / "data.parquet")
+    assert [row["modality"] for row in both.rows()][:3] == ["mixed", "mixed", "text"]
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing PAR1")
+    bad = run(tmp_path, tmp_path / "bad.parquet")
+    assert "not a parquet file" in reasons(bad)["bad.parquet"]
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tgz", "tar.bz2", "tar.xz", "zip"])
+def test_archives(tmp_path: Path, ending: str):
+    members = {"a.txt": b"first", "b/image.png": png(), "long.txt": LINES}
+    data = zipped(members) if ending == "zip" else tar(members, "w:" + PACKED[ending])
+    (tmp_path / f"some.{ending}").write_bytes(data)
+    found = run(tmp_path, tmp_path / f"some.{ending}", document_bytes=4096)
+    assert [row["modality"] for row in found.rows()] == ["text", "image", *["text"] * 4]
+    joined = b"".join(each.data for each in found if "long" in each.row["name"])
+    assert joined == members["long.txt"]
+    assert names(found)[0] == f"some.{ending}!a.txt"
+
+
+def test_packed_files_and_archives_in_archives(tmp_path: Path):
+    inner = zipped({"deep.txt": b"deep"})
+    for _ in range(2):
+        inner = zipped({"in.zip": inner, "at.txt": TEXT[: len(inner) % 40 + 3]})
+    (tmp_path / "outer.zip").write_bytes(inner)
+    found = run(tmp_path, tmp_path / "outer.zip")
+    assert names(found)[0] == "outer.zip!in.zip!in.zip!deep.txt"
+    (tmp_path / "more.zip").write_bytes(zipped({"outer.zip": inner}))
+    assert "depth of 3" in next(iter(reasons(run(tmp_path, tmp_path / "more.zip")).values()))
+    for ending, pack in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
+        (tmp_path / f"x.txt.{ending}").write_bytes(pack.compress(TEXT))
+        [document] = run(tmp_path, tmp_path / f"x.txt.{ending}")
+        assert document.data == TEXT
+
+
+def test_bombs_are_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_archives, "_FREE", 1 << 20)
+    zeros = bytes(4 << 20)
+    bombs = {
+        "a.gz": gzip.compress(zeros),
+        "b.zip": zipped({"x.txt": zeros}),
+        "c.tar.gz": tar({"x.txt": zeros}),
+        "d.bz2": bz2.compress(zeros),
+    }
+    for name, data in bombs.items():
+        (tmp_path / name).write_bytes(data)
+        found = run(tmp_path, tmp_path / name)
+        assert "500 times its size, the limit: a bomb" in next(iter(reasons(found).values()))
+        small = run(tmp_path, tmp_path / name, archive_bytes=100_000)
+        assert "100,000 bytes, the limit" in next(iter(reasons(small).values()))
+
+
+def test_members_do_not_leave_the_archive(tmp_path: Path):
+    (tmp_path / "bad.tar").write_bytes(tar({"../../up.txt": b"up", "/etc/x": b"x"}, "w"))
+    found = run(tmp_path, tmp_path / "bad.tar")
+    assert [each.data for each in found] == [b"up", b"x"]
+    inside = {path.name for path in tmp_path.iterdir()}
+    assert inside == {"bad.tar", "out"}
+
+
+def test_files_that_must_be_whole_have_a_limit(tmp_path: Path):
+    data = png(200, 200)
+    (tmp_path / "large.png").write_bytes(data)
+    found = run(tmp_path, tmp_path / "large.png", file_bytes=5000, document_bytes=5000)
+    assert "(--file-bytes)" in reasons(found)["large.png"]
+    (tmp_path / "large.zip").write_bytes(zipped({"x.png": data}))
+    found = run(tmp_path, tmp_path / "large.zip", file_bytes=5000, document_bytes=5000)
+    assert "(--file-bytes)" in reasons(found)["large.zip!x.png"]
+
+
+def test_a_limit_takes_the_first_documents(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    for n in range(6):
+        (tmp_path / "in" / f"{n}.txt").write_text("" if n == 1 else str(n))
+    found = run(tmp_path, tmp_path / "in", limit=3)
+    assert [each.data for each in found] == [b"0", b"2", b"3"]
+    assert len(list((tmp_path / "out" / "documents").rglob("*.safetensors"))) == 3
+    (tmp_path / "rows.jsonl").write_text("\n".join(f'"{n}"' for n in range(9)))
+    assert len(run(tmp_path, tmp_path / "rows.jsonl", limit=4)) == 4
+
+
+def test_counts_without_writing(tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(png()[:60])
+    (tmp_path / "b.txt").write_bytes(TEXT)
+    (tmp_path / "c.txt").write_bytes(b"")
+    found = count_input([str(tmp_path)], texts=["more"])
+    assert found == {
+        "image": {"documents": 1, "bytes": 60},
+        "text": {"documents": 2, "bytes": len(TEXT) + 4},
+        "quarantined": {"documents": 1},
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.txt", "c.txt"]
+    limited = count_input([str(tmp_path)], IngestSettings(limit=1), texts=["more"])
+    assert limited == {"text": {"documents": 1, "bytes": 4}}
+
+
+def exact(a: str, b: str) -> float:
+    """The Jaccard similarity of shingles, counted."""
+    one, two = (
+        {each[at : at + 12] for at in range(len(each) - 11)}
+        for each in (" ".join(text.lower().split()) for text in (a, b))
+    )
+    return len(one & two) / len(one | two)
+
+
+def words(seed: int, count: int) -> list[str]:
+    letters = np.random.default_rng(seed).integers(97, 123, (count, 6), dtype=np.uint8)
+    return [bytes(row).decode() for row in letters]
+
+
+@pytest.mark.parametrize("count", [40, 400])
+@pytest.mark.parametrize("changed", [0.0, 0.02, 0.1, 0.3])
+def test_signatures_estimate_the_similarity_of_texts(count: int, changed: float):
+    """128 bins: a standard deviation of at most 0.045; the mean of 20 pairs is closer."""
+    estimates, wanted = [], []
+    for seed in range(20):
+        first = words(seed, count)
+        other = list(first)
+        for at in np.random.default_rng(seed).choice(count, int(changed * count), False):
+            other[at] = "changed"
+        a, b = " ".join(first), "  ".join(other).upper()
+        estimates.append(similarity(signature(a.encode()), signature(b.encode())))
+        wanted.append(exact(a, b))
+    assert abs(np.mean(estimates) - np.mean(wanted)) < 0.04
+
+
+def test_near_duplicates_are_found_by_buckets():
+    documents = [" ".join(words(seed, 300)) for seed in range(30)]
+    near = NearDuplicates(0.8)
+    for number, each in enumerate(documents):
+        assert near.find(str(number), signature(each.encode())) is None
+    for number, each in enumerate(documents):
+        changed = each.replace(each[600:606], "xxxxxx")
+        found = near.find("again", signature(changed.encode()))
+        assert found is not None
+        assert found[0] == str(number)
+
+
+def test_near_duplicates_are_left_out(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    text = " ".join(words(0, 300))
+    (tmp_path / "in" / "a.txt").write_text(text)
+    (tmp_path / "in" / "b.txt").write_text(text.replace(text[70:80], "Something"))
+    (tmp_path / "in" / "c.txt").write_text(" ".join(words(1, 300)))
+    found = run(tmp_path, tmp_path / "in", near=0.8)
+    assert names(found) == ["a.txt", "c.txt"]
+    [row] = map(json.loads, (found.folder / "duplicates.jsonl").read_text().splitlines())
+    assert (row["name"][-5:], row["of"][-5:]) == ("b.txt", "a.txt")
+    assert 0.8 <= row["similarity"] < 1
+    assert len(run(tmp_path, tmp_path / "in")) == 3
+    (tmp_path / "in" / "d.txt").write_text(text)
+    assert len(run(tmp_path, tmp_path / "in", duplicates=True)) == 4
