@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Simulation as Simulation,
         lbm as lbm,
         life as life,
+        neural as neural,
         observable as observable,
         pde as pde,
     )

@@ -7,6 +7,7 @@ from typing import Literal
 from hotgrid.errors import ArgumentError
 
 Topology = Literal["torus", "plane", "klein", "klein_sideways", "cross_surface", "sphere"]
+"""How the ends of a grid are joined."""
 TOPOLOGIES: dict[Topology, str] = {
     "torus": "opposite ends are joined",
     "plane": "surrounded by dead cells",

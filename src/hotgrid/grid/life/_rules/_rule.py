@@ -11,6 +11,8 @@ from typing import Literal, NoReturn
 from hotgrid.errors import ArgumentError, near
 
 Neighbourhood = Literal["moore", "von_neumann", "hexagonal"]
+"""Which cells around a cell are its neighbours."""
+
 _SUFFIXES: dict[str, Neighbourhood] = {"v": "von_neumann", "h": "hexagonal"}
 _SAID = {"moore": "Moore", "von_neumann": "von Neumann", "hexagonal": "hexagonal"}
 

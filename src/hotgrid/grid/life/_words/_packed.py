@@ -17,6 +17,7 @@ from hotgrid.grid.model import Boundary, Field, Model, Neighbours, Planes, State
 from ._passes import NativeLifeForm, TritonLifeForm
 
 CELLS_PER_WORD = 32
+"""How many cells share a number."""
 
 # Eight cells, a byte each, times this: cell i of byte i reaches bit 56 + i of the product,
 # and no other pair of a cell and a bit of the factor reaches the top byte.
