@@ -368,3 +368,19 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     [document] = Corpus(tmp_path)
     assert document.data == TEXT
     assert not (tmp_path / "stdin").exists()
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_what_killed_processes_left_is_removed(tmp_path: Path, shards: int | None):
+    made = IngestSettings(shards=shards)
+    ingest([], tmp_path, made, texts=["one", "two"], workers=0)
+    before = bits(tmp_path)
+    places = ["units/x.jsonl", ".corpus-host-1-0123.db-wal", "documents/aa/.x.safetensors"]
+    places += [] if shards is None else ["shards/.shard-host.safetensors"]
+    places += [] if shards is not None else ["documents/aa/aa.safetensors"]
+    for name in places:
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_bytes(b"half")
+    ingest([], tmp_path, made, texts=["one", "two"], workers=0, resume=True)
+    assert bits(tmp_path) == before
+    assert list(Corpus(tmp_path).damage()) == []

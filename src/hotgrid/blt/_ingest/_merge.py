@@ -19,9 +19,9 @@ from ._near import NearDuplicates, unpack
 from ._outputs._document_file import SIDECAR, read_branches
 from ._outputs._histogram import EntropyTotals
 from ._outputs._manifest import seal
-from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, MANIFEST, QUARANTINE, REPORT
+from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, MANIFEST, QUARANTINE, REPORT, SPOOL
 from ._outputs._report import write_report
-from ._outputs._shards import bounds, shard_name, write_shard
+from ._outputs._shards import SHARDS, bounds, shard_name, write_shard
 from ._settings import FORMAT, IngestSettings
 from ._work import DOCUMENTS, UNITS, read_rows_of
 
@@ -44,7 +44,6 @@ class Merge:
         self._folder, self._settings, self._units = folder, settings, units
         self._hashes: dict[bytes, str] = {}
         self._near = None if settings.near is None else NearDuplicates(settings.near)
-        self._kept: set[str] = set()
         self._sizes: list[int] = []
         self.totals = EntropyTotals()
         self.counts: Counter[str] = Counter()
@@ -86,14 +85,21 @@ class Merge:
         return sealed
 
     def clean(self) -> None:
-        """Remove what the corpus does not need: records, and documents that are not in it."""
+        """Remove what a finished corpus does not need.
+
+        Records of units, documents that are not in it, and what processes that were killed
+        have left half-written.
+        """
         shutil.rmtree(self._folder / UNITS, ignore_errors=True)
+        (self._folder / SPOOL).unlink(missing_ok=True)
+        for path in [*self._folder.glob(".corpus-*"), *self._folder.glob(f"{SHARDS}/.*")]:
+            path.unlink(missing_ok=True)
         if self._settings.shards is not None:
             shutil.rmtree(self._folder / DOCUMENTS, ignore_errors=True)
             return
+        kept = {row["id"] for row in self._listed()}
         for path in (self._folder / DOCUMENTS).rglob("*"):
-            # Also temporary files of workers that were killed.
-            if path.is_file() and (path.name.startswith(".") or path.stem not in self._kept):
+            if path.is_file() and (path.name.startswith(".") or path.stem not in kept):
                 path.unlink(missing_ok=True)
         for path in (self._folder / DOCUMENTS).glob("*"):
             if path.is_dir() and not any(path.iterdir()):
@@ -148,7 +154,6 @@ class Merge:
 
     def _keep(self, row: dict[str, Any], entropy: dict[str, Any]) -> None:
         self.totals.add(entropy)
-        self._kept.add(row["id"])
         self._sizes.append(row["bytes"])
         self.counts["documents"] += 1
         of_kind = self.modalities[row["modality"]]

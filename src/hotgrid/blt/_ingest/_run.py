@@ -119,6 +119,8 @@ def ingest(
             raise ArgumentError("ranks see different files; all must see the same input")
         merge = Merge(folder, settings, len(units))
         if _is_complete(folder, key):
+            if group.rank == 0:
+                merge.clean()
             return IngestSummary(folder, True, read_manifest(folder))
         with run.shared() as inherited:
             mine = deque(
@@ -143,7 +145,6 @@ def ingest(
             with whole_file(folder / COMPLETE) as aside:
                 aside.write_text(json.dumps({"input": key}) + "\n", encoding="utf-8")
             merge.clean()
-            (folder / SPOOL).unlink(missing_ok=True)
         # The others wait for the end.
         group.gather_json(None)
         if finished and group.rank:

@@ -7,6 +7,7 @@ from hotgrid.blt._sidecar._graph import Leaf
 
 from ._modality import Modality, View
 
+_CONTROLS = bytes(each for each in range(32) if each not in b"\t\n\r\f\x1b")
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF8)
 
 
@@ -24,11 +25,11 @@ class Text(Modality):
             return False
         try:
             # The last character may be cut.
-            text = codecs.getincrementaldecoder("utf-8")().decode(head)
+            codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
             return False
-        strange = sum(ord(each) < 32 and each not in "\t\n\r\f\x1b" for each in text)
-        return strange <= len(text) // 100
+        strange = len(head) - len(head.translate(None, _CONTROLS))
+        return strange <= len(head) // 100
 
     def views(self, data: bytes, name: str, settings: IngestSettings) -> list[View]:
         """The bytes as they are."""

@@ -150,12 +150,13 @@ def _pieces(view: View) -> list[list[Any]]:
 def count_entropies(entropies: NDArray[np.float32]) -> dict[str, Any]:
     """Sums and counts of entropies, which add up over documents."""
     exact = entropies.astype(np.float64)
-    bins, counts = np.unique((exact / FINE).astype(np.int64), return_counts=True)
+    counts = np.bincount((exact / FINE).astype(np.int64))
+    bins = np.flatnonzero(counts)
     return {
         "count": len(entropies),
         "sum": float(exact.sum()),
         "squares": float(np.square(exact).sum()),
         "least": float(exact.min()),
         "most": float(exact.max()),
-        "bins": dict(zip(map(str, bins.tolist()), counts.tolist(), strict=True)),
+        "bins": {str(each): int(counts[each]) for each in bins},
     }
