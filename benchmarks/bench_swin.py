@@ -110,7 +110,8 @@ def main() -> None:
     labels = torch.arange(batch, device=device) % 1000
     apart = agreed(models, images)
     if asked.compile:
-        models = {name: torch.compile(model) for name, model in models.items()}
+        for model in models.values():
+            model.compile()
     for model in models.values():
         model.eval()
     fast = rates(

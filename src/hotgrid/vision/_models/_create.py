@@ -2,7 +2,7 @@
 
 import dataclasses
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ class Family:
     """A family of models: what describes one, what makes it, and its sizes by name."""
 
     config: type[ModelConfig]
-    model: type[VisionModel]
+    model: Callable[[Any], VisionModel]
     sizes: Mapping[str, Mapping[str, Any]]
 
 

@@ -127,7 +127,7 @@ class FastResNet(VisionModel):
         self._set_whitening(basis)
         nn.init.zeros_(self._first_bias())
 
-    def _first_bias(self) -> nn.Parameter:
+    def _first_bias(self) -> Tensor:
         bias = self.whitening.bias
         if bias is None:
             raise ArgumentError("the first layer of a fast ResNet has a bias")

@@ -108,7 +108,7 @@ class VisionModel(nn.Module, ABC):
         """Apply blocks in turn, recomputed in the backward pass if `checkpointing`."""
         again = self.config.checkpointing and self.training and torch.is_grad_enabled()
         for block in blocks:
-            x = checkpoint(block, x, use_reentrant=False) if again else block(x)  # pyright: ignore[reportAssignmentType]
+            x = checkpoint(block, x, use_reentrant=False) if again else block(x)
         return x
 
     @torch.no_grad()

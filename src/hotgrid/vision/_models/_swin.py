@@ -203,8 +203,8 @@ class Swin(VisionModel):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             elif isinstance(module, _Block) and module.post_norm:
-                nn.init.zeros_(module.norm1.weight)
-                nn.init.zeros_(module.norm2.weight)
+                nn.init.zeros_(module.norm1.get_parameter("weight"))
+                nn.init.zeros_(module.norm2.get_parameter("weight"))
 
     def stage_outputs(self, images: Tensor) -> list[Tensor]:
         """Return the map of each stage, `batch height width channels`."""
