@@ -7,7 +7,7 @@ from .packages import ROOT
 
 # Import names of benchmarks/requirements-peers.txt, and flax, which cax brings.
 RIVALS = {"numba", "pystencils", "lbmpy", "cpuinfo", "jax", "cax", "flax", "warp", "xlb"}
-RIVALS |= {"grain"}
+RIVALS |= {"grain", "timm"}
 
 
 def imported(source: str) -> set[str]:

@@ -201,6 +201,19 @@ def test_a_new_head_keeps_the_rest(name):
     assert torch.equal(model(given), before)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_a_depth_between_stem_and_head_is_a_block(name):
+    model = small(name)
+    blocks = [
+        path for path, each in model.named_modules() if isinstance(each, model.block_types)
+    ]
+    depths = model.layer_ids()
+    assert max(depths.values()) == len(blocks) + 1
+    for depth, path in enumerate(blocks, 1):
+        inside = {found for name, found in depths.items() if name.startswith(path + ".")}
+        assert inside == {depth}
+
+
 def test_decay_leaves_out_vectors_and_tables_of_positions():
     left = {
         name
@@ -223,6 +236,38 @@ def test_names_are_listed_by_pattern():
     assert list_models("swin_tiny*") == ["swin_tiny_patch4_window7_224"]
     assert len(list_models()) == len(set(list_models())) == 72
     assert list_models("nothing*") == []
+
+
+# Exported programs
+
+TRACED: dict[str, dict[str, Any]] = {
+    "resnet18": {"depths": (1, 1, 1, 1)},
+    "fast_resnet": {"dims": (8, 8)},
+    "swin_cifar": {"embed_dim": 8, "depths": (2, 1), "heads": (2, 2), "windows": 7},
+    "swinv2_cifar": {"embed_dim": 8, "depths": (2, 1), "heads": (2, 2), "windows": 7},
+    "vit_tiny_patch16_224": {"embed_dim": 12, "image_size": 32, "depth": 4},
+    "convnext_atto": {"depths": (1, 1), "dims": (8, 16)},
+    "convnextv2_tiny": {"depths": (1, 1), "dims": (8, 16)},
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    # Tracing takes seconds; one of them is always traced.
+    [
+        pytest.param(each, marks=() if each == "swinv2_cifar" else pytest.mark.long)
+        for each in TRACED
+    ],
+)
+@torch.no_grad()
+def test_a_model_is_one_graph_for_any_batch(name):
+    model = create_model(name, **TRACED[name], num_classes=5).eval()
+    batch = torch.export.Dim("batch", min=1, max=64)
+    given = images(model, 5)
+    program = torch.export.export(
+        model, (given[:2],), dynamic_shapes=({0: batch},), strict=True
+    )
+    torch.testing.assert_close(program.module()(given), model(given))
 
 
 # Files

@@ -55,7 +55,7 @@ def shift_mask(size: int, window: int, shift: int) -> Tensor:
     region = (place >= size - window).long() + (place >= size - shift).long()
     pairs = 3 * region[:, None] + region[None, :]
     windows = window_partition(pairs[None, :, :, None], window).reshape(-1, window * window)
-    return _APART * (windows[:, :, None] != windows[:, None, :]).float()
+    return torch.where(windows[:, :, None] == windows[:, None, :], 0.0, _APART)
 
 
 def relative_position_index(window: int) -> Tensor:

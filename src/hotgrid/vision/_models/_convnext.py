@@ -119,6 +119,7 @@ class ConvNeXt(VisionModel):
     config: ConvNeXtConfig
     head_name = "head.fc"
     first_name = "stem.0"
+    block_types = (_Block,)
     stem_at = r"stem\."
     blocks_at = (r"stages\.(\d+)\.blocks\.(\d+)\.", r"stages\.(\d+)\.downsample()\.")
 

@@ -82,7 +82,7 @@ def create_model(
         hint = near(base, _SIZES)
         if base in _SIZES and tag:
             hint = f"; `{tag}` names weights: use `{base}` and give their file as `pretrained`"
-        raise ArgumentError(f"there is no model `{name}`{hint}; see `list_models()`")
+        raise ArgumentError(f"there is no model `{name}`{hint} (`list_models()` names all)")
     family, size = _SIZES[name]
     given = {**changes, "in_chans": in_chans, "drop_path": drop_path}
     given |= {"num_classes": num_classes} if num_classes is not None else {}
@@ -91,7 +91,7 @@ def create_model(
     for change in given:
         if change not in known:
             raise ArgumentError(
-                f"`{name}` has no `{change}`{near(change, known)}; it has {', '.join(known)}"
+                f"`{name}` has no `{change}`{near(change, known)} (it has {', '.join(known)})"
             )
     model = family.model(family.config(name=name, **{**size, **given}))
     if pretrained is not None:

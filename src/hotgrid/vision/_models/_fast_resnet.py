@@ -98,6 +98,7 @@ class FastResNet(VisionModel):
     config: FastResNetConfig
     head_name = "head"
     first_name = "whitening"
+    block_types = (_Stage,)
     stem_at = r"whitening\."
     blocks_at = (r"layers\.(\d+)\.",)
 

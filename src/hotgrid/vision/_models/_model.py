@@ -33,6 +33,8 @@ class VisionModel(nn.Module, ABC):
     """Where the head is: a dotted name."""
     first_name: ClassVar[str]
     """Where the layer is that reads the images."""
+    block_types: ClassVar[tuple[type[nn.Module], ...]]
+    """The classes of its blocks, such as `fully_sharded` takes."""
     stem_at: ClassVar[str]
     """A pattern of the names at depth 0; see `layer_ids`."""
     blocks_at: ClassVar[tuple[str, ...]]

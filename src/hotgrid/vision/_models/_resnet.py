@@ -121,6 +121,7 @@ class ResNet(VisionModel):
     config: ResNetConfig
     head_name = "fc"
     first_name = "conv1"
+    block_types = (_Basic, _Bottleneck)
     stem_at = r"conv1\.|bn1\."
     blocks_at = (r"layer(\d+)\.(\d+)\.",)
 

@@ -173,6 +173,7 @@ class Swin(VisionModel):
     config: SwinConfig
     head_name = "head.fc"
     first_name = "patch_embed.proj"
+    block_types = (_Block,)
     stem_at = r"patch_embed\."
     blocks_at = (r"layers\.(\d+)\.(?:blocks\.)(\d+)\.", r"layers\.(\d+)\.downsample()\.")
     no_decay = ("relative_position_bias_table", "cpb_mlp", "logit_scale")

@@ -101,6 +101,7 @@ class ViT(VisionModel):
     config: ViTConfig
     head_name = "head"
     first_name = "patch_embed.proj"
+    block_types = (_Block,)
     stem_at = r"cls_token|pos_embed|patch_embed\."
     blocks_at = (r"blocks\.(\d+)\.",)
     no_decay = ("cls_token", "pos_embed")
