@@ -33,7 +33,9 @@ from hotgrid.vision import (
 def speed(call, images: int, seconds: float, device: str) -> float:
     """Images a second: the best of several rounds."""
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-    call(), call(), wait()
+    call()
+    call()
+    wait()
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         began = time.perf_counter()

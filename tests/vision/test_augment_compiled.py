@@ -6,9 +6,11 @@ import torch
 from hotgrid.vision import (
     Augmentation,
     AugMix,
+    BatchDraws,
     ChooseOne,
     ColourJitter,
     GaussianBlur,
+    ImageBatch,
     NormalisePixels,
     StageSequence,
     TrivialAugment,
@@ -30,14 +32,34 @@ STAGES = {
 }
 
 
+def batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    images = torch.randint(0, 256, (16, 3, 32, 32), generator=generator, dtype=torch.uint8)
+    return images, torch.arange(16) % 10, sample_keys(0, 0, torch.arange(16))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_a_recipe_is_one_graph(stage):
+    """Dynamo traces all of it, without a break, to what it computes otherwise."""
+
+    def function(images, targets, keys):
+        return stage.apply(ImageBatch(images, targets), BatchDraws(keys))
+
+    images, labels, keys = batch()
+    shares = torch.nn.functional.one_hot(labels, 10).float()
+    traced = torch.compile(function, fullgraph=True, backend="eager")
+    found, wanted = traced(images, shares, keys), function(images, shares, keys)
+    assert torch.equal(found.images, wanted.images)
+    assert torch.equal(found.targets, wanted.targets)
+
+
 @pytest.mark.compiles
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 def test_compiled_is_what_it_is_eager(stage):
-    generator = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (16, 3, 32, 32), generator=generator, dtype=torch.uint8)
-    labels, keys = torch.arange(16) % 10, sample_keys(0, 0, torch.arange(16))
+    images, labels, keys = batch()
     eager = Augmentation(stage, classes=10)(images, labels, keys=keys)
     compiled = Augmentation(stage, classes=10, compiled=True)
     found = compiled(images, labels, keys=keys)

@@ -48,7 +48,7 @@ class Augmentation:
                 "`Augmentation(stage, classes=10)`"
             )
         self.stage, self.classes = stage, classes
-        self._function = torch.compile(self._apply) if compiled else self._apply
+        self._function = torch.compile(self._apply, fullgraph=True) if compiled else self._apply
 
     @torch.no_grad()
     def __call__(

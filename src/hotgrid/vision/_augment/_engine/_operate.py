@@ -72,11 +72,11 @@ def operate(
         table = tables.identity.to(torch.uint8).expand(*images.shape[:2], 256)
         for each in known:
             made = getattr(tables, each.name.lower())(argument)
-            table = torch.where((op == each)[:, None, None], made, table)
+            table = torch.where((op == int(each))[:, None, None], made, table)
         images = looked_up(images, table)
     for each, blend in _BLENDS.items():
         if each in among:
-            mine = (op == each)[:, None, None, None]
+            mine = (op == int(each))[:, None, None, None]
             images = torch.where(mine, blend(images, argument), images)
     if _WARPS & set(among):
         matrix = _matrices(op, argument, images.shape[2], images.shape[3])
@@ -94,7 +94,7 @@ def _matrices(op: Tensor, argument: Tensor, height: int, width: int) -> Tensor:
     value = argument.to(torch.float64)
 
     def where(wanted: PixelOp) -> Tensor:
-        return torch.where(op == wanted, value, 0.0)
+        return torch.where(op == int(wanted), value, 0.0)
 
     angle = where(PixelOp.ROTATE) * (-math.pi / 180.0)
     cos, sin = torch.cos(angle), torch.sin(angle)

@@ -21,7 +21,7 @@ class _Affine(PixelStage):
         self, images: Tensor, op: PixelOp, argument: Tensor, draws: BatchDraws
     ) -> Tensor:
         cubic = draws.chance(0.5) if self.interpolation == "random" else None
-        ops = torch.full_like(draws.keys, op)
+        ops = torch.full_like(draws.keys, int(op))
         return operate(
             images,
             ops,

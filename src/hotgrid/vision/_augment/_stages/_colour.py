@@ -46,7 +46,7 @@ class ColourJitter(PixelStage):
         ):
             factor = draws.uniform(low=max(0.0, 1 - most), high=1 + most)
             if most:
-                images = operate(images, torch.full_like(draws.keys, op), factor, (op,))
+                images = operate(images, torch.full_like(draws.keys, int(op)), factor, (op,))
         if self.hue and coloured:
             images = hue_turned(images, draws.uniform(low=-self.hue, high=self.hue))
         return images

@@ -38,9 +38,12 @@ class GaussianBlur(PixelStage):
         weights = (weights / weights.sum(1, keepdim=True))[:, :, None, None, None]
         height, width = images.shape[2:]
         wide = F.pad(images.to(torch.float32), (radius,) * 4, mode="reflect")
-        rows = sum(weights[:, k] * wide[:, :, k : k + height] for k in range(2 * radius + 1))
-        found = sum(weights[:, k] * rows[..., k : k + width] for k in range(2 * radius + 1))
-        return to_bytes(torch.as_tensor(found))
+        rows = found = torch.zeros((), device=images.device)
+        for k in range(2 * radius + 1):
+            rows = rows + weights[:, k] * wide[:, :, k : k + height]
+        for k in range(2 * radius + 1):
+            found = found + weights[:, k] * rows[..., k : k + width]
+        return to_bytes(found)
 
 
 @augment_stage("gaussian_noise")

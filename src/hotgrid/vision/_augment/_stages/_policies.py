@@ -1,8 +1,7 @@
 """RandAugment, TrivialAugment and AugMix: operations drawn from a table, with strengths."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -15,7 +14,8 @@ from hotgrid.vision._augment._stage import PixelStage, augment_stage, to_bytes
 
 # From a level (0 to 1, [batch]), a sign and the size of images to the argument of `operate`.
 _Argument = Callable[[Tensor, Tensor, int], Tensor]
-_Table = Mapping[PixelOp, _Argument]
+# Pairs and no mapping: Dynamo traces no mapping whose keys are an enumeration.
+_Table = tuple[tuple[PixelOp, _Argument], ...]
 
 
 def _factor(level: Tensor, sign: Tensor, _: int) -> Tensor:
@@ -27,7 +27,7 @@ def _nothing(level: Tensor, sign: Tensor, _: int) -> Tensor:
 
 
 # What timm means by `inc1`: a higher level always changes more.
-_RAND: _Table = MappingProxyType(
+_RAND: _Table = tuple(
     {
         PixelOp.AUTOCONTRAST: _nothing,
         PixelOp.EQUALIZE: _nothing,
@@ -44,7 +44,7 @@ _RAND: _Table = MappingProxyType(
         PixelOp.SHEAR_Y: lambda level, sign, _: 0.3 * level * sign,
         PixelOp.TRANSLATE_X: lambda level, sign, size: 0.45 * size * level * sign,
         PixelOp.TRANSLATE_Y: lambda level, sign, size: 0.45 * size * level * sign,
-    }
+    }.items()
 )
 
 
@@ -52,7 +52,7 @@ def _wide(level: Tensor, sign: Tensor, _: int) -> Tensor:
     return 1.0 + 0.99 * level * sign
 
 
-_TRIVIAL: _Table = MappingProxyType(
+_TRIVIAL: _Table = tuple(
     {
         PixelOp.IDENTITY: _nothing,
         PixelOp.SHEAR_X: lambda level, sign, _: 0.99 * level * sign,
@@ -68,10 +68,10 @@ _TRIVIAL: _Table = MappingProxyType(
         PixelOp.SOLARIZE: lambda level, sign, _: 255.0 - 255.0 * level,
         PixelOp.AUTOCONTRAST: _nothing,
         PixelOp.EQUALIZE: _nothing,
-    }
+    }.items()
 )
 
-_AUGMIX: _Table = MappingProxyType(
+_AUGMIX: _Table = tuple(
     {
         PixelOp.AUTOCONTRAST: _nothing,
         PixelOp.EQUALIZE: _nothing,
@@ -82,7 +82,7 @@ _AUGMIX: _Table = MappingProxyType(
         PixelOp.SHEAR_Y: lambda level, sign, _: 0.3 * level * sign,
         PixelOp.TRANSLATE_X: lambda level, sign, size: (size / 3 * level).floor() * sign,
         PixelOp.TRANSLATE_Y: lambda level, sign, size: (size / 3 * level).floor() * sign,
-    }
+    }.items()
 )
 
 
@@ -99,13 +99,13 @@ class _Policy(PixelStage):
         cubic = draws.chance(0.5) if self.interpolation == "random" else None
         op = torch.zeros_like(pick)
         argument = torch.zeros_like(level)
-        for number, (each, argument_of) in enumerate(table.items()):
+        for number, (each, argument_of) in enumerate(table):
             mine = pick == number
             op = torch.where(mine, int(each), op)
             size = images.shape[2 if each == PixelOp.TRANSLATE_Y else 3]
             argument = torch.where(mine, argument_of(level, sign, size), argument)
         op = torch.where(keep, int(PixelOp.IDENTITY), op)
-        among = [each for each in table if images.shape[1] == 3 or each != PixelOp.COLOUR]
+        among = [each for each, _ in table if images.shape[1] == 3 or each != PixelOp.COLOUR]
         return operate(
             images,
             op,

@@ -21,7 +21,7 @@ class _Tone(PixelStage):
 
     def pixels(self, images: Tensor, draws: BatchDraws) -> Tensor:
         """Return the changed images."""
-        op = torch.full_like(draws.keys, self.op)
+        op = torch.full_like(draws.keys, int(self.op))
         return operate(images, op, self.argument(draws), (self.op,))
 
 
