@@ -1,5 +1,6 @@
 """`hotgrid ingest` and its commands, in this process."""
 
+import io
 import json
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def test_flags_of_blt_burn(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         (["--out", "o"], "nothing to ingest"),
         (["--text", "x", "--out", "o", "--segmenter", "spaces"], "did you mean `space`"),
         (["--text", "x", "--out", "o", "--file-bytes", "many"], "not a size such as"),
+        (["--text", "x", "--out", "o", "--nearr", "2"], "there is no option `--nearr`"),
         (["--text", "x", "--out", "o", "--near", "2"], "from 0 to 1"),
         (["--text", "x", "--out", "o", "--model", "none.safetensors"], "there is no"),
     ],
@@ -115,3 +117,12 @@ def test_sizes_have_units(tmp_path: Path):
     assert hotgrid([*command, "--file-bytes", "1.5MB"]) == 0
     settings = Corpus(tmp_path / "o").manifest["settings"]
     assert (settings["document_bytes"], settings["file_bytes"]) == (2048, 1_500_000)
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Stdin:
+        buffer = io.BytesIO(b"from a pipe")
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert hotgrid(["ingest", "-", "--out", "o", "--segmenter", "space"]) == 0
+    assert [each.data for each in Corpus(tmp_path / "o")] == [b"from a pipe"]

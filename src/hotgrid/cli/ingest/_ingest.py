@@ -17,7 +17,7 @@ _MOST_REASONS = 10
 
 
 def ingest(
-    *paths: str,
+    *paths: Annotated[str, Parameter(allow_leading_hyphen=True)],
     out: Annotated[Path | None, Parameter(name=("--out", "-o", "--output-dir"))] = None,
     text: Annotated[tuple[str, ...], Parameter(name=("--text", "-t"))] = (),
     segmenter: str = "threshold",
@@ -85,6 +85,12 @@ def ingest(
         dry_run: Count documents and bytes by modality, and write nothing.
         json: Print one JSON object instead.
     """
+    for path in paths:
+        if path.startswith("-") and path != "-":
+            raise ArgumentError(
+                f"there is no option `{path}`; `hotgrid ingest --help` lists them, and a file "
+                f"of this name is `./{path}`"
+            )
     from hotgrid.blt import IngestSettings, count_input, ingest as run
     from hotgrid.cluster import is_primary
 
