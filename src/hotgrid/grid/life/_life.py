@@ -65,12 +65,11 @@ class Life(CellModel):
         noise: float = 0.0,
     ) -> None:
         found = None if pattern is None else find_pattern(pattern)
-        if rule is None:
-            rule = own_rule(found, Rule) or "B3/S23"
+        given: str | Rule = own_rule(found, Rule) or "B3/S23" if rule is None else rule
         bounds = None
-        if isinstance(rule, str):
-            rule, bounds = parted(rule)
-        self.rule = checked_rule(rule, 2, neighbourhood)
+        if isinstance(given, str):
+            given, bounds = parted(given)
+        self.rule = checked_rule(given, 2, neighbourhood)
         if self.rule.neighbourhood != "hexagonal":
             self.topologies = tuple(TOPOLOGIES)
         super().__init__(topology, density, noise, bounds=bounds, pattern=found)

@@ -67,6 +67,8 @@ class Lenia(Model):
         if start not in ("orbium", "random"):
             raise ArgumentError(f"`start` must be `orbium` or `random`, got {start!r}")
         self.start = start
+        # Here, because a step is traced when it is compiled.
+        self._rings = _rings(self.radius)
         self.time_step = self.rate
 
     def step(
@@ -96,7 +98,7 @@ class Lenia(Model):
     @property
     def rings(self) -> Sequence[tuple[float, Sequence[tuple[int, int]]]]:
         """The neighbourhood: cells at the same distance, and their weight."""
-        return rings(self.radius)
+        return self._rings
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Orbia, as many as fit side by side, or a cloud in the middle."""
@@ -130,7 +132,7 @@ class Lenia(Model):
 
 
 @cache
-def rings(radius: int) -> list[tuple[float, list[tuple[int, int]]]]:
+def _rings(radius: int) -> Sequence[tuple[float, Sequence[tuple[int, int]]]]:
     """The cells of the neighbourhood by their weight, which depends on the distance alone."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for y in range(-radius, radius + 1):
@@ -139,7 +141,7 @@ def rings(radius: int) -> list[tuple[float, list[tuple[int, int]]]]:
                 found[y * y + x * x].append((y, x))
     weights = {d: _weight(math.sqrt(d) / radius) for d in found}
     whole = math.fsum(weights[d] * len(offsets) for d, offsets in found.items())
-    return [(weights[d] / whole, found[d]) for d in sorted(found)]
+    return tuple((weights[d] / whole, tuple(found[d])) for d in sorted(found))
 
 
 def _weight(r: float) -> float:
