@@ -15,9 +15,10 @@ from ._flows import FLOWS
 from ._laws import LAWS
 from ._life import LIFE
 from ._pde import PDE
+from ._phases import PHASES
 from ._row import Row
 
-CHECKS = (*LIFE, *PDE, *LAWS, *FLOWS, *CAVITY, *CYLINDER)
+CHECKS = (*LIFE, *PDE, *LAWS, *FLOWS, *PHASES, *CAVITY, *CYLINDER)
 
 
 def validate(
