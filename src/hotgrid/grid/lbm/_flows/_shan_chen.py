@@ -78,7 +78,8 @@ class ShanChen(LatticeBoltzmann):
         self, density: Callable[[tuple[int, ...]], Tensor], numbers: Mapping[str, Any]
     ) -> Sequence[Tensor]:
         """What the neighbours of a cell pull it with, along each axis."""
-        lattice, pulls = self.lattice, [None] * self.lattice.rank
+        lattice = self.lattice
+        pulls: list[Any] = [None] * lattice.rank
         for i, o in lattice.pairs:
             c, w = lattice.velocities[i], lattice.weights[i]
             ahead, behind = (_potential(density(lattice.velocities[k])) for k in (i, o))
@@ -86,8 +87,7 @@ class ShanChen(LatticeBoltzmann):
             for axis, sign in enumerate(c):
                 if sign:
                     more = pull if sign > 0 else -pull
-                    before: Any = pulls[axis]
-                    pulls[axis] = more if before is None else before + more
+                    pulls[axis] = more if pulls[axis] is None else pulls[axis] + more
         own = numbers["attraction"] * _potential(density((0,) * lattice.rank))
         return [own * pull for pull in pulls]
 
