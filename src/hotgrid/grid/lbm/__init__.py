@@ -48,6 +48,7 @@ from ._flows import (
     Poiseuille as Poiseuille,
     ReynoldsFlow as ReynoldsFlow,
     SchaeferTurek as SchaeferTurek,
+    ShanChen as ShanChen,
     TaylorGreen as TaylorGreen,
     frequency as frequency,
 )

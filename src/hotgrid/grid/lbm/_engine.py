@@ -3,7 +3,7 @@
 import copy
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -93,6 +93,17 @@ class LatticeModel(Model):
         found = [numbers[f] if isinstance(f, str) else f for f in self.force]
         return () if all(is_zero(f) for f in found) else found
 
+    def force_around(
+        self, density: Callable[[tuple[int, ...]], Tensor], numbers: Mapping[str, Any]
+    ) -> Sequence[Any]:
+        """The force on every cell, from the density of cells at offsets; by default `force_in`.
+
+        Arguments:
+            density: The density `[*space]` of the cell at an offset.
+            numbers: The numbers of `numbers`, floats or 0-d tensors.
+        """
+        return self.force_in(numbers)
+
     def numbers(self, size: tuple[int, ...]) -> dict[str, float]:
         """The parameters, and what follows from the grid."""
         return {**self.parameters, **self.of_grid(size)}
@@ -165,7 +176,16 @@ class LatticeModel(Model):
         viscosity = self.viscosity_in(numbers)
         if self.viscosity_map is not None:
             viscosity = viscosity * inputs[_VISCOSITY_MAP][(0,) * lattice.rank]
-        collided = self._collide(pulled, 1 / (3 * viscosity + 0.5), self.force_in(numbers))
+
+        def density(at: tuple[int, ...]) -> Tensor:
+            come = [
+                f.part(i)[tuple(a - x for a, x in zip(at, c, strict=True))]
+                for i, c in enumerate(lattice.velocities)
+            ]
+            return 1 + moments(lattice, come)[0]
+
+        force = self.force_around(density, numbers)
+        collided = self._collide(pulled, 1 / (3 * viscosity + 0.5), force)
         for boundary, site in zip(self.boundaries, sites, strict=True):
             collided = boundary.settle(site, pulled, collided)
         return {"f": collided}

@@ -206,7 +206,11 @@ class LatticeBoltzmann(LatticeModel):
         f = state["f"]
         f = f if f.dtype == torch.float64 else f.float()
         excess, momentum = moments(self.lattice, f.unbind(0))
-        force = self.force_in(self.numbers(tuple(excess.shape)))
+        axes = tuple(range(excess.ndim))
+        force = self.force_around(
+            lambda at: 1 + torch.roll(excess, tuple(-a for a in at), axes),
+            self.numbers(tuple(excess.shape)),
+        )
         # Stored is what a collision left, and it has had the force of the whole step.
         for axis, x in enumerate(force):
             if not is_zero(x):

@@ -65,7 +65,7 @@ class Life(CellModel):
         noise: float = 0.0,
     ) -> None:
         found = None if pattern is None else find_pattern(pattern)
-        given: str | Rule = own_rule(found, Rule) or "B3/S23" if rule is None else rule
+        given = (own_rule(found, Rule) or "B3/S23") if rule is None else rule
         bounds = None
         if isinstance(given, str):
             given, bounds = parted(given)

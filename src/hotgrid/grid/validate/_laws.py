@@ -219,7 +219,7 @@ def _dam(terms: Terms) -> Iterator[Row]:
     state = {"h": h, "mx": still, "my": still.clone()}
     sim = terms.simulation(model, (4, n), small=terms.quick, state=state)
     sim.run(steps, progress=False)
-    x = np.arange(n) + 0.5 - n // 2
+    x = np.arange(n, dtype=np.float64) + (0.5 - n // 2)
     exact = dam_break(x, dt * steps, deep, low, 1.0)
     # The ends of the periodic grid are a second dam.
     inner = slice(n // 4, 3 * n // 4)
@@ -245,7 +245,7 @@ def _sod(terms: Terms) -> Iterator[Row]:
     state = {"rho": rho, "mx": still, "my": still.clone(), "energy": energy}
     sim = terms.simulation(model, (4, n), small=terms.quick, state=state)
     sim.run(steps, progress=False)
-    x = np.arange(n) + 0.5 - n // 2
+    x = np.arange(n, dtype=np.float64) + (0.5 - n // 2)
     exact = shock_tube(x, dt * steps, (1.0, 1.0), (0.125, 0.1), gamma)
     inner = slice(n // 4, 3 * n // 4)
     yield compared(

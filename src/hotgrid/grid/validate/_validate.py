@@ -18,9 +18,21 @@ from ._laws import LAWS
 from ._lenia import LENIA
 from ._life import LIFE
 from ._pde import PDE
+from ._phases import PHASES
 from ._row import Row
 
-CHECKS = (*LIFE, *CELLS, *GASES, *LENIA, *PDE, *LAWS, *FLOWS, *CAVITY, *CYLINDER)
+CHECKS = (
+    *LIFE,
+    *CELLS,
+    *GASES,
+    *LENIA,
+    *PDE,
+    *LAWS,
+    *FLOWS,
+    *PHASES,
+    *CAVITY,
+    *CYLINDER,
+)
 
 
 def validate(

@@ -7,4 +7,5 @@ from ._double_shear import DoubleShear as DoubleShear
 from ._karman import Karman as Karman
 from ._reynolds import ReynoldsFlow as ReynoldsFlow
 from ._schaefer_turek import SchaeferTurek as SchaeferTurek
+from ._shan_chen import ShanChen as ShanChen
 from ._taylor_green import TaylorGreen as TaylorGreen
