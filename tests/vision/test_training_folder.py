@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from onnx.reference import ReferenceEvaluator
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
 from hotgrid.vision import (
@@ -98,6 +99,20 @@ def test_an_exported_program_computes_the_same(made, images, tmp_path):
     program = torch.export.load(found.file).module()
     torch.testing.assert_close(program(images), made.scores(images), rtol=0, atol=1e-4)
     torch.testing.assert_close(program(images[:1]), made.scores(images[:1]), rtol=0, atol=1e-4)
+
+
+@pytest.mark.long
+# onnxscript and the exporter use what Python and torch call deprecated.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_onnx_computes_the_same(made, images, tmp_path):
+    found = export_model(made, tmp_path / "model.onnx", "onnx")
+    assert found.apart <= 1e-4
+    session = ReferenceEvaluator(str(found.file))
+    for batch in (images, images[:1]):
+        (scores,) = session.run(None, {"images": batch.numpy()})
+        torch.testing.assert_close(
+            torch.from_numpy(scores), made.scores(batch), rtol=0, atol=1e-4
+        )
 
 
 def test_onnx_says_what_it_needs(made, tmp_path, monkeypatch):

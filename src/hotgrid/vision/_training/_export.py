@@ -116,6 +116,7 @@ def _write_onnx(module: nn.Module, images: Tensor, path: Path) -> Callable[[Tens
         input_names=["images"],
         output_names=["scores"],
         external_data=False,
+        verbose=False,
     )
     reference: Any = importlib.import_module("onnx.reference")
     evaluator = reference.ReferenceEvaluator(str(path))
