@@ -180,10 +180,13 @@ def _by_pillow(data: bytes, head: Head, reduction: int) -> Pixels:
 
 
 def _opened(data: bytes) -> Any:
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         return Image.open(io.BytesIO(data))
+    except UnidentifiedImageError:
+        # Its text is the address of the buffer, another in every run.
+        raise DamagedError("it is not an image of a kind that Pillow knows") from None
     except Exception as problem:  # noqa: BLE001 - the same
         raise DamagedError(f"it is not an image: {str(problem)[:80]}") from None
 
