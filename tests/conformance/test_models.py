@@ -238,6 +238,9 @@ def assert_cut(subject: Subject, mesh: str, steps: int, **options: Any) -> None:
     subject = replace(subject, size=CUT_GRIDS[len(subject.size)])
     if len(subject.size) == 1:
         mesh = str(Mesh(mesh).ranks)
+    # A margin is not wider than a block.
+    rows = subject.size[0] // Mesh(mesh).shape[0]
+    options["depth"] = min(options["depth"], rows // max(1, subject.make().radius))
 
     def part(communicator: Communicator) -> tuple[Any, ...]:
         sim = subject.simulation(mesh=mesh, communicator=communicator, **options)

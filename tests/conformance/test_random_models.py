@@ -100,7 +100,8 @@ def test_the_generator_makes_models_of_every_kind():
     assert {f.dtype for r in recipes for f in r.fields} == {torch.float32, BYTE}
     boundaries = {f.boundary for r in recipes for f in r.fields}
     assert {"periodic", 0.0, 1.0, "neumann", "mirror"} < boundaries
-    assert any(b == ((1.0, "mirror"), "periodic") for b in boundaries)
+    assert any(isinstance(b, tuple) and "periodic" in b for b in boundaries)
+    assert any(isinstance(b, tuple) and (1.0, "mirror") in b for b in boundaries)
     assert any(len(r.fields) > 1 and r.inputs for r in recipes)
     moved = sum(
         not all(

@@ -6,7 +6,7 @@ import torch
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, lbm, pde
-from hotgrid.grid.forms._padded import PaddedForm, _wrap
+from hotgrid.grid.forms._padded import PaddedForm, _fill
 from hotgrid.grid.forms._strips import StripForm
 from hotgrid.grid.forms.kernel._tape import taped
 
@@ -43,7 +43,7 @@ def test_the_core_joins_ends_as_tensors_do(dtype, shape, margin):
     size = [n + 2 * m for n, m in zip(shape, margin, strict=True)]
     buffer = (torch.rand(2, *size) * 100).to(dtype)
     twin = buffer.clone()
-    _wrap(twin, margin)
+    _fill(twin, margin, (("periodic", "periodic"),) * len(margin))
     _native.core().join_ends(buffer.flatten(1), size, list(margin))
     assert torch.equal(buffer, twin)
 

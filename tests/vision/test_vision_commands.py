@@ -55,7 +55,8 @@ def test_a_model_is_measured(trained, shapes, tmp_path, capsys):
     assert sum(map(sum, found["confusion"])) == 36
 
 
-def test_files_are_named(trained, shapes, tmp_path, capsys):
+def test_files_are_named(trained, shapes, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
     files = [str(shapes / "test" / kind / "0.png") for kind in ("cross", "disc")]
     table = heard(
         capsys, "predict", *files, "--model", str(trained), "--top", "2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from json import dumps
 from pathlib import Path
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from hotgrid.cli._terminal import Terminal
 
@@ -53,7 +53,8 @@ def predict(
             f"{made.name} knows only: {', '.join(made.classes)}", soft_wrap=True, markup=False
         )
     columns = [f"{n}." for n in range(1, min(top, len(made.classes)) + 1)]
-    table = Table("file", *columns, box=None, pad_edge=False)
+    # A long name goes on in the next line rather than lose its end.
+    table = Table(Column("file", overflow="fold"), *columns, box=None, pad_edge=False)
     for each in found:
         table.add_row(each.file, *(f"{name} {share:.1%}" for name, share in each.classes))
     console.for_tables().print(table)

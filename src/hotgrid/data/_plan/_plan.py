@@ -20,6 +20,7 @@ from ._types import ColumnType
 # A plan is text that a person may write.
 _LARGEST = 1 << 24
 _FORMAT = "hotgrid plan 1"
+_DEEPEST = 100
 
 
 @dataclass(frozen=True)
@@ -201,10 +202,10 @@ class Plan:
         if not isinstance(steps, list):
             raise ArgumentError("`steps` of the plan is not a list")
         found["steps"] = [built(Step, each, f"step {n}") for n, each in enumerate(steps, 1)]
-        try:
-            return built(cls, found, "the plan")
-        except RecursionError:
-            raise ArgumentError("the sources of the plan are nested too deeply") from None
+        # Not by Python's limit of recursion, which other packages change.
+        if _nested(found) > _DEEPEST:
+            raise ArgumentError("the sources of the plan are nested too deeply")
+        return built(cls, found, "the plan")
 
     def write(self, path: Path | str) -> None:
         """Write the plan to a JSON file."""
@@ -257,3 +258,16 @@ def _only_output(
         return next(iter(made.outputs(given))) if fits else "output"
     except ArgumentError:
         return "output"
+
+
+def _nested(value: Any) -> int:
+    """How deep objects and lists are inside of each other."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth

@@ -22,7 +22,7 @@ from hotgrid.grid.forms.kernel._kept_kernels import PieceTrial
 from hotgrid.grid.forms.kernel._launch import launch_of
 from hotgrid.grid.forms.kernel._planes import in_planes
 from hotgrid.grid.forms.kernel._tape import put_back
-from hotgrid.grid.model import Face, Look, State, beyond
+from hotgrid.grid.model import FieldFace, Look, State, beyond
 
 from ._form import Setting, compile_step, planes_of
 from ._padding import (
@@ -288,7 +288,9 @@ def _bits(x: Tensor) -> Any:
     return x.view(kinds[x.element_size()]).numpy()
 
 
-def _fill(buffer: Tensor, margin: Sequence[int], sides: Sequence[tuple[Face, Face]]) -> None:
+def _fill(
+    buffer: Tensor, margin: Sequence[int], sides: Sequence[tuple[FieldFace, FieldFace]]
+) -> None:
     """Write the margin, one dim after the other: corners come right."""
     for dim, (m, (low, high)) in enumerate(zip(margin, sides, strict=True), -len(margin)):
         n = buffer.shape[dim]

@@ -6,8 +6,8 @@ and forms share are here too.
 
 from ._boundary import (
     BOUNDARIES as BOUNDARIES,
-    Boundary as Boundary,
-    Face as Face,
+    FieldBoundary as FieldBoundary,
+    FieldFace as FieldFace,
     beyond as beyond,
     faces as faces,
     seen_beyond as seen_beyond,

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 
-Face = str | float
+FieldFace = str | float
 """One end of an axis: a name of `BOUNDARIES`, or the number beyond it."""
-Boundary = Face | Sequence[Face | tuple[Face, Face]]
+FieldBoundary = FieldFace | Sequence[FieldFace | tuple[FieldFace, FieldFace]]
 """One for all faces, or for each axis one or two (the low and the high end)."""
 
 BOUNDARIES = ("periodic", "neumann", "mirror")
@@ -18,7 +18,7 @@ BOUNDARIES = ("periodic", "neumann", "mirror")
 face, which has no gradient then. `mirror` mirrors it at the centre of the outermost cell."""
 
 
-def checked_boundary(name: str, boundary: object) -> Boundary:
+def checked_boundary(name: str, boundary: object) -> FieldBoundary:
     """A boundary with tuples for sequences, so that it can be compared and hashed.
 
     Raises:
@@ -41,7 +41,7 @@ def checked_boundary(name: str, boundary: object) -> Boundary:
     return tuple(axes)  # type: ignore[return-value]
 
 
-def _face(name: str, face: object) -> Face:
+def _face(name: str, face: object) -> FieldFace:
     if isinstance(face, Real) and not isinstance(face, bool):
         return face  # type: ignore[return-value]
     if isinstance(face, str) and face in BOUNDARIES:
@@ -54,7 +54,9 @@ def _face(name: str, face: object) -> Face:
     )
 
 
-def faces(name: str, boundary: Boundary, rank: int) -> tuple[tuple[Face, Face], ...]:
+def faces(
+    name: str, boundary: FieldBoundary, rank: int
+) -> tuple[tuple[FieldFace, FieldFace], ...]:
     """The low and the high face of every axis.
 
     Raises:
@@ -70,7 +72,7 @@ def faces(name: str, boundary: Boundary, rank: int) -> tuple[tuple[Face, Face], 
     return tuple(axis if isinstance(axis, tuple) else (axis, axis) for axis in boundary)
 
 
-def beyond(x: Tensor, dim: int, width: int, face: Face, *, high: bool) -> Tensor:
+def beyond(x: Tensor, dim: int, width: int, face: FieldFace, *, high: bool) -> Tensor:
     """The cells beyond one end of a dim, so many of them, as its face has them."""
     count = x.shape[dim]
     if face == "periodic":
@@ -84,7 +86,9 @@ def beyond(x: Tensor, dim: int, width: int, face: Face, *, high: bool) -> Tensor
     return torch.full(shape, face, dtype=x.dtype, device=x.device)
 
 
-def seen_beyond(x: Tensor, offset: Sequence[int], sides: Sequence[tuple[Face, Face]]) -> Tensor:
+def seen_beyond(
+    x: Tensor, offset: Sequence[int], sides: Sequence[tuple[FieldFace, FieldFace]]
+) -> Tensor:
     """Cells `[..., *space]` as every cell sees them at an offset."""
     for dim, (o, (low, high)) in enumerate(zip(offset, sides, strict=True), -len(offset)):
         if o > 0:

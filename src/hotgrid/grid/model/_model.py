@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 
-from ._boundary import Boundary, Face, checked_boundary, faces
+from ._boundary import FieldBoundary, FieldFace, checked_boundary, faces
 from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
@@ -51,13 +51,13 @@ class Field:
     name: str
     components: int = 1
     dtype: torch.dtype | None = None
-    boundary: Boundary = "periodic"
+    boundary: FieldBoundary = "periodic"
 
     def __post_init__(self) -> None:
         _check_kind(self)
         object.__setattr__(self, "boundary", checked_boundary(self.name, self.boundary))
 
-    def faces(self, rank: int) -> tuple[tuple[Face, Face], ...]:
+    def faces(self, rank: int) -> tuple[tuple[FieldFace, FieldFace], ...]:
         """The boundary at the low and the high end of every axis.
 
         Raises:

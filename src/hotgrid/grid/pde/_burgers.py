@@ -28,9 +28,9 @@ class Burgers(Model):
 
     Example:
         >>> sim = Simulation(Burgers(), size=(256,), compiled=False)
-        >>> sim.run(100).steps
-        100
-        >>> sim.observe()["steepest"] > 0.1
+        >>> sim.run(300).steps
+        300
+        >>> sim.observe()["steepest"] > 1
         True
     """
 

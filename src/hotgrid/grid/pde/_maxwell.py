@@ -37,7 +37,7 @@ class Maxwell(Model):
             1 for none.
 
     Example:
-        >>> sim = Simulation(Maxwell(), size=(64, 64), compiled=False)
+        >>> sim = Simulation(Maxwell(glass=1.0), size=(64, 64), compiled=False)
         >>> before = sim.observe()["energy"]
         >>> sim.run(200).steps
         200

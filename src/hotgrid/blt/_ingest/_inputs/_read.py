@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 from hotgrid.blt._ingest._settings import IngestSettings
 from hotgrid.errors import HotgridError
@@ -22,6 +23,10 @@ def _text(unit: Unit, settings: IngestSettings) -> Iterator[Record | Fault]:
     yield Record(unit.name, (Part("", "", data, pure=True),))
 
 
+def _parquet(unit: Unit, settings: IngestSettings) -> Iterator[Record | Fault]:
+    yield from read_parquet(unit.name, Path(str(unit.path)), unit.part, settings, fetch)
+
+
 def _fault(unit: Unit, settings: IngestSettings) -> Iterator[Record | Fault]:
     yield Fault(unit.name, unit.text)
 
@@ -30,7 +35,7 @@ _READERS: dict[str, Reader] = {
     "file": read_plain,
     "rows": partial(read_rows, fetch=fetch),
     "rows-gz": partial(read_packed_rows, fetch=fetch),
-    "parquet": partial(read_parquet, fetch=fetch),
+    "parquet": _parquet,
     "archive": read_archive,
     "text": _text,
     "fault": _fault,

@@ -12,6 +12,8 @@ from typing import Any
 from hotgrid.blt._ingest._settings import MIB, IngestSettings
 from hotgrid.errors import ArgumentError, near
 
+from ._parquet_file import row_groups
+
 BLOCK = 16 * MIB
 """Rows of JSON and documents of a long text are read in blocks of this size."""
 
@@ -103,7 +105,7 @@ def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
     elif lower.endswith((".jsonl.gz", ".ndjson.gz")):
         kind = "rows-gz"
     elif lower.endswith(".parquet"):
-        kind, parts = "parquet", _row_groups(file)
+        kind, parts = "parquet", row_groups(file)
     elif lower.endswith(_ARCHIVES):
         kind = "archive"
     else:
@@ -171,12 +173,6 @@ def _walk(
                 yield from _walk(Path(entry.path), inner, settings, out)
         elif is_wanted(inner, settings):
             yield inner, Path(entry.path)
-
-
-def _row_groups(file: Path) -> int:
-    from ._parquet import row_groups
-
-    return row_groups(file)
 
 
 def _missing(path: str) -> str:

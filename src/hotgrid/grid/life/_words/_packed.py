@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hotgrid.grid.forms import Form
 from hotgrid.grid.life._rules import Rule
-from hotgrid.grid.model import Boundary, Field, Model, Neighbours, Planes, State
+from hotgrid.grid.model import Field, FieldBoundary, Model, Neighbours, Planes, State
 
 from ._passes import NativeLifeForm, TritonLifeForm
 
@@ -70,7 +70,7 @@ class WordModel(Model):
 
     differentiable = False
 
-    def __init__(self, boundary: Boundary) -> None:
+    def __init__(self, boundary: FieldBoundary) -> None:
         super().__init__()
         self.fields = (Field("cells", dtype=torch.int32, boundary=boundary),)
 
@@ -99,7 +99,7 @@ class PackedLife(WordModel):
         boundary: As in `Field`.
     """
 
-    def __init__(self, rule: Rule, boundary: Boundary) -> None:
+    def __init__(self, rule: Rule, boundary: FieldBoundary) -> None:
         super().__init__(boundary)
         self.rule = rule
         self._table = _table(rule)

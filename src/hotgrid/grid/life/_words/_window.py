@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Boundary, Neighbours, Planes
+from hotgrid.grid.model import FieldBoundary, Neighbours, Planes
 
 from ._packed import WordModel, three_across
 
@@ -26,7 +26,7 @@ class PackedWindow(WordModel):
     def __init__(
         self,
         table: Sequence[bool],
-        boundary: Boundary,
+        boundary: FieldBoundary,
         rows: Sequence[tuple[int, ...]] = ((-1,), (0,), (1,)),
     ) -> None:
         super().__init__(boundary)
