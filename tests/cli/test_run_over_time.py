@@ -115,7 +115,7 @@ def watched(*arguments: str) -> tuple["subprocess.Popen[str]", Terminal]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mesh", [[], ["--mesh", "2x1"]])
+@pytest.mark.parametrize("mesh", [[], pytest.param(["--mesh", "2x1"], marks=pytest.mark.long)])
 def test_watch_draws_the_run_instead_of_a_bar(mesh: list[str]):
     running, terminal = watched(*HEAT[:2], "--size", "24x32", "--steps", "400", *mesh)
     said, _ = running.communicate(timeout=200)

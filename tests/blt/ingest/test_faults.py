@@ -64,7 +64,7 @@ def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path, shards: int | None
     assert bits(tmp_path / "out") == bits(tmp_path / "whole")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sigterm_stops_between_documents(tmp_path: Path):
     source = tmp_path / "in"
     write_mixed(source, texts=100)
@@ -142,7 +142,7 @@ def test_a_folder_in_use_is_not_touched(tmp_path: Path):
     assert bits(tmp_path / "out") == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")  # those of Ray itself
 def test_ray_data_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # Nothing is written to the home folder; sockets want a short path.

@@ -18,7 +18,10 @@ def failed(name: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.long] * (n == "shan-chen")) for n in SMALL],
+)
 def test_small_checks_pass(name: str):
     assert failed(name) == []
 
