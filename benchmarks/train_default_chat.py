@@ -1,32 +1,20 @@
 """Train the model that comes with hotgrid: text, vocabulary, model, codes, card.
 
-    python benchmarks/train_default_chat.py --device cuda [--debs FOLDER] [--work FOLDER]
+    python benchmarks/train_default_chat.py CORPUS --device cuda [--work FOLDER]
 
-Text is English documentation of Debian packages; the licence of each is read from its
-copyright file and kept in the card. The vocabulary is small, so that the model, compressed
-to int8, has at most 12 MB. The parts are kept in the work folder: text.jsonl, tokenizer.json,
-the run, and default/, which is copied to src/hotgrid/chat/_default by hand. A run that was
-stopped is continued by the same command.
-
-Nothing is downloaded where FOLDER has the packages: anarchism, dict-foldoc, dict-gcide,
-linux-doc-6.1, python3.11-doc, perl-doc, git-doc, harden-doc, debian-handbook.
+CORPUS is a folder of `make_byte_corpus.py`; its prose is the text, without the notes of
+Project Gutenberg and with the lines of books joined. The vocabulary is small, so that the
+model, compressed to int8, has at most 12 MB. The parts are kept in the work folder: the text,
+tokenizer.json, the run, and default/, which is copied to src/hotgrid/chat/_default by hand. A
+run that was stopped is continued by the same command.
 """
 
-import fnmatch
-import gzip
-import hashlib
-import html.parser
-import io
 import json
 import re
-import subprocess
 import sys
-import tarfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from make_corpora import Words, package_file
+from byte_corpus import ByteCorpus
 from options import parser
 
 from hotgrid.chat import (
@@ -48,93 +36,42 @@ from hotgrid.tokens import save_huggingface
 
 MOST = 12_000_000
 NOT = (
-    "It was trained on a small amount of technical documentation and continues text. It does "
-    "not know facts, does not answer questions, and what it writes is often wrong."
+    "It was trained on old novels and technical documents and continues text. It does not know "
+    "facts, does not answer questions, and what it writes is often wrong."
 )
-PROMPTS = ("The kernel", "A function that", "In this chapter", "The word")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Files of a package, and whether they are pages of HTML."""
-
-    package: str
-    files: str
-    html: bool = False
-
-
-SOURCES = (
-    Source("anarchism", "*/markdown/*.md*"),
-    Source("dict-foldoc", "*/foldoc.dict.dz"),
-    Source("dict-gcide", "*/gcide.dict.dz"),
-    Source("linux-doc-6.1", "*/Documentation/*.rst*"),
-    Source("python3.11-doc", "*/_sources/*.txt"),
-    Source("perl-doc", "*.pod"),
-    Source("git-doc", "*/git-doc/*.txt"),
-    Source("harden-doc", "*/html/en-US/*.html", html=True),
-    Source("debian-handbook", "*/en-US/*.html", html=True),
+PROMPTS = (
+    "It was a cold evening, and",
+    "The old man looked at",
+    "This function returns",
+    "She",
 )
+PARTS = {"train": "text.jsonl", "valid": "valid.jsonl"}
 
 
-def files_of(deb: Path) -> Iterator[tuple[str, bytes]]:
-    """The regular files of a package, by name."""
-    command = ["dpkg-deb", "--fsys-tarfile", str(deb)]
-    unpacked = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    with tarfile.open(fileobj=io.BytesIO(unpacked.stdout)) as tar:
-        for member in sorted(tar, key=lambda member: member.name):
-            if member.isfile() and (file := tar.extractfile(member)) is not None:
-                data = file.read()
-                packed = member.name.endswith((".gz", ".dz"))
-                yield member.name, gzip.decompress(data) if packed else data
-
-
-def licences_of(copyright_file: str) -> list[str]:
-    """The names of licences in a copyright file."""
-    found = re.findall(r"^License: *([\w.+-]+(?: or [\w.+-]+)*)$", copyright_file, re.MULTILINE)
-    known = ("GPL", "GFDL", "GNU Free Documentation", "PSF", "Artistic", "CC-BY-SA", "MIT")
-    return sorted({*found, *(each for each in known if each in copyright_file)})[:12]
-
-
-def plain(text: str, *, is_html: bool) -> str:
-    """Text without markup and without runs of blank lines."""
-    if is_html:
-        reader: html.parser.HTMLParser = Words()
-        reader.feed(text)
-        text = "".join(reader.parts)  # pyright: ignore
+def readable(text: str) -> str:
+    """Text without runs of blank lines; of a book, the text alone, a line for a paragraph."""
+    text = text.replace("\r\n", "\n").removeprefix("\ufeff")
+    book = re.search(r"\*\*\* ?START OF.*?\*\*\*(.*?)(\*\*\* ?END OF|$)", text, re.DOTALL)
+    if book:
+        # A line that ends where a line is full goes on in the next one.
+        text = re.sub(r"(?<=\S)[ \t]*\n(?=[^\s])", " ", book[1])
+        text = re.sub(r"_([^_\n]+)_", r"\1", text)
     return re.sub(r"\n\s*\n\s*\n+", "\n\n", text).strip()
 
 
-def write_text(place: Path, debs: Path) -> dict[str, list[str]]:
-    """Write text.jsonl, and return the licences of every package."""
-    licences: dict[str, list[str]] = {}
-    seen: set[bytes] = set()
-    with (place / "text.jsonl").open("w") as out:
-        for source in SOURCES:
-            deb = package_file(source.package, debs)
-            name, size = deb.name.replace("%3a", ":"), 0
-            licences[name] = ["see its copyright file"]
-            for path, data in files_of(deb):
-                if path.endswith("/copyright"):
-                    licences[name] = licences_of(data.decode(errors="replace"))
-                if not fnmatch.fnmatch(path, source.files):
-                    continue
-                # Old dictionaries have a few letters in another encoding.
-                text = plain(data.decode(errors="ignore"), is_html=source.html)
-                sign = hashlib.blake2b(text.encode(), digest_size=16).digest()
-                if len(text) > 200 and sign not in seen:
-                    seen.add(sign)
-                    out.write(json.dumps({"text": text}, ensure_ascii=False) + "\n")
-                    size += len(text)
-            print(f"{name}: {size:,} letters, {', '.join(licences[name])}", flush=True)
-    (place / "licences.json").write_text(json.dumps(licences, indent=2))
-    return licences
+def write_text(place: Path, corpus: ByteCorpus) -> None:
+    """Write the prose of a corpus, and what is held out of it."""
+    for part, name in PARTS.items():
+        texts = (readable(each.decode()) for each in corpus.documents(part, "prose"))
+        rows = [json.dumps({"text": each}, ensure_ascii=False) for each in texts]
+        (place / name).write_text("\n".join(rows) + "\n")
 
 
 def main() -> None:
     """Do every part that is not done."""
     options = parser(__doc__)
+    options.add_argument("corpus", type=Path)
     options.add_argument("--work", type=Path, default=Path(".hotgrid/default-chat"))
-    options.add_argument("--debs", type=Path)
     options.add_argument("--vocabulary", type=int, default=4096)
     options.add_argument("--depth", type=int, default=6)
     options.add_argument("--size", type=int, default=320)
@@ -142,12 +79,12 @@ def main() -> None:
     options.add_argument("--tokens", type=int, default=400_000_000)
     options.add_argument("--batch-tokens", type=int, default=131_072)
     asked = options.parse_args()
-    place = asked.work
+    place, corpus = asked.work, ByteCorpus(asked.corpus)
     place.mkdir(parents=True, exist_ok=True)
-    if not (place / "licences.json").exists():
-        write_text(place, asked.debs or place / "debs")
-    licences = json.loads((place / "licences.json").read_text())
-    data = TextData([place / "text.jsonl"], hold_out=0.01, valid_tokens=500_000)
+    if not (place / PARTS["valid"]).exists():
+        write_text(place, corpus)
+    text, valid = (place / name for name in PARTS.values())
+    data = TextData([text], valid=[valid], valid_tokens=500_000)
     if not (place / "tokenizer.json").exists():
         made = train_vocabulary(data, asked.vocabulary, name="hotgrid-small")
         save_huggingface(made, place / "tokenizer.json")
@@ -163,7 +100,9 @@ def main() -> None:
     )
     for row in recipe.rows():
         print("{:16} {:>16}  {}".format(*row))
-    card = {"name": "hotgrid-small", "data": list(licences), "licences": licences, "not": NOT}
+    rows = [each for each in corpus.card["sources"] if each["kind"] == "prose"]
+    names = {each["source"]: each["licence"] for each in rows if not each["held"]}
+    card = {"name": "hotgrid-small", "data": list(names), "licences": names, "not": NOT}
     gpu = asked.device == "cuda"
     run = RunSettings(
         place / "run",
@@ -179,7 +118,7 @@ def main() -> None:
 
 def finish(place: Path, base: LanguageModel) -> None:
     """Compress, measure, write the card, and insist on the size."""
-    rows = text_rows(base, [place / "text.jsonl"], most_tokens=131_072)
+    rows = text_rows(base, [place / PARTS["valid"]], most_tokens=131_072)
     small = compress_model(base, "int8", rows=rows)
     shown = [samples(small, 1, prompt=prompt, max_tokens=60)[0] for prompt in PROMPTS]
     card = {**small.card, "name": "hotgrid-small", "samples": shown}
@@ -189,7 +128,7 @@ def finish(place: Path, base: LanguageModel) -> None:
     size = sum(each.stat().st_size for each in folder.iterdir())
     figures = {
         **card["figures"],
-        "bits per byte, int8, on training text": found.text.bits_per_byte,
+        "bits per byte, int8": found.text.bits_per_byte,
         "tokens a second here": found.tokens_per_second,
     }
     save_model(folder, LanguageModel(small.model, small.encoding, {**card, "figures": figures}))

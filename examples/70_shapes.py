@@ -52,7 +52,7 @@ def recipe(epochs: float) -> vision.VisionRecipe:
         batch=32,
         rate=0.3,
         rate_batch=0,
-        vector_rate=4.0,
+        norm_rate=4.0,
         warmup=epochs / 5,
         average=0.9,
         augment=vision.StageSequence(

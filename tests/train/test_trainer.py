@@ -124,6 +124,25 @@ def test_nothing_waits_for_the_device_between_logs(monkeypatch):
     assert set(read) == {5, 10}
 
 
+def test_statistics_of_norms_are_averaged_with_the_weights():
+    norm = nn.BatchNorm1d(4, affine=False)
+    module = nn.Sequential(norm, nn.Linear(4, 1))
+    source = TensorBatches((torch.randn(32, 4) + 5,), size=8)
+    live, shadow = torch.zeros(4), torch.zeros(4)
+
+    def loss(module, batch):
+        live.lerp_(batch[0].mean(0), 0.1)
+        shadow.lerp_(live, 0.2)
+        return module(batch[0]).square().mean()
+
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    run = Trainer(module, loss, source, optimizer, steps=6, average=0.8, show=False)
+    run.run()
+    with run.averaged():
+        torch.testing.assert_close(norm.running_mean, shadow)
+    torch.testing.assert_close(norm.running_mean, live)
+
+
 def test_evaluation_uses_the_average_and_all_items(tmp_path):
     x, y = data(20)
     source = TensorBatches((x, y), 8, shuffle=False, endless=False)

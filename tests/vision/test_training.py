@@ -30,7 +30,7 @@ from .shapes import KINDS, write_shapes
 
 TINY = {"dims": (8, 16, 16)}
 RECIPE = find_recipe("fast-resnet").changed(
-    epochs=10.0, batch=32, rate=0.3, rate_batch=0, warmup=1.0, vector_rate=4.0, average=0.9
+    epochs=10.0, batch=32, rate=0.3, rate_batch=0, warmup=1.0, norm_rate=4.0, average=0.9
 )
 
 

@@ -14,7 +14,7 @@ from hotgrid.vision import list_models, recipe_names
 from .shapes import write_shapes
 
 SMALL = ["--set", "model.dims=(8,16,16)", "--set", "rate=0.3", "--set", "rate_batch=0",
-         "--set", "vector_rate=4.0", "--batch", "32", "--device", "cpu"]  # fmt: skip
+         "--set", "norm_rate=4.0", "--batch", "32", "--device", "cpu"]  # fmt: skip
 
 
 def hotgrid(arguments: list[str]) -> object:

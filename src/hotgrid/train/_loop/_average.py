@@ -1,4 +1,4 @@
-"""The exponential moving average of the parameters."""
+"""The exponential moving average of parameters and buffers."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,35 +12,48 @@ from hotgrid.train._optimizers import local
 
 
 class Average:
-    """A running average of parameters, in float32 or wider, on the device of each.
+    """A running average of what a module learns, in float32 or wider, on the device of each.
 
-    Buffers are those of the module. With parameters cut over ranks, each rank averages
-    its part.
+    Buffers that are saved and have a floating dtype are averaged too: the statistics of a
+    batch norm must be those of the averaged weights. With parameters cut over ranks, each rank
+    averages its part.
+
+    Attributes:
+        live: The parameters and buffers of the module, by path.
+        tensors: Their averages.
+        buffers: The averages of buffers.
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
         if not 0 < decay < 1:
             raise ArgumentError(f"`average` is {decay!r}; expected a decay in (0, 1), or None")
         self._weight = 1 - decay
-        self._parameters = dict(module.named_parameters())
+        saved = module.state_dict(keep_vars=True)
+        buffers = {
+            path: x
+            for path, x in module.named_buffers()
+            if path in saved and x.is_floating_point()
+        }
+        self.live: dict[str, Tensor] = {**dict(module.named_parameters()), **buffers}
         self.tensors: dict[str, Tensor] = {}
-        for path, parameter in self._parameters.items():
-            kind = torch.promote_types(parameter.dtype, torch.float32)
-            self.tensors[path] = local(parameter.detach()).to(kind, copy=True)
+        for path, x in self.live.items():
+            kind = torch.promote_types(x.dtype, torch.float32)
+            self.tensors[path] = local(x.detach()).to(kind, copy=True)
+        self.buffers = [self.tensors[path] for path in buffers]
 
     @torch.no_grad()
     def update(self) -> None:
-        """Move towards the present parameters."""
+        """Move towards the present values."""
         now = [
-            local(p.detach()).to(average.dtype)
-            for p, average in zip(self._parameters.values(), self.tensors.values(), strict=True)
+            local(x.detach()).to(average.dtype)
+            for x, average in zip(self.live.values(), self.tensors.values(), strict=True)
         ]
         foreach_lerp_(list(self.tensors.values()), now, self._weight)
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Give the module its averaged parameters inside the block."""
-        before = {path: local(p.detach()).clone() for path, p in self._parameters.items()}
+        """Give the module its averages inside the block."""
+        before = {path: local(x.detach()).clone() for path, x in self.live.items()}
         self._set(self.tensors)
         try:
             yield
@@ -49,5 +62,5 @@ class Average:
 
     @torch.no_grad()
     def _set(self, values: dict[str, Tensor]) -> None:
-        for path, parameter in self._parameters.items():
-            local(parameter.detach()).copy_(values[path])
+        for path, x in self.live.items():
+            local(x.detach()).copy_(values[path])

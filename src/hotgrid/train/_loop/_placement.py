@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import torch
@@ -79,11 +79,15 @@ class Placement:
         return self.ranks.size == 1
 
     @torch.no_grad()
-    def same_buffers(self) -> None:
-        """Give every rank the buffers of the first, as DDP does before a forward pass."""
+    def same_buffers(self, averages: Iterable[Tensor] = ()) -> None:
+        """Give every rank the buffers of the first, as DDP does before a forward pass.
+
+        Args:
+            averages: Averages of buffers, which are as different.
+        """
         if self.alone:
             return
-        for buffer in self.module.buffers():
+        for buffer in (*self.module.buffers(), *averages):
             kept = buffer.contiguous()
             self.ranks.broadcast(kept, 0)
             if kept is not buffer:

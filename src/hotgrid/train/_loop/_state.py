@@ -39,9 +39,9 @@ class TrainingState:
         found = {f"model/{path}": piece(x) for path, x in self._own().items()}
         for name, x in self._optimizer.state().items():
             found[f"optimizer/{name}"] = piece(x)
-        parameters = dict(self._module.named_parameters())
-        for path, x in (self._average.tensors if self._average else {}).items():
-            found[f"average/{path}"] = piece(x, parameters[path])
+        if self._average:
+            for path, x in self._average.tensors.items():
+                found[f"average/{path}"] = piece(x, self._average.live[path])
         for name, x in random_state(self._device).items():
             found[f"random/{self._ranks.rank}/{name}"] = x
         return found
@@ -87,9 +87,9 @@ class TrainingState:
             )
         own = self._own()
         wanted: dict[str, Any] = {f"model/{path}": piece(x) for path, x in own.items()}
-        parameters = dict(self._module.named_parameters())
-        for path, x in (self._average.tensors if self._average else {}).items():
-            wanted[f"average/{path}"] = piece(x, parameters[path])
+        if self._average:
+            for path, x in self._average.tensors.items():
+                wanted[f"average/{path}"] = piece(x, self._average.live[path])
         slots = {name: self._slot(name, *spec) for name, spec in extra["optimizer"].items()}
         wanted |= {f"optimizer/{name}": part for name, (_, part) in slots.items()}
         mine = f"random/{self._ranks.rank}/"

@@ -95,7 +95,7 @@ class StepMaking:
     def evaluate(self, evaluation: Evaluation) -> Ledger:
         """The sums of one pass over the share of this rank."""
         ledger, placement = Ledger(evaluation.metrics), self._placement
-        placement.same_buffers()
+        placement.same_buffers(self._average.buffers if self._average else ())
         # Layers that were set to evaluate, such as frozen norms, stay so afterwards.
         modes = [(each, each.training) for each in placement.module.modules()]
         placement.module.eval()

@@ -74,7 +74,7 @@ class Trainer:
         accumulate: Micro-batches in a step.
         precision: `bfloat16` computes in it where that is safe (autocast).
         compiled: Compile the module.
-        average: The decay of a moving average of the parameters; None has none.
+        average: The decay of a moving average of parameters and buffers; None has none.
         metrics: What is shown besides the loss and the norms of gradients.
         evaluation: Evaluate at intervals.
         early_stopping: End when a metric no longer improves.
@@ -441,7 +441,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[nn.Module]:
-        """Give the module its averaged parameters inside the block.
+        """Give the module its averaged parameters and buffers inside the block.
 
         Raises:
             ArgumentError: The trainer has no average.

@@ -49,7 +49,8 @@ class BatchDraws:
         if not shape:
             return _hashed(_hashed(low ^ word) + high & _MASK)
         place = torch.arange(math.prod(shape), device=self.keys.device).view(shape)
-        return _hashed(_hashed(low ^ _hashed(place + word & _MASK)) + high & _MASK)
+        # Not a sum: Inductor would fold it into an index of 32 bits, which it does not fit.
+        return _hashed(_hashed(low ^ _hashed(place ^ word)) + high & _MASK)
 
     def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
         """Return float32 numbers from `low` up to `high`, `[batch, *shape]`."""

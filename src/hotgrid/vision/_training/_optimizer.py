@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hotgrid.nn import Query
 from hotgrid.tensors._torch_private import foreach_mul_
@@ -47,19 +47,31 @@ def recipe_optimizer(model: VisionModel, recipe: VisionRecipe, steps: int) -> Gr
     depths = model.layer_ids()
     deepest = max(depths.values())
     members: dict[tuple[int, str], list[str]] = {}
+    norms = _norm_parameters(model) if recipe.norm_rate != 1 else set[str]()
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             depth = depths[name] if recipe.layer_decay != 1 else deepest
-            members.setdefault((depth, _kind(model, name, parameter, recipe)), []).append(name)
+            kind = "norms" if name in norms else _kind(model, name, parameter, recipe)
+            members.setdefault((depth, kind), []).append(name)
     chosen: dict[str | Query, OptimizerSpec | Literal["frozen"]] = {}
     for (depth, kind), names in sorted(members.items()):
         share = recipe.layer_decay ** (deepest - depth)
         layer = f", layer {depth}" if recipe.layer_decay != 1 else ""
-        share *= recipe.vector_rate if kind == "vectors" else 1.0
+        share *= recipe.norm_rate if kind == "norms" else 1.0
         spec = _spec(recipe, kind, recipe.highest * share * shape, f"{kind}{layer}")
         chosen[f"//Param[matches(@path, '^({'|'.join(map(re.escape, names))})$')]"] = spec
     made = groups(model, chosen, rest="frozen")
     return _ClippedTogether(made, recipe.clip) if recipe.clip else made
+
+
+def _norm_parameters(model: VisionModel) -> set[str]:
+    norms = (nn.BatchNorm2d, nn.GroupNorm, nn.LayerNorm)
+    return {
+        f"{path}.{name}"
+        for path, module in model.named_modules()
+        if isinstance(module, norms)
+        for name, _ in module.named_parameters(recurse=False)
+    }
 
 
 def _kind(model: VisionModel, name: str, parameter: Tensor, recipe: VisionRecipe) -> str:
@@ -70,7 +82,9 @@ def _kind(model: VisionModel, name: str, parameter: Tensor, recipe: VisionRecipe
 
 
 def _spec(recipe: VisionRecipe, kind: str, rate: StepSchedule, name: str) -> OptimizerSpec:
-    decay = 0.0 if kind == "vectors" else recipe.decay
+    # What a step takes off is rate times decay.
+    parts = {"vectors": 0.0, "norms": 1 / recipe.norm_rate}
+    decay = recipe.decay * parts.get(kind, 1.0)
     if kind == "matrices":
         # Rates of AdamW serve with this scale.
         return Muon(rate=rate, decay=decay, momentum=recipe.momentum, scale="rms", name=name)

@@ -33,7 +33,8 @@ class VisionRecipe:
         smoothing: Label smoothing.
         drop_path: Stochastic depth of the last block.
         average: The decay of a moving average of the weights; 0 has none.
-        vector_rate: The rate of vectors, such as biases, is this many times that of others.
+        norm_rate: The rate of the vectors of norms is this many times that of others. Beside
+            1, they have weight decay too, as much in a step as others.
         layer_decay: The rate of a layer is this share of that of the next; 1 is none.
         freeze: A path expression of `hotgrid.nn.select` for what is not trained.
         repeats: How often a sample is seen in a row, augmented otherwise (in memory only).
@@ -64,7 +65,7 @@ class VisionRecipe:
     smoothing: float = 0.1
     drop_path: float = 0.0
     average: float = 0.0
-    vector_rate: float = 1.0
+    norm_rate: float = 1.0
     layer_decay: float = 1.0
     freeze: str = ""
     repeats: int = 1
@@ -74,7 +75,7 @@ class VisionRecipe:
 
     def __post_init__(self) -> None:
         checked(self, "the recipe")
-        for name in ("epochs", "batch", "rate", "repeats", "layer_decay", "vector_rate"):
+        for name in ("epochs", "batch", "rate", "repeats", "layer_decay", "norm_rate"):
             if not getattr(self, name) > 0:
                 self._refuse(name, "a number above 0")
         for name in ("smoothing", "drop_path", "average", "decay", "clip", "warmup", "end"):

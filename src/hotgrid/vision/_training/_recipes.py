@@ -87,7 +87,7 @@ _FAST_RESNET = VisionRecipe(
     shape="linear",
     end=0.07,
     smoothing=0.2,
-    vector_rate=64.0,
+    norm_rate=64.0,
     flip=True,
     augment=StageSequence((PadCrop(2), AlternateFlip())),
 )
