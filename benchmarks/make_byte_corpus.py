@@ -128,9 +128,7 @@ def main() -> None:
             ids.setdefault(f"{'valid' if held else 'train'}-{kind}", []).append(made)
             size, count = size + len(data), count + 1
         print(f"{size / 1e6:8.2f} MB {count:6d} documents  {source}")
-        name = (
-            Path(path).parent.name if Path(path).name in ("repo", ".git") else Path(path).name
-        )
+        name = next(part for part in reversed(Path(path).parts) if part not in (".git", "repo"))
         rows.append({"kind": kind, "licence": licence, "source": name, "pattern": pattern})
         rows[-1] |= {"held": part == "held", "bytes": size, "documents": count}
     digests = {}

@@ -254,3 +254,15 @@ def test_wrong_sizes_say_what_is_wrong(tiny: EntropyModel):
         tiny.signals([TEXT], chunk=60)
     with pytest.raises(ArgumentError, match="`batch`"):
         tiny.signals([TEXT], batch=0)
+
+
+def test_the_model_that_comes_along_predicts_english_and_code() -> None:
+    nano = load_entropy_model()
+    assert set(nano.thresholds["threshold"]) == {"3", "4", "4.5", "6", "8"}
+    text = b"He opened the door and looked out, but there was nobody in the street. " * 2
+    code = b"def main() -> None:\n    for index in range(10):\n        print(index)\n"
+    noise = bytes(
+        torch.randint(256, (200,), generator=torch.Generator().manual_seed(0)).tolist()
+    )
+    means = [nano.entropies(each)[16:].mean().item() for each in (text, code, noise)]
+    assert max(means[:2]) < 1.5 < 2.5 < means[2]

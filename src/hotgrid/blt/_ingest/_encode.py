@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hotgrid.blt._entropy._byte_model import ByteModel
-from hotgrid.blt._entropy._files import load_entropy_model
+from hotgrid.blt._entropy._files import load_entropy_model, model_file
 from hotgrid.blt._entropy._model import EntropyModel
 from hotgrid.blt._entropy._ngram_table import is_ngram_table, load_ngram_table
 from hotgrid.blt._entropy._window import WindowCache
@@ -49,8 +48,8 @@ class Encoded:
 
 
 def load_model(path: str | None, device: str = "cpu") -> ByteModel:
-    """The entropy model or n-gram table in a file; by default the table of hotgrid."""
-    if path is None or is_ngram_table(Path(path)):
+    """The model `nano`, or what is in a file; by default the n-gram table of hotgrid."""
+    if path is None or is_ngram_table(model_file(path)):
         return load_ngram_table(path)
     return load_entropy_model(path, device=device)
 

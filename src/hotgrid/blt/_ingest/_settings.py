@@ -4,9 +4,9 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
+from hotgrid.blt._entropy._files import model_file
 from hotgrid.blt._segment._registry import SEGMENTERS
 from hotgrid.errors import ArgumentError, near
 
@@ -40,8 +40,8 @@ class IngestSettings:
         threshold: In nats; by default the calibrated one for `size`.
         size: The mean length of patches; by default that of the segmenter.
         most: Split longer patches.
-        model: The safetensors file of an entropy model or an n-gram table; by default the
-            table that comes with hotgrid.
+        model: `nano`, the entropy model that comes with hotgrid, or a safetensors file with an
+            entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs.
         document_bytes: Longer texts, and bytes of no known kind, are cut into documents of
             about this size.
@@ -156,7 +156,7 @@ def _hash_of(model: str | None) -> str:
     """The SHA-256 of a model's file or files."""
     if model is None:
         return "n-gram table of hotgrid"
-    place = Path(model)
+    place = model_file(model)
     files = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
     if not files or not all(each.is_file() for each in files):
         raise ArgumentError(f"there is no model `{model}`")

@@ -61,8 +61,8 @@ def patches(
         threshold: In nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.
-        model: A .safetensors file with an entropy model or an n-gram table; by default the
-            table that comes with hotgrid.
+        model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
+            entropy model or an n-gram table; by default the table that comes with hotgrid.
         limit: Read no more bytes than this; by default 4096.
         json: Print one JSON object instead.
     """
@@ -122,11 +122,12 @@ def _is_file(source: str) -> bool:
 
 def _model(path: Path | None) -> tuple[str, "ByteModel"]:
     from hotgrid.blt import load_entropy_model, load_ngram_table
+    from hotgrid.blt._entropy._files import model_file
     from hotgrid.blt._entropy._ngram_table import is_ngram_table
 
     if path is None:
         return "n-gram table", load_ngram_table()
-    if is_ngram_table(path):
+    if is_ngram_table(model_file(path)):
         return str(path), load_ngram_table(path)
     return str(path), load_entropy_model(path)
 

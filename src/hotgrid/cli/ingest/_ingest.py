@@ -58,8 +58,8 @@ def ingest(
         threshold: In nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.
-        model: A .safetensors file with an entropy model or an n-gram table; by default the
-            table that comes with hotgrid.
+        model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
+            entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs; by default cpu.
         media: Patches of images, sounds and films: pieces (of 16x16 pixels or 160 samples,
             by default), or bytes, cut by the segmenter.
