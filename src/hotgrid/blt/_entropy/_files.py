@@ -59,7 +59,8 @@ def load_entropy_model(
 
     Example:
         >>> model = load_entropy_model()
-        >>> bool(model.entropies(b"the same, the same, the same")[-4:].mean() < 1)
+        >>> easy, hard = model.entropies(b"beginnin"), model.entropies(b"x7#q9@z!")
+        >>> bool(easy[-1] < 1 < hard[-1])
         True
     """
     place = model_file(path)
