@@ -1,6 +1,7 @@
 """Running the phase of a model, and holding it to what it promises."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,7 +9,18 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import Field, Input, State, Whole, parameters_read
 
-from ._form import Setting
+from ._form import Setting, compile_step
+
+
+# Fewer cells are transformed before their elementwise work would be compiled.
+_CELLS_WORTH_FUSING = 1 << 17
+
+
+def fusing(setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]] | None:
+    """What compiles the elementwise work of a phase; None where it does not pay."""
+    if not setting.compiled or setting.cells < _CELLS_WORTH_FUSING:
+        return None
+    return lambda function: compile_step(function, setting)
 
 
 class Phase:

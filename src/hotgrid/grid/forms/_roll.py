@@ -18,7 +18,7 @@ from hotgrid.grid.model import (
 from hotgrid.tensors import shift
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
-from ._phase import Phase
+from ._phase import Phase, fusing
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -73,9 +73,10 @@ class RollForm(Form):
 
         # A phase alone is run as it is: torch does not compile complex numbers.
         self._step = compile_step(step, setting) if is_local(setting.model) else None
-        self._phase = (
-            Phase(setting, Whole(setting.size, setting.device)) if setting.phased else None
-        )
+        self._phase: Phase | None = None
+        if setting.phased:
+            whole = Whole(setting.size, setting.device, fusing(setting))
+            self._phase = Phase(setting, whole)
         self._fields: list[Tensor] = []
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
         self._params = list(setting.params.values())

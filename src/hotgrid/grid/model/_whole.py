@@ -20,6 +20,7 @@ class Whole:
     Arguments:
         size: The grid.
         device: Where its fields are.
+        fuse: Compiles a function; None where nothing is compiled.
 
     Attributes:
         transformed: Bytes of modes that were transformed so far, for the planner.
@@ -35,9 +36,15 @@ class Whole:
         (1, 1)
     """
 
-    def __init__(self, size: Sequence[int], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        size: Sequence[int],
+        device: torch.device | str = "cpu",
+        fuse: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+    ) -> None:
         self.size = tuple(size)
         self.device = torch.device(device)
+        self._fuse = fuse
         self.transformed = 0
         self._tables: dict[Any, tuple[list[tuple[Tensor, int]], Any]] = {}
 
@@ -119,6 +126,14 @@ class Whole:
         made = make(self, *params)
         self._tables[make] = (now, made)
         return made
+
+    def fused(self, function: Callable[..., Made]) -> Callable[..., Made]:
+        """The same function compiled, if steps are; keep it in a `table`.
+
+        For elementwise work between transforms. Tensors are its only arguments, one after the
+        other; torch does not compile complex numbers, so pass `torch.view_as_real` of them.
+        """
+        return function if self._fuse is None else self._fuse(function)
 
     def _counted(self, modes: Tensor) -> Tensor:
         self.transformed += modes.numel() * modes.element_size()

@@ -1,6 +1,7 @@
 """The whole grid as a phase sees it where the grid is split over ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -15,10 +16,17 @@ class CutWhole(Whole):
         communicator: The ranks.
         mesh: How they split the grid.
         size: The grid.
+        fuse: As for `Whole`.
     """
 
-    def __init__(self, communicator: Communicator, mesh: Mesh, size: Sequence[int]) -> None:
-        super().__init__(size, communicator.device)
+    def __init__(
+        self,
+        communicator: Communicator,
+        mesh: Mesh,
+        size: Sequence[int],
+        fuse: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+    ) -> None:
+        super().__init__(size, communicator.device, fuse)
         self._communicator = communicator
         self.fourier = GridFourier(communicator, mesh, size)
 

@@ -8,7 +8,7 @@ from torch.profiler import record_function
 from hotgrid.cluster import Communicator, Mesh, take
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting
-from hotgrid.grid.forms._phase import Phase
+from hotgrid.grid.forms._phase import Phase, fusing
 from hotgrid.grid.model import State, is_local
 
 from ._cut import CutForm
@@ -34,7 +34,9 @@ class PhasedForm(CutForm):
         super().__init__(replace(setting, with_phase=False), communicator, mesh, depth, form)
         self._arguments = setting, communicator, mesh, depth, form
         self.setting = setting
-        self._phase = Phase(setting, CutWhole(communicator, self.mesh, setting.size))
+        # Ranks differ in their shapes, and compile each their own.
+        whole = CutWhole(communicator, self.mesh, setting.size, fusing(setting))
+        self._phase = Phase(setting, whole)
         block = self.halo.block
         self._fixed = [take(setting.inputs[i.name], block) for i in setting.model.inputs]
         self._params = list(setting.params.values())

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from hotgrid.grid.model import Whole
 
 # Points on the upper half of a circle around every number; the lower half mirrors it.
 _POINTS = 16
 
 
-@dataclass(frozen=True)
-class Etdrk4:
-    """The coefficients of one step of v' = L v + N(v), real `[*modes]` each.
+class Coefficients(NamedTuple):
+    """The coefficients of one step of v' = L v + N(v), real `[*modes, 1]` each.
 
-    Arguments:
+    Attributes:
         decay: exp(L dt).
         half: exp(L dt / 2).
         push: What N counts for in the inner stages.
@@ -31,30 +32,8 @@ class Etdrk4:
     middle: Tensor
     last: Tensor
 
-    def step(self, v: Tensor, slope: Tensor, nonlinear: Callable[[Tensor], Tensor]) -> Tensor:
-        """The modes one step later.
 
-        Arguments:
-            v: The modes, complex `[..., *modes]`.
-            slope: N(v), which the caller may know cheaper than `nonlinear` does.
-            nonlinear: N.
-        """
-        halfway = _real(v) * self.half[..., None]
-        a = torch.addcmul(halfway, self.push[..., None], _real(slope))
-        at_a = nonlinear(torch.view_as_complex(a))
-        b = torch.addcmul(halfway, self.push[..., None], _real(at_a))
-        at_b = nonlinear(torch.view_as_complex(b))
-        both = torch.sub(2 * _real(at_b), _real(slope))
-        c = torch.addcmul(a * self.half[..., None], self.push[..., None], both)
-        at_c = nonlinear(torch.view_as_complex(c))
-        new = _real(v) * self.decay[..., None]
-        new = torch.addcmul(new, self.first[..., None], _real(slope))
-        new = torch.addcmul(new, self.middle[..., None], _real(at_a) + _real(at_b))
-        new = torch.addcmul(new, self.last[..., None], _real(at_c))
-        return torch.view_as_complex(new)
-
-
-def etdrk4(linear: Tensor, dt: Tensor, dtype: torch.dtype) -> Etdrk4:
+def coefficients(linear: Tensor, dt: Tensor, dtype: torch.dtype) -> Coefficients:
     """The coefficients of a step, by Cauchy's integral (Kassam and Trefethen 2005).
 
     Their formulas are differences of nearly equal numbers where L dt is small. On a circle
@@ -77,17 +56,90 @@ def etdrk4(linear: Tensor, dt: Tensor, dtype: torch.dtype) -> Etdrk4:
         middle = middle + (2 * (2 + r + grown * (r - 2)) / cube).real
         last = last + ((-4 - 3 * r - r * r + grown * (4 - r)) / cube).real
     scaled = [step * each / _POINTS for each in (push, first, middle, last)]
-    return Etdrk4(*[each.to(dtype) for each in (z.exp(), (z / 2).exp(), *scaled)])
+    every = (z.exp(), (z / 2).exp(), *scaled)
+    return Coefficients(*[each.to(dtype)[..., None] for each in every])
 
 
-def _real(modes: Tensor) -> Tensor:
-    """Modes as pairs of real numbers; what is given as such stays."""
-    return torch.view_as_real(modes) if modes.is_complex() else modes
+class Etdrk4:
+    """A step of all modes, with N(v) in three elementwise parts between transforms.
+
+    Modes are pairs of real numbers `[..., *modes, 2]` in all three, so that each can be
+    compiled together with the stage of the scheme that it belongs to.
+
+    Arguments:
+        whole: The grid.
+        spread: From v and wavenumbers the modes of what N multiplies in space.
+        products: Those products, from cells to cells.
+        gathered: From the modes of the products and wavenumbers N(v).
+        waves: The wavenumbers, one for each axis, that broadcast against modes.
+    """
+
+    def __init__(
+        self,
+        whole: Whole,
+        spread: Callable[..., Tensor],
+        products: Callable[[Tensor], Tensor],
+        gathered: Callable[..., Tensor],
+        waves: list[Tensor],
+    ) -> None:
+        def first(v: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202
+            n = gathered(p, *waves)
+            a = half * v + push * n
+            return n, a, spread(a, *waves)
+
+        def second(v: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202
+            n = gathered(p, *waves)
+            return n, spread(half * v + push * n, *waves)
+
+        def third(a: Tensor, n0: Tensor, n1: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202, E501
+            n = gathered(p, *waves)
+            return n1 + n, spread(half * a + push * (2 * n - n0), *waves)
+
+        def last(v: Tensor, n0: Tensor, both: Tensor, p: Tensor, *others: Tensor) -> Tensor:
+            decay, begin, middle, end, *waves = others
+            return decay * v + begin * n0 + middle * both + end * gathered(p, *waves)
+
+        self._whole = whole
+        self._waves = waves
+        self._spread, self._products = whole.fused(spread), whole.fused(products)
+        self._stages = [whole.fused(each) for each in (first, second, third, last)]
+
+    def step(self, v: Tensor, c: Coefficients, cells: Tensor | None = None) -> Tensor:
+        """Cells one step later.
+
+        Arguments:
+            v: The modes, complex `[..., *modes]`.
+            c: The coefficients.
+            cells: What `spread` of `v` is in space, if it is known.
+        """
+        waves, pairs = self._waves, torch.view_as_real(v)
+        first, second, third, last = self._stages
+        if cells is None:
+            cells = self._back(self._spread(pairs, *waves))
+        n0, a, at = first(pairs, self._multiplied(cells), c.half, c.push, *waves)
+        n1, at = second(pairs, self._multiplied(self._back(at)), c.half, c.push, *waves)
+        p = self._multiplied(self._back(at))
+        both, at = third(a, n0, n1, p, c.half, c.push, *waves)
+        p = self._multiplied(self._back(at))
+        new = last(pairs, n0, both, p, c.decay, c.first, c.middle, c.last, *waves)
+        return self._back(new)
+
+    def _back(self, pairs: Tensor) -> Tensor:
+        return self._whole.irfft(torch.view_as_complex(pairs.contiguous()))
+
+    def _multiplied(self, cells: Tensor) -> Tensor:
+        return torch.view_as_real(self._whole.rfft(self._products(cells)))
 
 
-def kept_modes(waves: list[Tensor]) -> Tensor:
-    """Which modes are kept, bool: two thirds along each axis, so that no product aliases."""
-    found = torch.ones((), dtype=torch.bool, device=waves[0].device)
-    for k in waves:
-        found = found & (k.abs() < 2 * math.pi / 3)
+def turned(v: Tensor, k: Tensor) -> Tensor:
+    """i k v, for modes as pairs `[..., *modes, 2]` and real k."""
+    re, im = v.unbind(-1)
+    return torch.stack((-k * im, k * re), -1)
+
+
+def kept(*waves: Tensor) -> Tensor:
+    """1 for modes that are kept, 0 for others: two thirds of each axis, so none aliases."""
+    found = (waves[0].abs() < 2 * math.pi / 3).to(waves[0])
+    for k in waves[1:]:
+        found = found * (k.abs() < 2 * math.pi / 3)
     return found

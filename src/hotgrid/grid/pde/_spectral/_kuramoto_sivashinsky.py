@@ -1,7 +1,6 @@
 """Kuramoto-Sivashinsky: a flame front, the simplest turbulence."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,16 +15,7 @@ from hotgrid.grid.model import (
     total,
 )
 
-from ._etdrk4 import Etdrk4, etdrk4, kept_modes
-
-
-@dataclass(frozen=True)
-class _Tables:
-    scheme: Etdrk4
-    slopes: list[Tensor]
-    """For each axis i k of the modes that are kept, 0 of the others."""
-    product: Tensor
-    """What the modes of the squares are multiplied by."""
+from ._etdrk4 import Coefficients, Etdrk4, coefficients, kept, turned
 
 
 class KuramotoSivashinsky(PhaseModel):
@@ -60,32 +50,9 @@ class KuramotoSivashinsky(PhaseModel):
     ) -> dict[str, Tensor]:
         """One step of all modes."""
         u = state["u"]
-        tables = whole.table(self._tables, params["dt"], params["dx"])
-        line = whole.rank == 1
-
-        def products(v: Tensor) -> Tensor:
-            if line:
-                return whole.rfft(whole.irfft(v).square()) * tables.product
-            slopes = [whole.irfft(k * v) for k in tables.slopes]
-            squares = slopes[0].square() + slopes[1].square()
-            return whole.rfft(squares) * tables.product
-
-        v = whole.rfft(u)
-        slope = whole.rfft(u.square()) * tables.product if line else products(v)
-        return {"u": whole.irfft(tables.scheme.step(v, slope, products))}
-
-    def _tables(self, whole: Whole, dt: Tensor, dx: Tensor) -> _Tables:
-        dtype = torch.promote_types(dt.dtype, torch.float32)
-        waves = whole.wavenumbers()
-        kept = kept_modes(waves)
-        scaled = [k / dx.double() for k in waves]
-        square = sum(k * k for k in scaled) + torch.zeros_like(kept, dtype=torch.float64)
-        slopes = [(1j * k * kept).to(dtype.to_complex()) for k in scaled]
-        if whole.rank == 1:
-            product = -0.5 * slopes[0]
-        else:
-            product = (-0.5 * kept * (square > 0)).to(dtype)
-        return _Tables(etdrk4(square - square * square, dt, dtype), slopes, product)
+        scheme = whole.table(_scheme, params["dx"])
+        step = whole.table(_coefficients, params["dt"], params["dx"])
+        return {"u": scheme.step(whole.rfft(u), step, u if whole.rank == 1 else None)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Noise with a mean of zero."""
@@ -101,3 +68,40 @@ class KuramotoSivashinsky(PhaseModel):
     def energy(self, state: State) -> Tensor:
         """The mean of u^2 / 2."""
         return total(state["u"].double().square()) / (2 * state["u"].numel())
+
+
+def _scheme(whole: Whole, dx: Tensor) -> Etdrk4:
+    dtype = torch.promote_types(dx.dtype, torch.float32)
+    cut = [k * kept(k) / dx.double() for k in whole.wavenumbers()]
+    waves = [k.to(dtype) for k in cut]
+    if whole.rank == 1:
+        return Etdrk4(whole, lambda v, k: v, torch.square, _carried, waves)
+    # Beside wavenumbers what is kept at all, but for the mean, which only grows.
+    ky, kx = whole.wavenumbers()
+    mask = kept(ky, kx) * ((kx != 0) | (ky != 0))
+    return Etdrk4(whole, _inclined, _steepness, _burnt, [*waves, mask.to(dtype)])
+
+
+def _coefficients(whole: Whole, dt: Tensor, dx: Tensor) -> Coefficients:
+    waves = [k / dx.double() for k in whole.wavenumbers()]
+    square = torch.stack(torch.broadcast_tensors(*waves)).square().sum(0)
+    dtype = torch.promote_types(dt.dtype, torch.float32)
+    return coefficients(square - square * square, dt, dtype)
+
+
+def _carried(modes: Tensor, k: Tensor) -> Tensor:
+    """On a line: -d(u^2 / 2)/dx."""
+    return turned(modes, -0.5 * k)
+
+
+def _inclined(v: Tensor, ky: Tensor, kx: Tensor, mask: Tensor) -> Tensor:
+    """On a plane: the gradient."""
+    return torch.stack((turned(v, ky * mask), turned(v, kx * mask)), -4)
+
+
+def _steepness(gradient: Tensor) -> Tensor:
+    return gradient.square().sum(-3)
+
+
+def _burnt(modes: Tensor, ky: Tensor, kx: Tensor, mask: Tensor) -> Tensor:
+    return (-0.5 * mask)[..., None] * modes

@@ -1,7 +1,6 @@
 """Vorticity: two-dimensional turbulence by Fourier modes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,18 +17,7 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._etdrk4 import Etdrk4, etdrk4, kept_modes
-
-
-@dataclass(frozen=True)
-class _Tables:
-    scheme: Etdrk4
-    velocity: Tensor
-    """Of u and v for a vorticity of one, complex `[2, *modes]`."""
-    mixed: Tensor
-    """What the modes of u v count for, real."""
-    crossed: Tensor
-    """What the modes of v^2 - u^2 count for, real."""
+from ._etdrk4 import Coefficients, Etdrk4, coefficients, kept, turned
 
 
 class Vorticity(PhaseModel):
@@ -64,34 +52,9 @@ class Vorticity(PhaseModel):
         self, whole: Whole, state: State, inputs: State, params: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """One step of all modes."""
-        tables = whole.table(self._tables, params["dt"], params["viscosity"])
-
-        def carried(w: Tensor) -> Tensor:
-            u, v = whole.irfft(w.unsqueeze(-3) * tables.velocity).unbind(-3)
-            pairs = torch.stack((u * v, (v - u) * (v + u)), -3)
-            mixed, crossed = torch.view_as_real(whole.rfft(pairs)).unbind(-4)
-            pushed = mixed * tables.mixed[..., None]
-            pushed = torch.addcmul(pushed, crossed, tables.crossed[..., None])
-            return torch.view_as_complex(pushed)
-
-        w = whole.rfft(state["w"])
-        return {"w": whole.irfft(tables.scheme.step(w, carried(w), carried))}
-
-    def _tables(self, whole: Whole, dt: Tensor, viscosity: Tensor) -> _Tables:
-        dtype = torch.promote_types(dt.dtype, torch.float32)
-        ky, kx = whole.wavenumbers()
-        kept, square = kept_modes([ky, kx]), kx * kx + ky * ky
-        # The mode of the mean has no velocity.
-        inverse = torch.where(square > 0, kept / square.clamp(min=1e-300), 0.0)
-        velocity = torch.stack((1j * ky * inverse, -1j * kx * inverse))
-        # By parts the transport is a curl of products of velocities: two transforms less.
-        mixed, crossed = (kx * kx - ky * ky) * kept, kx * ky * kept
-        return _Tables(
-            etdrk4(-viscosity.double() * square, dt, dtype),
-            velocity.to(dtype.to_complex()),
-            mixed.to(dtype),
-            crossed.to(dtype),
-        )
+        scheme = whole.table(_scheme, params["dt"])
+        step = whole.table(_coefficients, params["dt"], params["viscosity"])
+        return {"w": scheme.step(whole.rfft(state["w"]), step)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """About six eddies across the grid, with velocities of about one."""
@@ -123,6 +86,39 @@ class Vorticity(PhaseModel):
     @once
     def _velocity(self, state: State) -> Tensor:
         return _speeds(state["w"])
+
+
+def _scheme(whole: Whole, like: Tensor) -> Etdrk4:
+    dtype = torch.promote_types(like.dtype, torch.float32)
+    waves = [k.to(dtype) for k in whole.wavenumbers()]
+    return Etdrk4(whole, _spread, _products, _gathered, waves)
+
+
+def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
+    ky, kx = whole.wavenumbers()
+    dtype = torch.promote_types(dt.dtype, torch.float32)
+    return coefficients(-viscosity.double() * (kx * kx + ky * ky), dt, dtype)
+
+
+def _spread(w: Tensor, ky: Tensor, kx: Tensor) -> Tensor:
+    """The modes of the velocity along x and along y."""
+    square = kx * kx + ky * ky
+    # The mode of the mean has no velocity.
+    stream = kept(ky, kx) / torch.where(square > 0, square, torch.inf)
+    return torch.stack((turned(w, ky * stream), turned(w, -kx * stream)), -4)
+
+
+def _products(velocity: Tensor) -> Tensor:
+    """Two suffice: by parts the transport of vorticity is a curl of such products."""
+    u, v = velocity.unbind(-3)
+    return torch.stack((u * v, (v - u) * (v + u)), -3)
+
+
+def _gathered(modes: Tensor, ky: Tensor, kx: Tensor) -> Tensor:
+    mixed, crossed = modes.unbind(-4)
+    cut = kept(ky, kx)
+    along, across = cut * (kx * kx - ky * ky), cut * kx * ky
+    return along[..., None] * mixed + across[..., None] * crossed
 
 
 def _speeds(w: Tensor) -> Tensor:
