@@ -14,7 +14,7 @@ _POINTS = 16
 
 
 class Coefficients(NamedTuple):
-    """The coefficients of one step of v' = L v + N(v), real `[*modes, 1]` each.
+    """The coefficients of one step of v' = L v + N(v), real `[*modes, 2]` each.
 
     Attributes:
         decay: exp(L dt).
@@ -57,21 +57,24 @@ def coefficients(linear: Tensor, dt: Tensor, dtype: torch.dtype) -> Coefficients
         last = last + ((-4 - 3 * r - r * r + grown * (4 - r)) / cube).real
     scaled = [step * each / _POINTS for each in (push, first, middle, last)]
     every = (z.exp(), (z / 2).exp(), *scaled)
-    return Coefficients(*[each.to(dtype)[..., None] for each in every])
+    pairs = [each.to(dtype)[..., None].expand(*each.shape, 2) for each in every]
+    return Coefficients(*[each.contiguous() for each in pairs])
 
 
 class Etdrk4:
-    """A step of all modes, with N(v) in three elementwise parts between transforms.
+    """A step of all modes, with N in three elementwise parts between transforms.
 
-    Modes are pairs of real numbers `[..., *modes, 2]` in all three, so that each can be
-    compiled together with the stage of the scheme that it belongs to.
+    Modes are pairs of real numbers `[..., *modes, 2]`, which torch compiles and vectorises
+    as long as they are only multiplied by real ones. So N is i times what `gathered`
+    makes; where products need i v, `rotated` makes the scheme work on that.
 
     Arguments:
         whole: The grid.
-        spread: From v and wavenumbers the modes of what N multiplies in space.
+        spread: From the modes and `waves` those of what N multiplies in space.
         products: Those products, from cells to cells.
-        gathered: From the modes of the products and wavenumbers N(v).
-        waves: The wavenumbers, one for each axis, that broadcast against modes.
+        gathered: From the modes of the products and `waves` N / i.
+        waves: What `waves_of` gave.
+        rotated: Whether the scheme works on i v.
     """
 
     def __init__(
@@ -81,65 +84,70 @@ class Etdrk4:
         products: Callable[[Tensor], Tensor],
         gathered: Callable[..., Tensor],
         waves: list[Tensor],
+        *,
+        rotated: bool,
     ) -> None:
-        def first(v: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202
-            n = gathered(p, *waves)
+        def first(
+            v: Tensor, n: Tensor, half: Tensor, push: Tensor, *waves: Tensor
+        ) -> tuple[Tensor, Tensor]:
             a = half * v + push * n
-            return n, a, spread(a, *waves)
+            return a, spread(a, *waves)
 
-        def second(v: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202
-            n = gathered(p, *waves)
-            return n, spread(half * v + push * n, *waves)
+        def second(v: Tensor, n: Tensor, half: Tensor, push: Tensor, *waves: Tensor) -> Tensor:
+            return spread(half * v + push * n, *waves)
 
-        def third(a: Tensor, n0: Tensor, n1: Tensor, p: Tensor, half: Tensor, push: Tensor, *waves: Tensor):  # noqa: ANN202, E501
-            n = gathered(p, *waves)
-            return n1 + n, spread(half * a + push * (2 * n - n0), *waves)
+        def third(a: Tensor, n: Tensor, n2: Tensor, *others: Tensor) -> Tensor:
+            half, push, *waves = others
+            return spread(half * a + push * (2 * n2 - n), *waves)
 
-        def last(v: Tensor, n0: Tensor, both: Tensor, p: Tensor, *others: Tensor) -> Tensor:
-            decay, begin, middle, end, *waves = others
-            return decay * v + begin * n0 + middle * both + end * gathered(p, *waves)
+        def last(v: Tensor, n: Tensor, n1: Tensor, n2: Tensor, n3: Tensor, *c: Tensor) -> Tensor:
+            decay, begin, middle, end = c
+            return decay * v + begin * n + middle * (n1 + n2) + end * n3
 
         self._whole = whole
         self._waves = waves
-        self._spread, self._products = whole.fused(spread), whole.fused(products)
-        self._stages = [whole.fused(each) for each in (first, second, third, last)]
+        self._turn = 1j if rotated else 1.0
+        fused = map(whole.fused, (spread, products, gathered, first, second, third, last))
+        self._spread, self._products, self._gathered, *self._stages = fused
 
-    def step(self, v: Tensor, c: Coefficients, cells: Tensor | None = None) -> Tensor:
-        """Cells one step later.
+    def step(self, u: Tensor, c: Coefficients, cells: Tensor | None = None) -> Tensor:
+        """Cells `[..., *space]` one step later.
 
         Arguments:
-            v: The modes, complex `[..., *modes]`.
+            u: The cells.
             c: The coefficients.
-            cells: What `spread` of `v` is in space, if it is known.
+            cells: What `spread` is in space at the start, if that is known.
         """
-        waves, pairs = self._waves, torch.view_as_real(v)
+        waves, inner = self._waves, (c.half, c.push)
         first, second, third, last = self._stages
+        v = torch.view_as_real(self._whole.rfft(u) * self._turn)
         if cells is None:
-            cells = self._back(self._spread(pairs, *waves))
-        n0, a, at = first(pairs, self._multiplied(cells), c.half, c.push, *waves)
-        n1, at = second(pairs, self._multiplied(self._back(at)), c.half, c.push, *waves)
-        p = self._multiplied(self._back(at))
-        both, at = third(a, n0, n1, p, c.half, c.push, *waves)
-        p = self._multiplied(self._back(at))
-        new = last(pairs, n0, both, p, c.decay, c.first, c.middle, c.last, *waves)
-        return self._back(new)
+            cells = self._back(self._spread(v, *waves))
+        n = self._slope(cells)
+        a, at = first(v, n, *inner, *waves)
+        n1 = self._slope(self._back(at))
+        n2 = self._slope(self._back(second(v, n1, *inner, *waves)))
+        n3 = self._slope(self._back(third(a, n, n2, *inner, *waves)))
+        new = last(v, n, n1, n2, n3, c.decay, c.first, c.middle, c.last)
+        return self._whole.irfft(torch.view_as_complex(new) * (1 / self._turn))
 
     def _back(self, pairs: Tensor) -> Tensor:
         return self._whole.irfft(torch.view_as_complex(pairs.contiguous()))
 
-    def _multiplied(self, cells: Tensor) -> Tensor:
-        return torch.view_as_real(self._whole.rfft(self._products(cells)))
+    def _slope(self, cells: Tensor) -> Tensor:
+        """N, from what it multiplies in space."""
+        modes = torch.view_as_real(self._whole.rfft(self._products(cells)))
+        part = self._gathered(modes, *self._waves)
+        return torch.view_as_real(1j * torch.view_as_complex(part.contiguous()))
 
 
-def turned(v: Tensor, k: Tensor) -> Tensor:
-    """i k v, for modes as pairs `[..., *modes, 2]` and real k."""
-    re, im = v.unbind(-1)
-    return torch.stack((-k * im, k * re), -1)
+def waves_of(whole: Whole, dtype: torch.dtype, scale: Tensor | float = 1.0) -> list[Tensor]:
+    """For each axis the wavenumbers over `scale`, then for each which are kept (1, else 0).
 
-
-def kept(*waves: Tensor) -> Tensor:
-    """1 for modes that are kept, 0 for others: two thirds of each axis, so none aliases."""
-    found = (waves[0].abs() < 2 * math.pi / 3).to(waves[0])
-    for k in waves[1:]:
-        found = found * (k.abs() < 2 * math.pi / 3)
-    return found
+    Two thirds of each axis are kept, so that products do not alias. They broadcast against
+    modes as pairs.
+    """
+    waves = [k[..., None] for k in whole.wavenumbers()]
+    waves[-1] = waves[-1].expand(*waves[-1].shape[:-1], 2).contiguous()
+    masks = [(k.abs() < 2 * math.pi / 3).to(dtype) for k in waves]
+    return [*((k / scale).to(dtype) for k in waves), *masks]

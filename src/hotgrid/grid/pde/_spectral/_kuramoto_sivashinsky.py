@@ -15,7 +15,7 @@ from hotgrid.grid.model import (
     total,
 )
 
-from ._etdrk4 import Coefficients, Etdrk4, coefficients, kept, turned
+from ._etdrk4 import Coefficients, Etdrk4, coefficients, waves_of
 
 
 class KuramotoSivashinsky(PhaseModel):
@@ -52,7 +52,7 @@ class KuramotoSivashinsky(PhaseModel):
         u = state["u"]
         scheme = whole.table(_scheme, params["dx"])
         step = whole.table(_coefficients, params["dt"], params["dx"])
-        return {"u": scheme.step(whole.rfft(u), step, u if whole.rank == 1 else None)}
+        return {"u": scheme.step(u, step, u if whole.rank == 1 else None)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Noise with a mean of zero."""
@@ -71,15 +71,10 @@ class KuramotoSivashinsky(PhaseModel):
 
 
 def _scheme(whole: Whole, dx: Tensor) -> Etdrk4:
-    dtype = torch.promote_types(dx.dtype, torch.float32)
-    cut = [k * kept(k) / dx.double() for k in whole.wavenumbers()]
-    waves = [k.to(dtype) for k in cut]
+    waves = waves_of(whole, torch.promote_types(dx.dtype, torch.float32), dx.double())
     if whole.rank == 1:
-        return Etdrk4(whole, lambda v, k: v, torch.square, _carried, waves)
-    # Beside wavenumbers what is kept at all, but for the mean, which only grows.
-    ky, kx = whole.wavenumbers()
-    mask = kept(ky, kx) * ((kx != 0) | (ky != 0))
-    return Etdrk4(whole, _inclined, _steepness, _burnt, [*waves, mask.to(dtype)])
+        return Etdrk4(whole, _as_it_is, _squared, _carried, waves, rotated=False)
+    return Etdrk4(whole, _inclined, _steepness, _burnt, waves, rotated=True)
 
 
 def _coefficients(whole: Whole, dt: Tensor, dx: Tensor) -> Coefficients:
@@ -89,19 +84,30 @@ def _coefficients(whole: Whole, dt: Tensor, dx: Tensor) -> Coefficients:
     return coefficients(square - square * square, dt, dtype)
 
 
-def _carried(modes: Tensor, k: Tensor) -> Tensor:
+def _as_it_is(v: Tensor, k: Tensor, low: Tensor) -> Tensor:
+    return v
+
+
+def _squared(u: Tensor) -> Tensor:
+    return u * u
+
+
+def _carried(modes: Tensor, k: Tensor, low: Tensor) -> Tensor:
     """On a line: -d(u^2 / 2)/dx."""
-    return turned(modes, -0.5 * k)
+    return -0.5 * low * k * modes
 
 
-def _inclined(v: Tensor, ky: Tensor, kx: Tensor, mask: Tensor) -> Tensor:
-    """On a plane: the gradient."""
-    return torch.stack((turned(v, ky * mask), turned(v, kx * mask)), -4)
+def _inclined(v: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
+    """On a plane: the gradient, from i v."""
+    low = low_y * low_x * v
+    return torch.stack((ky * low, kx * low), -4)
 
 
 def _steepness(gradient: Tensor) -> Tensor:
     return gradient.square().sum(-3)
 
 
-def _burnt(modes: Tensor, ky: Tensor, kx: Tensor, mask: Tensor) -> Tensor:
-    return (-0.5 * mask)[..., None] * modes
+def _burnt(modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
+    """-|gradient|^2 / 2 without its mean, by which the front only grows."""
+    away = (kx * kx + ky * ky > 0) * low_y * low_x
+    return -0.5 * away * modes

@@ -17,7 +17,7 @@ from hotgrid.grid.model import (
     view,
 )
 
-from ._etdrk4 import Coefficients, Etdrk4, coefficients, kept, turned
+from ._etdrk4 import Coefficients, Etdrk4, coefficients, waves_of
 
 
 class Vorticity(PhaseModel):
@@ -54,7 +54,7 @@ class Vorticity(PhaseModel):
         """One step of all modes."""
         scheme = whole.table(_scheme, params["dt"])
         step = whole.table(_coefficients, params["dt"], params["viscosity"])
-        return {"w": scheme.step(whole.rfft(state["w"]), step)}
+        return {"w": scheme.step(state["w"], step)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """About six eddies across the grid, with velocities of about one."""
@@ -89,9 +89,8 @@ class Vorticity(PhaseModel):
 
 
 def _scheme(whole: Whole, like: Tensor) -> Etdrk4:
-    dtype = torch.promote_types(like.dtype, torch.float32)
-    waves = [k.to(dtype) for k in whole.wavenumbers()]
-    return Etdrk4(whole, _spread, _products, _gathered, waves)
+    waves = waves_of(whole, torch.promote_types(like.dtype, torch.float32))
+    return Etdrk4(whole, _spread, _products, _gathered, waves, rotated=True)
 
 
 def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
@@ -100,12 +99,12 @@ def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
     return coefficients(-viscosity.double() * (kx * kx + ky * ky), dt, dtype)
 
 
-def _spread(w: Tensor, ky: Tensor, kx: Tensor) -> Tensor:
-    """The modes of the velocity along x and along y."""
+def _spread(w: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
+    """The modes of the velocity along x and along y, from i w."""
     square = kx * kx + ky * ky
     # The mode of the mean has no velocity.
-    stream = kept(ky, kx) / torch.where(square > 0, square, torch.inf)
-    return torch.stack((turned(w, ky * stream), turned(w, -kx * stream)), -4)
+    stream = low_y * low_x * w / torch.where(square > 0, square, torch.inf)
+    return torch.stack((ky * stream, -kx * stream), -4)
 
 
 def _products(velocity: Tensor) -> Tensor:
@@ -114,11 +113,11 @@ def _products(velocity: Tensor) -> Tensor:
     return torch.stack((u * v, (v - u) * (v + u)), -3)
 
 
-def _gathered(modes: Tensor, ky: Tensor, kx: Tensor) -> Tensor:
+def _gathered(
+    modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
+) -> Tensor:
     mixed, crossed = modes.unbind(-4)
-    cut = kept(ky, kx)
-    along, across = cut * (kx * kx - ky * ky), cut * kx * ky
-    return along[..., None] * mixed + across[..., None] * crossed
+    return low_y * low_x * ((kx * kx - ky * ky) * mixed + kx * ky * crossed)
 
 
 def _speeds(w: Tensor) -> Tensor:
