@@ -67,7 +67,9 @@ def timed(call: Callable[[], object], *, thread: bool) -> float:
     return time.thread_time() - begin
 
 
-def measured(make: Callable[[], Model], size: tuple[int, ...], device: str, rounds: int) -> dict:
+def measured(
+    make: Callable[[], Model], size: tuple[int, ...], device: str, rounds: int
+) -> dict:
     sim = Simulation(make(), size=size, device=device)
     sim.run(3, progress=False)
     noted, whole = transforms_of(sim), Whole(size, device)
@@ -100,9 +102,15 @@ def main() -> None:
     if chosen.threads:
         torch.set_num_threads(chosen.threads)
     rows = [
-        measured(make, size, chosen.device, chosen.rounds) for make, size in CASES[chosen.device]
+        measured(make, size, chosen.device, chosen.rounds)
+        for make, size in CASES[chosen.device]
     ]
-    report(f"spectral-{chosen.device}", rows, torch=torch.__version__, threads=torch.get_num_threads())
+    report(
+        f"spectral-{chosen.device}",
+        rows,
+        torch=torch.__version__,
+        threads=torch.get_num_threads(),
+    )
 
 
 if __name__ == "__main__":

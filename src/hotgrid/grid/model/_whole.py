@@ -23,7 +23,8 @@ class Whole:
         fuse: Compiles a function; None where nothing is compiled.
 
     Attributes:
-        transformed: Bytes of modes that were transformed so far, for the planner.
+        transforms: How many transforms were made so far, for the planner.
+        transformed: Bytes of their modes.
 
     Example:
         >>> whole = Whole((4, 6))
@@ -45,6 +46,7 @@ class Whole:
         self.size = tuple(size)
         self.device = torch.device(device)
         self._fuse = fuse
+        self.transforms = 0
         self.transformed = 0
         self._tables: dict[Any, tuple[list[tuple[Tensor, int]], Any]] = {}
 
@@ -136,5 +138,6 @@ class Whole:
         return function if self._fuse is None else self._fuse(function)
 
     def _counted(self, modes: Tensor) -> Tensor:
+        self.transforms += 1
         self.transformed += modes.numel() * modes.element_size()
         return modes

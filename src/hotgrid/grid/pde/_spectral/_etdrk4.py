@@ -100,7 +100,9 @@ class Etdrk4:
             half, push, *waves = others
             return spread(half * a + push * (2 * n2 - n), *waves)
 
-        def last(v: Tensor, n: Tensor, n1: Tensor, n2: Tensor, n3: Tensor, *c: Tensor) -> Tensor:
+        def last(
+            v: Tensor, n: Tensor, n1: Tensor, n2: Tensor, n3: Tensor, *c: Tensor
+        ) -> Tensor:
             decay, begin, middle, end = c
             return decay * v + begin * n + middle * (n1 + n2) + end * n3
 

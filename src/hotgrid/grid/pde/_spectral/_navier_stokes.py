@@ -151,9 +151,7 @@ class NavierStokes(Model):
     @view
     def speed(self, state: State) -> Tensor:
         """The magnitude of the velocity in the middle of cells, `[*space]`."""
-        found = [
-            0.5 * (u + u.roll(-1, a)) for a, u in enumerate(state["velocity"].unbind(0))
-        ]
+        found = [0.5 * (u + u.roll(-1, a)) for a, u in enumerate(state["velocity"].unbind(0))]
         return torch.stack(found).square().sum(0).sqrt()
 
     @view

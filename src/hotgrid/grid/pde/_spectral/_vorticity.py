@@ -113,9 +113,7 @@ def _products(velocity: Tensor) -> Tensor:
     return torch.stack((u * v, (v - u) * (v + u)), -3)
 
 
-def _gathered(
-    modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
-) -> Tensor:
+def _gathered(modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
     mixed, crossed = modes.unbind(-4)
     return low_y * low_x * ((kx * kx - ky * ky) * mixed + kx * ky * crossed)
 
