@@ -24,7 +24,7 @@ class Whole:
 
     Attributes:
         transforms: How many transforms were made so far, for the planner.
-        transformed: Bytes of their modes.
+        transformed: Bytes of their modes; of `rfft` as many as of cells.
 
     Example:
         >>> whole = Whole((4, 6))
@@ -62,11 +62,11 @@ class Whole:
 
     def rfft(self, x: Tensor) -> Tensor:
         """The modes of real numbers, complex; the last dim has the first half of them."""
-        return self._counted(torch.fft.rfftn(x, dim=self.dims))
+        return self._counted(torch.fft.rfftn(x, dim=self.dims), half=True)
 
     def irfft(self, modes: Tensor) -> Tensor:
         """Real numbers from the modes of `rfft`."""
-        return torch.fft.irfftn(self._counted(modes), s=self.size, dim=self.dims)
+        return torch.fft.irfftn(self._counted(modes, half=True), s=self.size, dim=self.dims)
 
     def fft(self, x: Tensor) -> Tensor:
         """All modes of real or complex numbers."""
@@ -137,7 +137,9 @@ class Whole:
         """
         return function if self._fuse is None else self._fuse(function)
 
-    def _counted(self, modes: Tensor) -> Tensor:
+    def _counted(self, modes: Tensor, *, half: bool = False) -> Tensor:
+        planes = math.prod(modes.shape[: modes.ndim - self.rank])
+        each = modes.element_size() // 2 if half else modes.element_size()
         self.transforms += 1
-        self.transformed += modes.numel() * modes.element_size()
+        self.transformed += planes * math.prod(self.size) * each
         return modes

@@ -15,6 +15,7 @@ from ._shallow_water import ShallowWater as ShallowWater
 from ._spectral import (
     KuramotoSivashinsky as KuramotoSivashinsky,
     NavierStokes as NavierStokes,
+    SplitSchroedinger as SplitSchroedinger,
     Vorticity as Vorticity,
 )
 from ._wave import Wave as Wave

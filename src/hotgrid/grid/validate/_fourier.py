@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.model import Model
-from hotgrid.grid.pde import KuramotoSivashinsky, NavierStokes, Vorticity
+from hotgrid.grid.pde import KuramotoSivashinsky, NavierStokes, SplitSchroedinger, Vorticity
 
 from ._check import Check, Terms
 from ._row import Row, compared
@@ -138,8 +138,34 @@ def _vortices(terms: Terms, n: int) -> float:
     return (found["velocity"] - exact).abs().max().item()
 
 
+def _split_schroedinger(terms: Terms) -> Iterator[Row]:
+    """A packet in a bowl: its middle moves as a stone would, whatever its shape."""
+    turn, steps = math.sqrt(SplitSchroedinger().stiffness), 40
+    model = SplitSchroedinger(dt=math.pi / turn / steps)
+    sim = terms.simulation(model, (128,), small=True)
+    start = sim.observe()["position"]
+    sim.run(steps, progress=False)
+    yield compared(
+        "split-schroedinger: place of a packet after half a swing / before",
+        -1,
+        sim.observe()["position"] / start,
+        limit=0.001,
+        source="Ehrenfest's theorem, harmonic potential",
+        setting=f"128 cells, {steps} steps, fp64",
+    )
+    yield compared(
+        "split-schroedinger: norm",
+        1,
+        sim.observe()["norm"],
+        limit=1e-12,
+        source="unitarity",
+        setting=f"128 cells, {steps} steps, fp64",
+    )
+
+
 FOURIER = (
     Check("kuramoto-sivashinsky", True, _kuramoto_sivashinsky),
     Check("vorticity", True, _vorticity),
     Check("navier-stokes", True, _navier_stokes),
+    Check("split-schroedinger", True, _split_schroedinger),
 )

@@ -32,11 +32,11 @@ class CutWhole(Whole):
 
     def rfft(self, x: Tensor) -> Tensor:
         """The own modes of real numbers."""
-        return self._counted(self.fourier.rfft(x))
+        return self._counted(self.fourier.rfft(x), half=True)
 
     def irfft(self, modes: Tensor) -> Tensor:
         """Own cells from the modes of `rfft`."""
-        return self.fourier.irfft(self._counted(modes))
+        return self.fourier.irfft(self._counted(modes, half=True))
 
     def fft(self, x: Tensor) -> Tensor:
         """All own modes of real or complex numbers."""

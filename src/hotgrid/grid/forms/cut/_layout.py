@@ -107,11 +107,8 @@ def _transforms_of(
     ]
     with torch.no_grad():
         Phase(setting, whole)(fields, fixed, list(setting.params.values()))
-    modes = _TRIAL_SIDE ** (rank - 1) * (_TRIAL_SIDE // 2 + 1)
-    # Of real numbers half of the modes are kept: so many for each cell of a large grid.
-    counted = whole.transformed * math.prod(size) / modes / 2
     return {
-        "modes_per_cell": batch * counted / math.prod(size),
+        "modes_per_cell": batch * whole.transformed / math.prod(size),
         "transforms": whole.transforms,
     }
 

@@ -2,4 +2,5 @@
 
 from ._kuramoto_sivashinsky import KuramotoSivashinsky as KuramotoSivashinsky
 from ._navier_stokes import NavierStokes as NavierStokes
+from ._split_schroedinger import SplitSchroedinger as SplitSchroedinger
 from ._vorticity import Vorticity as Vorticity
