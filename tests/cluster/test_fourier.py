@@ -98,7 +98,7 @@ def test_a_slab_needs_one_exchange_and_another_mesh_two():
 
 
 def test_too_many_ranks_are_refused():
-    with pytest.raises(ArgumentError, match="9 ranks are too many .* use at most 5"):
+    with pytest.raises(ArgumentError, match=r"9 ranks are too many .* use at most 5"):
         stages((16, 5), 9)
 
 
@@ -109,6 +109,6 @@ def test_what_does_not_fit_is_reported():
     whole = Mesh("1").blocks((4, 4))
     with pytest.raises(ArgumentError, match=r"must be cells of Block.* got the shape \(2, 4\)"):
         redistribute(torch.zeros(2, 4), SingleRank(), whole, whole)
-    with pytest.raises(ArgumentError, match="takes real numbers, got torch.complex64; use"):
+    with pytest.raises(ArgumentError, match=r"takes real numbers, got torch.complex64; use"):
         fourier = GridFourier(SingleRank(), "1", (4, 4))
         fourier.rfft(torch.zeros(4, 4, dtype=torch.complex64))

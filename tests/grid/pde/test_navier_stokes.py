@@ -49,5 +49,5 @@ def test_the_first_two_steps_do_without_slopes_of_before():
 
 
 def test_a_viscosity_that_is_unstable_is_refused():
-    with pytest.raises(ArgumentError, match="`dt` must be at most 0.1364 .* in 2 dims"):
+    with pytest.raises(ArgumentError, match=r"`dt` must be at most 0.1364 .* in 2 dims"):
         simulation(dt=0.2, viscosity=0.5)

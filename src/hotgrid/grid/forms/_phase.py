@@ -11,7 +11,6 @@ from hotgrid.grid.model import Field, Input, State, Whole, parameters_read
 
 from ._form import Setting, compile_step
 
-
 # Fewer cells are transformed before their elementwise work would be compiled.
 _CELLS_WORTH_FUSING = 1 << 17
 

@@ -1,7 +1,6 @@
 """Steps with gradients on a grid that is cut over ranks."""
 
 from collections.abc import Callable, Sequence
-
 from dataclasses import replace
 
 from torch import Tensor

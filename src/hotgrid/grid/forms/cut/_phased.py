@@ -73,6 +73,6 @@ def expect_phased(setting: Setting, depth: int | None, overlap: bool | None) -> 
     for option, value in (("depth", depth if depth != 1 else None), ("overlap", overlap)):
         if value:
             raise ArgumentError(
-                f"`{option}` {value!r} cannot be for {name}: its phase changes every cell after "
-                f"every step; leave out `{option}`"
+                f"`{option}` {value!r} cannot be for {name}: its phase changes every cell "
+                f"after every step; leave out `{option}`"
             )
