@@ -127,7 +127,7 @@ class GraphForm(RollForm):
     batch_of_steps = 64
 
     @property
-    def live_params(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def live_params(self) -> bool:
         """Not with a phase: a recording holds the tables that it was made with."""
         return not self.setting.phased
 

@@ -109,8 +109,10 @@ class Etdrk4:
         self._whole = whole
         self._waves = waves
         self._turn = 1j if rotated else 1.0
-        fused = map(whole.fused, (spread, products, gathered, first, second, third, last))
-        self._spread, self._products, self._gathered, *self._stages = fused
+        self._spread, self._products = whole.fused(spread), whole.fused(products)
+        self._gathered = whole.fused(gathered)
+        self._first, self._second = whole.fused(first), whole.fused(second)
+        self._third, self._last = whole.fused(third), whole.fused(last)
 
     def step(self, u: Tensor, c: Coefficients, cells: Tensor | None = None) -> Tensor:
         """Cells `[..., *space]` one step later.
@@ -121,16 +123,15 @@ class Etdrk4:
             cells: What `spread` is in space at the start, if that is known.
         """
         waves, inner = self._waves, (c.half, c.push)
-        first, second, third, last = self._stages
         v = torch.view_as_real(self._whole.rfft(u) * self._turn)
         if cells is None:
             cells = self._back(self._spread(v, *waves))
         n = self._slope(cells)
-        a, at = first(v, n, *inner, *waves)
+        a, at = self._first(v, n, *inner, *waves)
         n1 = self._slope(self._back(at))
-        n2 = self._slope(self._back(second(v, n1, *inner, *waves)))
-        n3 = self._slope(self._back(third(a, n, n2, *inner, *waves)))
-        new = last(v, n, n1, n2, n3, c.decay, c.first, c.middle, c.last)
+        n2 = self._slope(self._back(self._second(v, n1, *inner, *waves)))
+        n3 = self._slope(self._back(self._third(a, n, n2, *inner, *waves)))
+        new = self._last(v, n, n1, n2, n3, c.decay, c.first, c.middle, c.last)
         return self._whole.irfft(torch.view_as_complex(new) * (1 / self._turn))
 
     def _back(self, pairs: Tensor) -> Tensor:

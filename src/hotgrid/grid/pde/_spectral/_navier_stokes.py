@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import (
     Field,
     Model,
@@ -40,6 +41,9 @@ class NavierStokes(Model):
         dims: 2, beginning with two shear layers, or 3, with the vortices of Taylor and Green.
         parameters: `dt` and `viscosity`.
 
+    Raises:
+        ArgumentError: `dims` is another number, or a parameter is out of its bounds.
+
     Example:
         >>> sim = Simulation(NavierStokes(), size=(32, 32), device="cpu", compiled=False)
         >>> sim.run(20).steps
@@ -55,6 +59,8 @@ class NavierStokes(Model):
 
     def __init__(self, dims: Literal[2, 3] = 2, **parameters: float) -> None:
         super().__init__(**parameters)
+        if dims not in (2, 3):
+            raise ArgumentError(f"`dims` must be 2 or 3, got {dims!r}")
         self.dims = dims
         self.ranks = (dims,)
         self.size = {2: (256, 256), 3: (64, 64, 64)}[dims]
