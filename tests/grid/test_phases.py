@@ -9,7 +9,14 @@ import torch
 from torch import Tensor
 
 from hotgrid.cluster import Communicator, HaloExchange, Mesh, join, run_ranks, take
-from hotgrid.cluster.plan import Link, best_plan, estimate, known_devices
+from hotgrid.cluster.plan import (
+    Link,
+    best_plan,
+    estimate,
+    known_devices,
+    rounds_of,
+    simulate_schedule,
+)
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import (
     Field,
@@ -264,3 +271,13 @@ def test_the_planner_keeps_rows_whole_and_margins_shallow():
     assert str(plan.best.mesh) == "4x1"
     assert {each.depth for each in plan.estimates} == {1}
     assert plan.best.efficiency < 1
+    assert plan.best.hidden == plan.best.with_overlap(True).hidden == 0
+
+
+def test_ranks_that_are_all_on_time_take_as_long_as_planned():
+    link = Link(450e9, 3e-6)
+    job = job_of(pde.Vorticity(), (256, 256), torch.float32)
+    best = best_plan(job, known_devices()["H200"], link, 4).best
+    busy = best.compute + best.packing
+    found = simulate_schedule(best.mesh, rounds_of(best, job, link), busy, cycles=5)
+    assert found.seconds_per_cycle == pytest.approx(best.step_time)

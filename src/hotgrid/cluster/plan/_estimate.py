@@ -230,7 +230,7 @@ def estimate(
     rounds = sum(s > 0 for s in sides)
     memory = job.bytes_stored_per_cell * math.prod(padded) + 2 * leaving
     compute = job.step_time(device, math.prod(padded))
-    calls, spread = _transposed(job, layout, block)
+    calls, spread = transposed(job, layout, block)
     return Estimate(
         mesh=layout,
         depth=depth,
@@ -244,7 +244,10 @@ def estimate(
         packing=_PACKING_PASSES * (leaving / depth + spread) / device.bandwidth,
         travel=(rounds / depth + calls) * link.latency
         + (leaving / depth + spread) / link.bandwidth,
-        interior=compute * _interior(job, block, sides, depth) / math.prod(padded),
+        # A phase needs all cells of a step before it sends any.
+        interior=0.0
+        if job.transforms
+        else compute * _interior(job, block, sides, depth) / math.prod(padded),
         messages=sum(sides) / depth + calls * (layout.ranks - 1),
         bytes=leaving / depth + spread,
         alone=job.step_time(device, job.cells),
@@ -252,7 +255,7 @@ def estimate(
     )
 
 
-def _transposed(job: Job, mesh: Mesh, block: Sequence[int]) -> tuple[int, float]:
+def transposed(job: Job, mesh: Mesh, block: Sequence[int]) -> tuple[int, float]:
     """Exchanges of all with all that the transforms of a step need, and bytes that leave."""
     if mesh.ranks == 1 or not job.transforms:
         return 0, 0.0
