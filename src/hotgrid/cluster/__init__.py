@@ -4,7 +4,8 @@ Layer: above `kernels`, below `store`. A `Mesh` lays ranks out over a grid and a
 what one of them owns: plain integers. A `Communicator` is one rank's access to a group of
 ranks, always passed explicitly. It is used by `HaloExchange`, which fills the margins of
 blocks in place, the differentiable collectives (`all_reduce`, `all_gather`,
-`reduce_scatter`, `all_to_all`, `broadcast`, `permute`, `to_device`, `halo_exchange`), and
+`reduce_scatter`, `all_to_all`, `broadcast`, `permute`, `to_device`, `halo_exchange`,
+`redistribute`), `GridFourier`, which transforms a grid that is split over ranks, and
 the entry points of data-parallel training. `hotgrid.cluster.plan` predicts what a cluster
 would do. Checkpoints are in `hotgrid.store`.
 """
@@ -32,6 +33,7 @@ from ._data_parallel import (
     data_parallel as data_parallel,
     fully_sharded as fully_sharded,
 )
+from ._fourier import GridFourier as GridFourier, redistribute as redistribute
 from ._group import GroupCommunicator as GroupCommunicator
 from ._halo import HaloExchange as HaloExchange, Needs as Needs, Traffic as Traffic
 from ._launch import (

@@ -19,6 +19,8 @@ from .model import (
     Neighbours as Neighbours,
     Option as Option,
     Parameter as Parameter,
+    PhaseModel as PhaseModel,
+    Whole as Whole,
     build_model as build_model,
     observable as observable,
     options_of as options_of,

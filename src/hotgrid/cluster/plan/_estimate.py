@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hotgrid.cluster._block import per_axis
+from hotgrid.cluster._fourier import stages
 from hotgrid.cluster._mesh import Mesh
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
@@ -33,6 +34,9 @@ class Job:
         periodic: Whether the ends of the grid are joined, for all axes or for each.
         share: The part of a copy's bandwidth that the steps reach.
         updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
+        modes_per_cell: Bytes of modes that the Fourier transforms of a step make or take,
+            for a cell; 0 without a phase on the whole grid.
+        transforms: How many calls these transforms are.
 
     Raises:
         ArgumentError: A number is not above 0.
@@ -50,6 +54,8 @@ class Job:
     periodic: bool | Sequence[bool] = True
     share: float = 1.0
     updates_per_cell: float = 1.0
+    modes_per_cell: float = 0.0
+    transforms: int = 0
 
     def __post_init__(self) -> None:
         costs = (self.bytes_moved_per_cell, self.bytes_stored_per_cell, self.share)
@@ -75,7 +81,9 @@ class Job:
 
     def step_time(self, device: Device, cells: float) -> float:
         """Seconds that a device takes to step so many cells."""
-        busy = cells * self.bytes_moved_per_cell / (device.bandwidth * self.share)
+        # A transform passes over its modes once for each axis, reading and writing.
+        passes = 2 * len(self.size) * self.modes_per_cell
+        busy = cells * (self.bytes_moved_per_cell / self.share + passes) / device.bandwidth
         return max(busy + device.step_overhead, device.host_time)
 
 
@@ -204,7 +212,13 @@ def estimate(
     layout.block(0, job.size)
     wraps = per_axis("periodic", job.periodic, len(job.size))
     sides = [_sides(*each) for each in zip(layout.shape, wraps, strict=True)]
+    if job.transforms and depth > 1:
+        raise ArgumentError(
+            f"`depth` {depth} cannot be: a phase changes every cell after every step; use 1"
+        )
     margin = [m * (n > 0) for m, n in zip(job.reach(depth), sides, strict=True)]
+    # Without a local step there is nothing to look for beyond a side.
+    sides = [s * (m > 0) for s, m in zip(sides, margin, strict=True)]
     layout.check_margin(job.size, margin)
     block = tuple(-(-n // parts) for n, parts in zip(job.size, layout.shape, strict=True))
     padded = tuple(n + s * m for n, s, m in zip(block, sides, margin, strict=True))
@@ -216,6 +230,7 @@ def estimate(
     rounds = sum(s > 0 for s in sides)
     memory = job.bytes_stored_per_cell * math.prod(padded) + 2 * leaving
     compute = job.step_time(device, math.prod(padded))
+    calls, spread = transposed(job, layout, block)
     return Estimate(
         mesh=layout,
         depth=depth,
@@ -226,14 +241,32 @@ def estimate(
         memory_bytes=memory,
         fits=memory <= current().memory.limit * device.memory_bytes,
         compute=compute,
-        packing=_PACKING_PASSES * leaving / device.bandwidth / depth,
-        travel=(rounds * link.latency + leaving / link.bandwidth) / depth,
-        interior=compute * _interior(job, block, sides, depth) / math.prod(padded),
-        messages=sum(sides) / depth,
-        bytes=leaving / depth,
+        packing=_PACKING_PASSES * (leaving / depth + spread) / device.bandwidth,
+        travel=(rounds / depth + calls) * link.latency
+        + (leaving / depth + spread) / link.bandwidth,
+        # A phase needs all cells of a step before it sends any.
+        interior=0.0
+        if job.transforms
+        else compute * _interior(job, block, sides, depth) / math.prod(padded),
+        messages=sum(sides) / depth + calls * (layout.ranks - 1),
+        bytes=leaving / depth + spread,
         alone=job.step_time(device, job.cells),
         updates=job.cells * job.updates_per_cell,
     )
+
+
+def transposed(job: Job, mesh: Mesh, block: Sequence[int]) -> tuple[int, float]:
+    """Exchanges of all with all that the transforms of a step need, and bytes that leave."""
+    if mesh.ranks == 1 or not job.transforms:
+        return 0, 0.0
+    modes = (*job.size[:-1], job.size[-1] // 2 + 1)
+    plan = stages(modes, mesh.ranks)
+    # A line is gathered before it is transformed, and needs nothing on the way back.
+    between = len(plan) - 1 + (plan[0].parts != mesh.shape)
+    share = 0.5 if len(job.size) == 1 else 1.0
+    parts = mesh.ranks - 1 if len(job.size) == 1 else (mesh.ranks - 1) / mesh.ranks
+    held = math.prod(block) * job.modes_per_cell
+    return math.ceil(share * job.transforms * between), share * between * held * parts
 
 
 def _sides(parts: int, periodic: bool) -> int:

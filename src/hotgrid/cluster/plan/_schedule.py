@@ -14,7 +14,7 @@ from hotgrid.cluster._block import per_axis
 from hotgrid.cluster._mesh import Mesh
 from hotgrid.errors import ArgumentError
 
-from ._estimate import Estimate, Job
+from ._estimate import Estimate, Job, transposed
 from ._machine import Link
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """The two messages along one axis.
+    """The two messages along one axis, or an exchange of all ranks with all.
 
     Attributes:
-        axis: Along which axis of the mesh.
+        axis: Along which axis of the mesh; None for all with all.
         latency: Seconds from sending to arrival of an empty message.
         transfer: Seconds that the bytes of one message keep the link of their sender busy.
 
@@ -36,7 +36,7 @@ class Round:
         0
     """
 
-    axis: int
+    axis: int | None
     latency: float
     transfer: float
 
@@ -159,11 +159,14 @@ def rounds_of(found: Estimate, job: Job, link: Link) -> list[Round]:
         rest = 1
         for n in found.block[axis + 1 :]:
             rest *= n
-        if parts > 1:
-            margin = job.reach(found.depth)[axis]
+        margin = job.reach(found.depth)[axis]
+        if parts > 1 and margin:
             sent = margin * cells * rest * job.bytes_sent_per_cell
             found_rounds.append(Round(axis, link.latency, sent / link.bandwidth))
         cells *= found.padded[axis]
+    calls, spread = transposed(job, found.mesh, found.block)
+    if calls:
+        found_rounds.append(Round(None, calls * link.latency, spread / link.bandwidth))
     return found_rounds
 
 
@@ -174,6 +177,9 @@ def _exchanged(
     import numpy as np
 
     for each in rounds:
+        if each.axis is None:
+            ready = np.full_like(ready, ready.max() + each.latency + each.transfer)
+            continue
         if ready.shape[each.axis] == 1:
             continue
         before = _neighbour(ready, each.axis, -1, wraps[each.axis])

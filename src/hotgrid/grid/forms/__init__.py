@@ -16,6 +16,7 @@ from ._form import (
 )
 from ._grid_state import GridState as GridState
 from ._parts import look_box as look_box
+from ._phase import Phase as Phase
 from ._roll import whole_step as whole_step
 from ._schedule import (
     ParameterSchedule as ParameterSchedule,

@@ -302,8 +302,9 @@ def _digest(model: Model) -> str:
     """
     identity: list[Any] = [type(model).__module__, type(model).__qualname__, model.choices()]
     identity += [model.radius, *map(_declared, (*model.fields, *model.inputs))]
-    code = getattr(type(model).step, "__code__", None)
-    identity += [] if code is None else [part for each in _codes(code) for part in each]
+    for function in (type(model).step, type(model).phase):
+        code = getattr(function, "__code__", None)
+        identity += [] if code is None else [part for each in _codes(code) for part in each]
     return hashlib.sha256("\n".join(map(str, identity)).encode()).hexdigest()[:12]
 
 

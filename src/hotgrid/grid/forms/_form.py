@@ -20,7 +20,7 @@ from torch import Tensor
 
 from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError, MissingPartError, near
-from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State
+from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State, has_phase
 from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CELLS_PER_THREAD = 4096
 # Below this many cells a GPU waits for the host, not for its memory.
 CELLS_OF_A_BUSY_GPU = 1 << 21
+NOT_PHASED = "the model has a phase on whole arrays, which `roll` and `graph` run"
+"""The obstacle of forms that keep fields otherwise than whole."""
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 _COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
 
@@ -48,6 +50,8 @@ class Setting:
         inputs: The static inputs, `[components, *space]` each, on the device.
         params: The parameters as 0-d tensors on the device.
         compiled: Whether steps are compiled.
+        with_phase: Whether a step ends with the phase of a model that has one; on a cut grid
+            it is made apart from the steps of blocks.
     """
 
     model: Model
@@ -59,6 +63,12 @@ class Setting:
     inputs: Mapping[str, Tensor]
     params: Mapping[str, Tensor]
     compiled: bool
+    with_phase: bool = True
+
+    @property
+    def phased(self) -> bool:
+        """Whether a step ends with a phase on whole arrays."""
+        return self.with_phase and has_phase(self.model)
 
     @property
     def rank(self) -> int:

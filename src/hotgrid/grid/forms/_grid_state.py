@@ -23,6 +23,7 @@ from hotgrid.grid.model import (
     given_tensors,
     named_tensors,
     observed,
+    parameters_read,
     pictured,
     whole_number,
 )
@@ -32,7 +33,7 @@ from ._form import Form, Setting
 from ._memory import check_memory
 from ._parts import look_here, paint_here
 from ._schedule import ParameterSchedule, alike
-from .check import check_step, constants_of, parameters_read
+from .check import check_step, constants_of
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh

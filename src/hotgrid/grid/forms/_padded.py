@@ -24,7 +24,7 @@ from hotgrid.grid.forms.kernel._planes import in_planes
 from hotgrid.grid.forms.kernel._tape import put_back
 from hotgrid.grid.model import FieldFace, Look, State, beyond
 
-from ._form import Setting, compile_step, planes_of
+from ._form import NOT_PHASED, Setting, compile_step, planes_of
 from ._padding import (
     best_depth,
     computed_cells,
@@ -98,6 +98,8 @@ class PaddedForm(TwoBufferForm):
     @staticmethod
     def obstacle(setting: Setting) -> str:
         """The grid must be large enough to be its own margin."""
+        if setting.phased:
+            return NOT_PHASED
         if fits_inside(setting, 1):
             return ""
         return (

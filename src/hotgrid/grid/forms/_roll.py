@@ -5,10 +5,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Field, Input, Look, State, faces, seen_beyond
+from hotgrid.grid.model import (
+    Field,
+    Input,
+    Look,
+    State,
+    Whole,
+    faces,
+    is_local,
+    seen_beyond,
+)
 from hotgrid.tensors import shift
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
+from ._phase import Phase, fusing
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -61,14 +71,26 @@ class RollForm(Form):
         ) -> list[Tensor]:
             return whole_step(setting, fields, fixed, params)
 
-        self._step = compile_step(step, setting)
+        # A phase alone is run as it is: torch does not compile complex numbers.
+        self._step = compile_step(step, setting) if is_local(setting.model) else None
+        self._phase: Phase | None = None
+        if setting.phased:
+            whole = Whole(setting.size, setting.device, fusing(setting))
+            self._phase = Phase(setting, whole)
         self._fields: list[Tensor] = []
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
         self._params = list(setting.params.values())
 
+    @property
+    def compiled(self) -> bool:
+        """Whether there are local steps, and they are compiled."""
+        return self._step is not None and super().compiled
+
     @staticmethod
     def drawback(setting: Setting) -> str:
         """Compiled on a CPU it is slower than padded buffers."""
+        if setting.phased:
+            return ""
         if setting.compiled and setting.device.type == "cpu":
             return "compiled for a CPU, shifts along a row are not vectorised"
         return ""
@@ -86,7 +108,10 @@ class RollForm(Form):
         """Advance by a number of steps."""
         with torch.no_grad():
             for _ in range(steps):
-                self._fields = self._step(self._fields, self._fixed, self._params)
+                if self._step is not None:
+                    self._fields = self._step(self._fields, self._fixed, self._params)
+                if self._phase is not None:
+                    self._fields = self._phase(self._fields, self._fixed, self._params)
 
 
 class GraphForm(RollForm):
@@ -100,6 +125,11 @@ class GraphForm(RollForm):
     name = "graph"
     leaves_old = False
     batch_of_steps = 64
+
+    @property
+    def live_params(self) -> bool:
+        """Not with a phase: a recording holds the tables that it was made with."""
+        return not self.setting.phased
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hotgrid.grid.model import Field, Input, Look
 
-from ._form import Setting, compile_step, planes_of
+from ._form import NOT_PHASED, Setting, compile_step, planes_of
 from ._roll import shifting
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
@@ -32,6 +32,8 @@ class StripForm(TwoBufferForm):
     @staticmethod
     def obstacle(setting: Setting) -> str:
         """The rows must divide evenly into strips."""
+        if setting.phased:
+            return NOT_PHASED
         for field in setting.model.fields:
             named = [face for face in field.faces(setting.rank)[0] if isinstance(face, str)]
             if any(face != "periodic" for face in named):

@@ -45,7 +45,15 @@ from ._options import (
     build_model as build_model,
     options_of as options_of,
 )
-from ._parameter import Parameter as Parameter
+from ._parameter import (
+    Parameter as Parameter,
+    parameters_read as parameters_read,
+)
+from ._phase import (
+    PhaseModel as PhaseModel,
+    has_phase as has_phase,
+    is_local as is_local,
+)
 from ._random import next_random as next_random, random_numbers as random_numbers
 from ._seen import (
     SeenState as SeenState,
@@ -53,3 +61,4 @@ from ._seen import (
     once as once,
     pictured as pictured,
 )
+from ._whole import Whole as Whole

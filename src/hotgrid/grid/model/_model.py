@@ -16,6 +16,7 @@ from ._boundary import FieldBoundary, FieldFace, checked_boundary, faces
 from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
+from ._whole import Whole
 
 State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
@@ -268,6 +269,32 @@ class Model(HasParameters, ABC):
         cells, no host reads. Parameters are 0-d tensors, so changing one does not
         recompile.
         """
+
+    def phase(
+        self,
+        whole: Whole,
+        state: State,
+        inputs: State,
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Tensor]:
+        """New values of some fields, from whole arrays, after every local step.
+
+        For what no step can do: Fourier transforms, sums over the grid, an implicit solve. A
+        model that does not write it has no such phase; one that has nothing else is a
+        `PhaseModel`. Unlike a step it is not compiled, and sees the runs of a batch together.
+
+        Arguments:
+            whole: Transforms and reductions over the grid; the only way to other cells.
+            state: The fields, `[..., *space]` or `[..., components, *space]` behind the
+                dims of a batch, in the type of arithmetic. With a mesh, the cells of this
+                rank.
+            inputs: The static inputs, as `state`, without a batch.
+            params: The parameters as 0-d tensors; `self` must not be asked for them.
+
+        Returns:
+            New tensors for the fields that change.
+        """
+        return {}
 
     def check(self, size: tuple[int, ...]) -> None:
         """Raise `ArgumentError` where the model cannot run on such a grid."""

@@ -1,7 +1,8 @@
 """`Parameter`: a number of a model, with its bounds."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
@@ -89,3 +90,24 @@ class Parameter:
             meaning = f" ({self.meaning})" if self.meaning else ""
             raise ArgumentError(f"`{name}` must be {bounds}, got {value:g}{meaning}")
         return value
+
+
+@contextlib.contextmanager
+def parameters_read(model: HasParameters) -> Iterator[set[str]]:
+    """Collect the names of the parameters that are read from a model meanwhile."""
+    before = model._values
+    model._values = watched = _Watched(before)
+    try:
+        yield watched.read
+    finally:
+        model._values = before
+
+
+class _Watched(dict[str, float]):
+    def __init__(self, values: Mapping[str, float]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> float:
+        self.read.add(name)
+        return super().__getitem__(name)

@@ -12,4 +12,10 @@ from ._maxwell import Maxwell as Maxwell
 from ._schemes import laplacian as laplacian
 from ._schroedinger import Schroedinger as Schroedinger
 from ._shallow_water import ShallowWater as ShallowWater
+from ._spectral import (
+    KuramotoSivashinsky as KuramotoSivashinsky,
+    NavierStokes as NavierStokes,
+    SplitSchroedinger as SplitSchroedinger,
+    Vorticity as Vorticity,
+)
 from ._wave import Wave as Wave

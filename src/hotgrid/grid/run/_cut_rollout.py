@@ -1,6 +1,7 @@
 """Steps with gradients on a grid that is cut over ranks."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -8,8 +9,9 @@ from hotgrid.cluster import HaloExchange, halo_exchange, take
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import Setting
 from hotgrid.grid.forms.cut import _far_inputs
+from hotgrid.grid.forms.cut._cut_whole import CutWhole
 from hotgrid.grid.forms.cut._layout import joined_ends
-from hotgrid.grid.model import Model
+from hotgrid.grid.model import Model, is_local
 
 Advance = Callable[..., tuple[Tensor, ...]]
 """So many steps of fields: `advance(count, *fields)`."""
@@ -43,19 +45,37 @@ def with_far_inputs(model: Model, setting: Setting) -> tuple[Model, tuple[Tensor
     )
 
 
-def exchanging(model: Model, halo: HaloExchange, advance: Advance) -> Advance:
+def phase_on(setting: Setting, halo: HaloExchange) -> tuple[Setting, CutWhole]:
+    """What the phase of a cut grid sees: inputs of owned cells, and the grid of all ranks."""
+    own = {name: take(x, halo.block) for name, x in setting.inputs.items()}
+    whole = CutWhole(halo.communicator, halo.mesh, halo.block.whole)
+    return replace(setting, inputs=own), whole
+
+
+def exchanging(
+    model: Model,
+    halo: HaloExchange,
+    advance: Advance,
+    phase: Callable[[Sequence[Tensor]], tuple[Tensor, ...]] | None = None,
+) -> Advance:
     """The same steps on owned cells: margins are fetched, used up by steps, and dropped.
+
+    With a phase, which follows every step, margins last for one.
 
     Raises:
         ArgumentError: The margins are too narrow for one step.
     """
-    depth = _steps_of(model, halo)
+    depth = _steps_of(model, halo) if is_local(model) else 1
+    depth = depth if phase is None else 1
 
     def cut(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
         for begin in range(0, count, depth):
-            padded = [halo_exchange(x, halo) for x in fields]
-            padded = advance(min(depth, count - begin), *padded)
-            fields = tuple(x[(..., *halo.inside)] for x in padded)
+            if is_local(model):
+                padded = [halo_exchange(x, halo) for x in fields]
+                padded = advance(min(depth, count - begin), *padded)
+                fields = tuple(x[(..., *halo.inside)] for x in padded)
+            if phase is not None:
+                fields = phase(fields)
         return fields
 
     return cut

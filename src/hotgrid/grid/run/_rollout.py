@@ -10,17 +10,19 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from hotgrid.errors import ArgumentError, near
-from hotgrid.grid.forms import Setting, compile_step, whole_step
+from hotgrid.grid.forms import Phase, Setting, compile_step, whole_step
 from hotgrid.grid.forms.check._step_check import check_step
 from hotgrid.grid.model import (
     Field,
     Input,
     Model,
     State,
+    Whole,
     checked_model,
     checked_size,
     expect_whole,
     given_tensors,
+    is_local,
     named_tensors,
     whole_number,
 )
@@ -110,14 +112,22 @@ def rollout(
         model, fixed = _cut().with_far_inputs(model, filled)
         fixed = _cut().cut_inputs(model, halo, fixed)
     step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
+    phase = None
+    if filled.phased:
+        own, whole = _cut().phase_on(filled, halo) if halo else (filled, Whole(size, device))
+        parts = [own.inputs[known.name] for known in model.inputs]
+        phase = _after(Phase(own, whole), parts, values)
 
     def advance(count: int, *fields: Tensor) -> tuple[Tensor, ...]:
         for _ in range(count):
-            fields = tuple(step(fields, fixed, values))
+            if is_local(model):
+                fields = tuple(step(fields, fixed, values))
+            if phase is not None and halo is None:
+                fields = phase(fields)
         return fields
 
     if halo is not None:
-        advance = _cut().exchanging(model, halo, advance)
+        advance = _cut().exchanging(model, halo, advance, phase)
     if remat is None:
         fields = advance(steps, *fields)
     else:
@@ -131,6 +141,12 @@ def rollout(
         field.name: x.squeeze(-len(size) - 1) if field.components == 1 else x
         for field, x in zip(model.fields, fields, strict=True)
     }
+
+
+def _after(
+    phase: Phase, fixed: Sequence[Tensor], params: Sequence[Tensor]
+) -> Callable[[Sequence[Tensor]], tuple[Tensor, ...]]:
+    return lambda fields: tuple(phase(fields, fixed, params))
 
 
 def _cut() -> Any:

@@ -13,6 +13,7 @@ from ._cells import CELLS
 from ._check import Check, Terms
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
+from ._fourier import FOURIER
 from ._gases import GASES
 from ._laws import LAWS
 from ._lenia import LENIA
@@ -28,6 +29,7 @@ CHECKS = (
     *LENIA,
     *PDE,
     *LAWS,
+    *FOURIER,
     *FLOWS,
     *PHASES,
     *CAVITY,

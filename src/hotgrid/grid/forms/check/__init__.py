@@ -3,5 +3,4 @@
 from ._step_check import (
     check_step as check_step,
     constants_of as constants_of,
-    parameters_read as parameters_read,
 )

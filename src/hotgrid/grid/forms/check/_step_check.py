@@ -7,9 +7,8 @@ checked. Then it is run again on some of those cells in another order, which mus
 nothing.
 """
 
-import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -25,7 +24,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting, stepped
 from hotgrid.grid.forms._roll import shifting
 from hotgrid.grid.forms.kernel._tape import same_bits
-from hotgrid.grid.model import Field, Input, Look, Model, State
+from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read
 
 from ._operations import Noted, Operations, said_place
 
@@ -74,27 +73,6 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
 def constants_of(owner: Model) -> frozenset[str]:
     """The parameters that a checked step reads from `self`: compiled steps hold them fixed."""
     return _CONSTANTS.get(owner, frozenset())
-
-
-@contextlib.contextmanager
-def parameters_read(model: Model) -> Iterator[set[str]]:
-    """Collect the names of the parameters that are read from a model meanwhile."""
-    before = model._values
-    model._values = watched = _Watched(before)
-    try:
-        yield watched.read
-    finally:
-        model._values = before
-
-
-class _Watched(dict[str, float]):
-    def __init__(self, values: Mapping[str, float]) -> None:
-        super().__init__(values)
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> float:
-        self.read.add(name)
-        return super().__getitem__(name)
 
 
 class _Trial:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from hotgrid.config import current, logger
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting
-from hotgrid.grid.model import Field, Input, Model, whole_number
+from hotgrid.grid.forms._phase import Phase
+from hotgrid.grid.model import Field, Input, Model, Whole, has_phase, whole_number
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
@@ -71,7 +72,45 @@ def _job(
         periodic=joined_ends(running, len(stored)),
         share=share,
         updates_per_cell=updates,
+        **_transforms_of(running, len(stored), storage, batch),
     )
+
+
+# Transforms take time in proportion to cells, so a small grid tells what they are.
+_TRIAL_SIDE = 8
+
+
+def _transforms_of(
+    model: Model, rank: int, storage: torch.dtype, batch: int
+) -> "dict[str, Any]":
+    """The transforms of a phase, counted on a small grid."""
+    if not has_phase(model):
+        return {}
+    size = (_TRIAL_SIDE,) * rank
+    dtype = torch.promote_types(storage, torch.float32)
+    setting = Setting(
+        model=model,
+        size=size,
+        batch=(),
+        device=torch.device("cpu"),
+        dtype=dtype,
+        storage=dtype,
+        inputs=model.static(size),
+        params={name: torch.tensor(x, dtype=dtype) for name, x in model.parameters.items()},
+        compiled=False,
+    )
+    whole = Whole(size)
+    fields = [torch.ones(f.components, *size, dtype=f.dtype or dtype) for f in model.fields]
+    fixed = [
+        setting.inputs[i.name].reshape(i.components, *size).to(i.dtype or dtype)
+        for i in model.inputs
+    ]
+    with torch.no_grad():
+        Phase(setting, whole)(fields, fixed, list(setting.params.values()))
+    return {
+        "modes_per_cell": batch * whole.transformed / math.prod(size),
+        "transforms": whole.transforms,
+    }
 
 
 def joined_ends(model: Model, rank: int) -> tuple[bool, ...]:

@@ -10,6 +10,7 @@ from ._cut import CutForm
 from ._far_inputs import with_far_inputs
 from ._layout import agreed_depth
 from ._overlap import OverlappedForm
+from ._phased import PhasedForm, expect_phased
 
 
 def cut_form(
@@ -30,6 +31,11 @@ def cut_form(
         raise ArgumentError(f"`communicator` must be a Communicator, got {communicator!r}")
     ranks = communicator or world(setting.device)
     layout.over(setting.rank).check_ranks(ranks.size)
+    if setting.phased:
+        expect_phased(setting, depth, overlap)
+        if layout.ranks > 1:
+            setting = with_far_inputs(setting)
+        return PhasedForm(setting, ranks, layout, 1, form)
     if overlap is None:
         # Cores that compute also carry the messages; a GPU has others for them.
         overlap = setting.device.type == "cuda" and layout.ranks > 1
