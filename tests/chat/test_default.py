@@ -12,10 +12,10 @@ from hotgrid.chat import LanguageModel, load_model
 
 # The beginning of a novel that was held out of its training.
 HELD_OUT = (
-    "My father's family name being Pirrip, and my Christian name Philip, my infant tongue could "
-    "make of both names nothing longer or more explicit than Pip. So, I called myself Pip, and "
-    "came to be called Pip. I give Pirrip as my father's family name, on the authority of his "
-    "tombstone and my sister, Mrs. Joe Gargery, who married the blacksmith."
+    "My father's family name being Pirrip, and my Christian name Philip, my infant tongue "
+    "could make of both names nothing longer or more explicit than Pip. So, I called myself "
+    "Pip, and came to be called Pip. I give Pirrip as my father's family name, on the "
+    "authority of his tombstone and my sister, Mrs. Joe Gargery, who married the blacksmith."
 )
 
 
