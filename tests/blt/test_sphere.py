@@ -118,7 +118,7 @@ def test_wrong_input_says_what_is_wrong():
         SphereIndex(torch.zeros(3, 2))
     index = SphereIndex(torch.zeros(1, 3))
     assert index.cone(torch.ones(3), math.pi).tolist() == []
-    with pytest.raises(ArgumentError, match="`axis` is zero"):
+    with pytest.raises(ArgumentError, match=r"`axis` is \[0.0, 0.0, 0.0\]"):
         index.cone(torch.zeros(3), 1.0)
     with pytest.raises(ArgumentError, match="0 to pi"):
         index.cone(torch.ones(3), 4.0)

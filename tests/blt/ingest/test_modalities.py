@@ -266,10 +266,20 @@ def test_code_by_its_grammar(source: bytes, name: str, kinds: list[str]):
     second = view.pieces[1]
     assert source[second.start : second.end].startswith((b"@cache", b"fn main"))
     assert second.extra["language"] in ("python", "rust")
+    for each in view.pieces:
+        assert each.extra["start_row"] == source[: each.start].count(b"\n")
+        assert each.extra["end_row"] == source[: each.end].count(b"\n")
+
+
+def test_many_files_of_code_one_after_another():
+    """Positions of nodes once damaged memory, which showed after some dozens of files."""
+    for number in range(300):
+        [view] = views(PYTHON * (1 + number % 7), "a.py")
+        assert len(view.pieces) == 3 * (1 + number % 7)
 
 
 def test_code_without_grammars(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_code, "_parser", lambda language: None)
+    monkeypatch.setattr(_code, "parser_of", lambda language: None)
     [view] = views(PYTHON, "a.py")
     assert [view.data[each.start :][:6] for each in view.pieces] == [
         b"import",
