@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Page
 from hotgrid.blt import (
     Branch,
     IngestSettings,
-    Leaf,
     Sidecar,
     Sphere,
     Trunk,
@@ -40,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = ["Answer in one sentence. " * 8, "Q: What is a patch? A: Some bytes. " * 8]
     settings = IngestSettings(segmenter="space", leaves="patches")
     ingest([*guides, code], path, settings, texts=texts, progress=False)
-    place_corpus(path, zones=["instruction=text-0", "qa=text-1"], shells=64, progress=False)
+    place_corpus(path, zones=["instruction=text:0", "qa=text:1"], shells=64, progress=False)
     return path
 
 
@@ -106,7 +105,10 @@ def test_it_turns_by_mouse_wheel_and_keys(page: Page) -> None:
 
 def test_colours_have_a_legend(page: Page) -> None:
     pictures = {"Zone": drawn(page)}
-    assert "Instruction" in page.locator("#legend").inner_text()
+    said = page.locator("#legend").inner_text().replace("\u2009", "").split("\n")
+    zones = dict(zip(said[::2], map(int, said[1::2]), strict=True))
+    assert list(zones) == ["Instructions", "Content", "Questions and answers"]
+    assert min(zones.values()) > 10
     for name in ("Shell", "Entropy", "Kind"):
         page.click(f"#colour >> text={name}")
         pictures[name] = drawn(page)
@@ -140,7 +142,7 @@ def test_a_point_under_the_pointer_shows_its_text(page: Page, folder: Path) -> N
     page.mouse.up()
     reaches(page, "window.hotgrid.chosen !== null")
     facts = page.locator("#chosen-facts").inner_text()
-    assert re.search(r"Document\s+\S+\.md|text-", facts)
+    assert re.search(r"Document\s+\S+\.md|text:", facts)
 
 
 def test_a_search_lights_the_cone(page: Page, folder: Path) -> None:
@@ -195,12 +197,22 @@ def test_fingers_turn_and_zoom(browser: Browser, server: PageServer) -> None:
 
 
 def test_a_hundred_thousand_points(browser: Browser, tmp_path: Path) -> None:
-    leaves = [
-        Leaf(f"patch_{n}", 4 * n, 4 * n + 4, 1.0, {"mean_entropy": (n * 7919 % 1000) / 250})
-        for n in range(100_000)
-    ]
     with Sidecar(tmp_path / "large.db") as sidecar:
-        sidecar.add(Trunk("0" * 64, 400_000, [Branch("text", "text", leaves)]))
+        sidecar.add(Trunk("0" * 64, 400_000, [Branch("text", "text")]))
+    with contextlib.closing(sqlite3.connect(tmp_path / "large.db")) as database, database:
+        database.executemany(
+            "INSERT INTO nodes VALUES (?, 'leaf', 2, ?, NULL, 0, 4, 1.0, ?)",
+            [
+                (n, f"patch_{n}", json.dumps({"mean_entropy": (n * 7919 % 1000) / 250}))
+                for n in range(3, 100_003)
+            ],
+        )
+        edges = range(10, 100_009)
+        database.executemany("INSERT INTO edges VALUES (?, 'next', 1.0)", [(n,) for n in edges])
+        database.executemany(
+            "INSERT INTO incidence VALUES (?, ?, ?)",
+            [(n, n - 7 + position, position) for n in edges for position in (0, 1)],
+        )
     assert place_corpus(tmp_path / "large.db", progress=False).by == "order"
     app = SphereApp(Sphere(tmp_path / "large.db"))
     with app.serve(port=0) as server, opened(browser, server) as page:

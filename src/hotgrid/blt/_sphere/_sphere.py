@@ -140,9 +140,10 @@ class Sphere:
         return len(self.nodes)
 
     @property
-    def path(self) -> Path:
-        """The file of the sidecar."""
-        return self._source.database
+    def name(self) -> str:
+        """The name of the corpus, or of a sidecar alone."""
+        corpus = self._source.corpus
+        return self._source.database.stem if corpus is None else corpus.folder.resolve().name
 
     def at(self, node: int) -> int:
         """Return where a node is in the order of all.

@@ -13,6 +13,7 @@ from hotgrid.blt._ingest._outputs._names import LIST
 from hotgrid.errors import DamagedError
 
 _SHOWN = 400
+_DIGITS = 32
 
 
 class DocumentBytes:
@@ -62,15 +63,13 @@ class DocumentBytes:
 
 def shown(data: bytes) -> str:
     """The beginning of some bytes as text; of what is no text, in hexadecimal digits."""
-    whole = len(data) <= _SHOWN
     cut = data[:_SHOWN]
     try:
-        # A character may be cut at the end.
-        text = cut.decode("utf-8", "strict" if whole else "ignore")
-        if not whole:
-            text.encode()
-    except UnicodeDecodeError:
-        text = ""
-    if not text or sum(each < 9 for each in cut) or len(text.encode()) < len(cut) - 3:
-        return cut[:32].hex(" ") + (" ..." if len(data) > 32 else "")
-    return text if whole else f"{text}..."
+        text = cut.decode()
+    except UnicodeDecodeError as problem:
+        # The last character may be cut.
+        whole = len(data) == len(cut) or problem.start < len(cut) - 3
+        text = "" if whole else cut[: problem.start].decode()
+    if not text or any(each < " " and each not in "\t\n\r\f" for each in text):
+        return cut[:_DIGITS].hex(" ") + (" ..." if len(data) > _DIGITS else "")
+    return text if len(data) == len(cut) else f"{text}..."

@@ -93,7 +93,7 @@ class SphereApp:
         names = sphere.modality_names
         kinds = torch.bincount(sphere.modalities, minlength=len(names)).tolist()
         return {
-            "name": sphere.path.parent.name or sphere.path.name,
+            "name": sphere.name,
             "leaves": len(sphere),
             "points": len(self._shown),
             "by": sphere.about["by"],

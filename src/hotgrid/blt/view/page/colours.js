@@ -1,5 +1,7 @@
 // Colours of points: one for each name, or a ramp over a range.
 
+import { titled } from "/web/text.js";
+
 // Told apart on light and on dark ground.
 const NAMED = [
     "#2f7de1",
@@ -14,6 +16,8 @@ const NAMED = [
     "#6f8a3a",
 ];
 const RAMP = ["#2b59d8", "#7d4fd0", "#c2478f", "#dd5f3c", "#d99a16"];
+
+const ZONES = { instruction: "Instructions", content: "Content", qa: "Questions and answers" };
 
 const parts = (hex) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 const STOPS = RAMP.map(parts);
@@ -35,7 +39,11 @@ export function named(number) {
 /** Ways to colour points: the values they go by, and the names or the ends of the range. */
 export function ways(about, points) {
     const counted = (list) =>
-        list.map(({ name, count }, number) => ({ name, count, colour: named(number) }));
+        list.map(({ name, count }, number) => ({
+            text: ZONES[name] ?? titled(name),
+            count,
+            colour: named(number),
+        }));
     return {
         zone: { text: "Zone", values: points.zones, names: counted(about.zones) },
         shell: { text: "Shell", values: points.shells, range: [0, about.shells - 1] },

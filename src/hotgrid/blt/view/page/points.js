@@ -164,7 +164,7 @@ export class PointCloud {
         const shape = [least / width / SLOPE, least / height / SLOPE];
         this.#see(this.points, orbit, shape);
         // Fewer points are larger; none covers its neighbours when there are many.
-        const size = Math.min(0.03, Math.max(0.006, 0.5 / Math.sqrt(this.count)));
+        const size = Math.min(0.016, Math.max(0.002, 0.35 / Math.sqrt(this.count)));
         gl.uniform1f(this.points.uniforms.size, (size * least) / SLOPE);
         gl.uniform1f(this.points.uniforms.dimmed, this.dimmed ? 1 : 0);
         gl.uniform3fv(this.points.uniforms.ground, ground);

@@ -4,7 +4,7 @@ import { make, segments } from "/web/dom.js";
 import { placeIcons } from "/web/icons.js";
 import { complain, notice } from "/web/notice.js";
 import { Orbit } from "/web/orbit.js";
-import { short, titled, whole } from "/web/text.js";
+import { short, whole } from "/web/text.js";
 import { onTheme, toggleTheme, token } from "/web/theme.js";
 import { GRADIENT, coloured, ways } from "./colours.js";
 import { hands } from "./hands.js";
@@ -83,12 +83,12 @@ function colourBy(name) {
     cloud.colour(coloured(way));
     window.hotgrid.colour = name;
     const legend = way.names
-        ? way.names.map(({ name: text, count, colour }) =>
+        ? way.names.map(({ text, count, colour }) =>
               make(
                   "div",
                   { class: "key" },
                   make("i", { style: `background: ${colour}` }),
-                  make("span", {}, titled(text)),
+                  make("span", {}, text),
                   make("span", {}, whole(count)),
               ),
           )
