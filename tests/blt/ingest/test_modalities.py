@@ -110,6 +110,8 @@ def test_parts_of_a_file_never_crash(kind: str):
         (b"#!/usr/bin/env python3\nprint(1)\n", "run", "code"),
         (b"#!/bin/sh\nls\n", "run", "code"),
         (b"fn main() {}", "main.rs", "code"),
+        (b'MAGIC = b"%PDF-"\n', "pdf.py", "code"),
+        (b"\x00\xff%PDF-1.4\n", "", "pdf"),
         (b"\xff\xfeh\0i\0", "", "text"),
         ("naïve".encode()[:4], "", "text"),  # the last character is cut
         (b"a,b\n1,2\n", "x.csv", "text"),

@@ -19,6 +19,8 @@ layout(location = 1) in vec4 colour;
 layout(location = 2) in float mark;
 ${EYE}
 uniform float size, dimmed;
+uniform int chosen;
+uniform vec3 accent;
 uniform vec3 ground;
 out vec3 shown;
 void main() {
@@ -27,8 +29,13 @@ void main() {
     float far = clamp((gl_Position.w - length(eye)) + 0.5, 0.0, 1.0);
     shown = mix(mix(colour.rgb, ground, 0.82), mix(colour.rgb, ground, 0.5 * far), lit);
     gl_PointSize = max(2.0, size * (1.0 + 0.8 * mark * dimmed) / gl_Position.w);
-    // What is found lies above the rest.
+    // What is found lies above the rest, and what is chosen above all.
     gl_Position.z = mix(gl_Position.z, -gl_Position.w, 0.5 * mark * dimmed);
+    if (gl_VertexID == chosen) {
+        shown = accent;
+        gl_PointSize = max(10.0, 1.6 * gl_PointSize);
+        gl_Position.z = -0.99 * gl_Position.w;
+    }
 }`;
 const DISC = `
 precision mediump float;
@@ -52,6 +59,8 @@ const TURNS = 128;
 
 export class PointCloud {
     dimmed = false;
+    /** The number of the point that stands out; -1 for none. */
+    chosen = -1;
     edges = { on: false, count: 0 };
     #gl;
     #canvas;
@@ -168,6 +177,8 @@ export class PointCloud {
         gl.uniform1f(this.points.uniforms.size, (size * least) / SLOPE);
         gl.uniform1f(this.points.uniforms.dimmed, this.dimmed ? 1 : 0);
         gl.uniform3fv(this.points.uniforms.ground, ground);
+        gl.uniform3fv(this.points.uniforms.accent, edge);
+        gl.uniform1i(this.points.uniforms.chosen, this.chosen);
         gl.bindVertexArray(this.cloud);
         gl.drawArrays(gl.POINTS, 0, this.count);
         this.#see(this.lines, orbit, shape);

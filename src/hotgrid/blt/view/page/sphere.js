@@ -138,6 +138,7 @@ async function tell(at, [x, y]) {
 async function choose(node) {
     const leaf = await leafOf(node);
     chosen = node;
+    cloud.chosen = numberOf(node);
     window.hotgrid.chosen = node;
     $("chosen").hidden = false;
     $("chosen-node").textContent = leaf.node;
@@ -159,6 +160,18 @@ async function choose(node) {
             make("dd", {}, text),
         ]),
     );
+    redraw();
+}
+
+/** The number of a node's point; -1 if it is not shown. Nodes are in ascending order. */
+function numberOf(node) {
+    let [low, high] = [0, points.nodes.length];
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (points.nodes[middle] < node) low = middle + 1;
+        else high = middle;
+    }
+    return points.nodes[low] === node ? low : -1;
 }
 
 /** Asks for a cone, lights what is in it and turns it to the front. */
