@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,9 +26,10 @@ from ._write import KEY
 from ._zones import ZONES, expect_zone, into_zone
 
 _MOST_TEXT = 1 << 20
+_PLACE = ("zone", "shell", "radius", "theta", "phi", "entropy", "prominence")
 _ROWS = """
 SELECT places.node, zone, shell, radius, theta, phi, entropy, prominence,
-    coalesce(branch.modality, ''), coalesce(branch.parent, 0)
+    coalesce(branch.modality, '')
 FROM places JOIN nodes leaf ON leaf.id = places.node
 LEFT JOIN nodes branch ON branch.id = leaf.parent ORDER BY places.node
 """
@@ -113,7 +113,6 @@ class Sphere:
         self._projection = Projection.from_table(table) if table else None
         corpus = self._source.corpus
         self._documents = None if corpus is None else DocumentBytes(corpus)
-        self._trunks = np.unique(np.array([row[9] for row in rows], np.int64))
         self._index = SphereIndex(self.units * self.radii[:, None])
 
     def _read(self, rows: Sequence[Any]) -> None:
@@ -241,10 +240,9 @@ class Sphere:
         """
         node = int(self.nodes[at])
         with closing(read_only(self._source.database)) as database:
-            label, start, end, branch, *place = database.execute(
-                'SELECT nodes.label, nodes."start", nodes."end", nodes.parent, zone, shell, '
-                "radius, theta, phi, entropy, prominence FROM nodes JOIN places ON node = id "
-                "WHERE id = ?",
+            label, start, end, branch, *values = database.execute(
+                f'SELECT label, "start", "end", parent, {", ".join(_PLACE)} FROM nodes '  # noqa: S608 - our names
+                "JOIN places ON node = id WHERE id = ?",
                 [node],
             ).fetchone()
             trunk, earlier = database.execute(
@@ -261,7 +259,9 @@ class Sphere:
             name, first = row["name"], row["views"][earlier]["start"]
             text = shown(self._documents.read(number, first + start, first + end))
         modality = self.modality_names[int(self.modalities[at])]
-        return PlacedLeaf(node, *place, modality, name, label or "", text)
+        place: dict[str, Any] = dict(zip(_PLACE, values, strict=True))
+        about = {"modality": modality, "document": name, "label": label or "", "text": text}
+        return PlacedLeaf(node=node, **place, **about)
 
     def edges(self, label: str) -> Tensor:
         """Return pairs of leaves that edges join, of shape `(m, 2)`, by places in the order.
