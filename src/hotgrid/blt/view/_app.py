@@ -18,7 +18,7 @@ from torch import Tensor
 from hotgrid.blt._sphere._sphere import Sphere
 from hotgrid.blt._sphere._zones import ZONES
 from hotgrid.errors import ArgumentError, HotgridError
-from hotgrid.web import Pages, PageServer
+from hotgrid.web import PageFiles, PageServer
 
 _EDGES = ("next", "same_source")
 _MOST_EDGES = 200_000
@@ -49,7 +49,7 @@ class SphereApp:
         self._shown = _spread(len(sphere), most)
         self._leaf = lru_cache(maxsize=4096)(lambda at: asdict(sphere.leaf(at)))
         self._pairs = lru_cache(self._read_pairs)
-        pages = Pages("hotgrid.blt.view")
+        pages = PageFiles("hotgrid.blt.view")
         self.app = Starlette(
             routes=[
                 pages.home("sphere.html"),

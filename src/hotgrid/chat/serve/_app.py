@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hotgrid.chat._generate._engine import Engine
-from hotgrid.web import Pages, PageServer
+from hotgrid.web import PageFiles, PageServer
 
 from ._api import Api
 from ._problems import ApiError
@@ -26,7 +26,7 @@ class ChatApp:
     """
 
     def __init__(self, engine: Engine, key: str | None = None) -> None:
-        pages = Pages("hotgrid.chat.serve")
+        pages = PageFiles("hotgrid.chat.serve")
         routes = Api(engine, key).routes()
         self._methods = {route.path: route.methods or set() for route in routes}
         self.app = Starlette(

@@ -24,7 +24,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from hotgrid.config import Case, case_of
 from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.grid.run import find_model, models, prepared
-from hotgrid.web import Pages, PageServer, Viewer
+from hotgrid.web import PageFiles, PageServer, Viewer
 
 from ._gallery import Thumbnails, listed
 from ._live import LiveRun
@@ -60,7 +60,7 @@ class ViewApp:
         self._sessions: dict[str, Session] = {}
         self._thumbnails = Thumbnails()
         self._lock = threading.Lock()
-        self._pages = Pages("hotgrid.grid.view")
+        self._pages = PageFiles("hotgrid.grid.view")
         self.app = Starlette(
             routes=[
                 Route("/", self._home),

@@ -4,7 +4,7 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from hotgrid.web import Pages, PageServer, Viewer
+from hotgrid.web import PageFiles, PageServer, Viewer
 
 from ._show import Show
 
@@ -24,7 +24,7 @@ class WatchApp:
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        pages = Pages("hotgrid.train.rl.watch")
+        pages = PageFiles("hotgrid.train.rl.watch")
         live = WebSocketRoute("/live", self._live)
         self.app = Starlette(routes=[pages.home("watch.html"), live, pages.route()])
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from hotgrid.web import Pages
+from hotgrid.web import PageFiles
 
-PAGES = Pages("hotgrid.grid.view")
+PAGES = PageFiles("hotgrid.grid.view")
 APP = Starlette(routes=[PAGES.home("gallery.html"), PAGES.route()])
 
 

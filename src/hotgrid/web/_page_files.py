@@ -1,4 +1,4 @@
-"""`Pages`: the files of a page, read once; no other file is served."""
+"""`PageFiles`: the files of a page, read once; no other file is served."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -18,7 +18,7 @@ _KINDS = {
 }
 
 
-class Pages:
+class PageFiles:
     """The files of an application's pages at `/page/`, and those that all share at `/web/`.
 
     Both are read at once into a table, which no path can lead out of.
@@ -27,7 +27,7 @@ class Pages:
         package: The package with the folder `page`, such as `hotgrid.grid.view`.
 
     Example:
-        >>> pages = Pages("hotgrid.grid.view")
+        >>> pages = PageFiles("hotgrid.grid.view")
         >>> pages["view.html"].media_type
         'text/html; charset=utf-8'
     """
