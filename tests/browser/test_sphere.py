@@ -109,10 +109,10 @@ def test_colours_have_a_legend(page: Page) -> None:
     zones = dict(zip(said[::2], map(int, said[1::2]), strict=True))
     assert list(zones) == ["Instructions", "Content", "Questions and answers"]
     assert min(zones.values()) > 10
-    for name in ("Shell", "Entropy", "Kind"):
+    for name in ("Shell", "Entropy", "Density", "Kind"):
         page.click(f"#colour >> text={name}")
         pictures[name] = drawn(page)
-    assert len(set(pictures.values())) == 4
+    assert len(set(pictures.values())) == 5
     assert "Code" in page.locator("#legend").inner_text()
     page.click("#colour >> text=Shell")
     assert page.locator("#legend .ends").inner_text().split() == ["0", "63"]

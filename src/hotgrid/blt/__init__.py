@@ -73,6 +73,10 @@ from ._sphere._corpus_places import (
     place_corpus as place_corpus,
 )
 from ._sphere._directions import ngram_features as ngram_features
+from ._sphere._harmonics import (
+    angular_density as angular_density,
+    spherical_harmonics as spherical_harmonics,
+)
 from ._sphere._index import SphereIndex as SphereIndex, angles_between as angles_between
 from ._sphere._place import (
     Placement as Placement,

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from torch import Tensor
 
+from hotgrid.blt._sphere._harmonics import angular_density
 from hotgrid.blt._sphere._sphere import Sphere
 from hotgrid.blt._sphere._zones import ZONES
 from hotgrid.errors import ArgumentError, HotgridError
@@ -49,6 +50,7 @@ class SphereApp:
         self._shown = _spread(len(sphere), most)
         self._leaf = lru_cache(maxsize=4096)(lambda at: asdict(sphere.leaf(at)))
         self._pairs = lru_cache(self._read_pairs)
+        self._density = lru_cache(lambda: angular_density(sphere.units))
         pages = PageFiles("hotgrid.blt.view")
         self.app = Starlette(
             routes=[
@@ -107,16 +109,18 @@ class SphereApp:
                 for name, count in zip(names, kinds, strict=True)
             ],
             "entropy": [float(entropies.min()), float(entropies.max())],
+            "density": _most_of(self._density()[self._shown]),
             "edges": {label: len(self._pairs(label)) for label in _EDGES},
         }
 
     def _points(self, request: Request) -> bytes:
-        """x, y, z and entropies as float32, nodes as uint32, shells, zones and modalities."""
+        """x, y, z, entropy, density; then nodes, shells, zones and modalities."""
         sphere, some = self._sphere, self._shown
         scale = sphere.radii[some] / float(sphere.about["outer"])
         columns = (
             (sphere.units[some] * scale[:, None], "<f4"),
             (sphere.entropies[some], "<f4"),
+            (self._density()[some], "<f4"),
             (sphere.nodes[some], "<u4"),
             (sphere.shells[some], "<u2"),
             (sphere.zones[some], "u1"),
@@ -166,6 +170,12 @@ def _spread(count: int, most: int) -> Tensor:
     if count <= most:
         return torch.arange(count)
     return torch.arange(most) * count // most
+
+
+def _most_of(values: Tensor) -> list[float]:
+    """The range of values without the highest hundredth, which would leave no colour else."""
+    ordered = values.sort().values
+    return [float(ordered[0]), float(ordered[(len(ordered) - 1) * 99 // 100])]
 
 
 def _number(text: str, name: str) -> int:

@@ -48,6 +48,7 @@ export function ways(about, points) {
         zone: { text: "Zone", values: points.zones, names: counted(about.zones) },
         shell: { text: "Shell", values: points.shells, range: [0, about.shells - 1] },
         entropy: { text: "Entropy", values: points.entropies, range: about.entropy },
+        density: { text: "Density", values: points.densities, range: about.density },
         modality: { text: "Kind", values: points.kinds, names: counted(about.modalities) },
     };
 }

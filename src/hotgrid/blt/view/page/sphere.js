@@ -40,8 +40,9 @@ function unpack(buffer, count) {
         at += found.byteLength;
         return found;
     };
-    const [xyz, entropies, nodes, shells] = [
+    const [xyz, entropies, densities, nodes, shells] = [
         next(Float32Array, 3),
+        next(Float32Array),
         next(Float32Array),
         next(Uint32Array),
         next(Uint16Array),
@@ -53,6 +54,7 @@ function unpack(buffer, count) {
     return {
         places,
         entropies,
+        densities,
         nodes,
         shells,
         zones: next(Uint8Array),
