@@ -1,13 +1,16 @@
 """What single segmenters do: published rules and published figures."""
 
 import json
+import sys
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
 
 from hotgrid.blt import (
+    GRAMMARS,
     SEGMENTERS,
+    SYNTAXES,
     AtMost,
     ByteModel,
     EntropyBudget,
@@ -24,7 +27,7 @@ from hotgrid.blt import (
     calibrate_thresholds,
     segmenter,
 )
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.tokens import get_encoding, load_huggingface
 
 # Entropies in nats that facebook/blt-entropy gives for a sentence of 79 bytes and its end, and
@@ -147,6 +150,86 @@ def test_units_of_python():
     assert Syntax().patches(b"\x00\xff") == [b"\x00\xff"]
 
 
+RUST = b"""//! The file.
+use std::io;
+
+/// One.
+#[derive(Debug)]
+struct A;
+impl A {
+    /// Two.
+    fn f() {}
+    fn g() {}
+}
+mod m { fn h() {} }
+// The end.
+"""
+C = b"""#ifndef A_H
+#define A_H
+/* One. */
+static int x;
+// Two,
+// three.
+int f(void) { return 0; }
+extern "C" { int g(void); int h(void); }
+#endif
+"""
+JAVASCRIPT = b"""import a from "b";
+/** One. */
+class A { x = 1; f() { return 1 } }
+export class B { g() {} }
+function k() { class C { h() {} } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "units"),
+    [
+        (
+            "rust",
+            RUST,
+            [
+                b"//! The file.\nuse std::io;\n\n", b"/// One.\n#[derive(Debug)]\nstruct A;\n",
+                b"impl A {\n    ", b"/// Two.\n    fn f() {}\n    ", b"fn g() {}\n}\n",
+                b"mod m { ", b"fn h() {} }\n", b"// The end.\n",
+            ],
+        ),
+        (
+            "c",
+            C,
+            [
+                b"#ifndef A_H\n", b"#define A_H\n", b"/* One. */\nstatic int x;\n",
+                b"// Two,\n// three.\nint f(void) { return 0; }\n", b'extern "C" { ',
+                b"int g(void); ", b"int h(void); }\n#endif\n",
+            ],
+        ),
+        (
+            "javascript",
+            JAVASCRIPT,
+            [
+                b'import a from "b";\n', b"/** One. */\nclass A { ", b"x = 1; ",
+                b"f() { return 1 } }\n", b"export class B { ", b"g() {} }\n",
+                b"function k() { class C { h() {} } }\n",
+            ],
+        ),
+    ],
+    ids=["rust", "c", "javascript"],
+)  # fmt: skip
+def test_units_by_grammars(language: str, code: bytes, units: list[bytes]):
+    assert Syntax(language).patches(code) == units
+    # What cannot be parsed is cut somewhere, and nothing of it is lost.
+    for end in range(0, len(code), 7):
+        assert b"".join(Syntax(language).patches(code[:end])) == code[:end]
+
+
+def test_a_grammar_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "tree_sitter_go", None)
+    with pytest.raises(MissingPartError, match="pip install tree-sitter tree-sitter-go"):
+        Syntax("go")
+    with pytest.raises(MissingPartError, match="tree-sitter-go"):
+        segmenter("go")
+
+
 def test_calibrated_thresholds_give_their_means():
     torch.manual_seed(0)
     model = Fixed(torch.randn(40_000).exp())
@@ -175,7 +258,9 @@ def test_the_router_compares_neighbours():
 
 
 def test_all_names_make_one():
-    for name in SEGMENTERS:
+    assert set(SYNTAXES) == set(GRAMMARS)
+    others = {name for name, each in GRAMMARS.items() if not each.extra}
+    for name in sorted(set(SEGMENTERS) - others):
         assert b"".join(segmenter(name).patches(b"x = 1\ny = 2\n")) == b"x = 1\ny = 2\n"
     assert segmenter("static", size=5) == Static(5)
     assert segmenter("space", most=3) == AtMost(Space(), 3)

@@ -7,7 +7,8 @@ Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
 A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
 `ingest` turns files of any kind into a `Corpus` of bytes in patches.
-A `Sidecar` keeps what patches belong to, and `place` puts them on shells around a centre.
+A `Sidecar` keeps what patches belong to. `place_corpus` puts them on shells around a
+centre, and a `Sphere` finds those in a direction.
 """
 
 from ._entropy._byte_model import ByteModel as ByteModel, EntropyStream as EntropyStream
@@ -51,6 +52,7 @@ from ._segment._entropy import (
     EntropyThreshold as EntropyThreshold,
     EntropyThresholdAndJump as EntropyThresholdAndJump,
 )
+from ._segment._grammars import GRAMMARS as GRAMMARS, Grammar as Grammar
 from ._segment._registry import SEGMENTERS as SEGMENTERS, segmenter as segmenter
 from ._segment._router import Routed as Routed, Router as Router
 from ._segment._segmenter import (
@@ -66,10 +68,30 @@ from ._segment._tokens import Tokens as Tokens
 from ._sidecar._blt_burn import import_blt_burn as import_blt_burn
 from ._sidecar._graph import Branch as Branch, Leaf as Leaf, Trunk as Trunk
 from ._sidecar._sidecar import Sidecar as Sidecar
-from ._sphere._index import SphereIndex as SphereIndex
+from ._sphere._corpus_places import (
+    PlaceSummary as PlaceSummary,
+    place_corpus as place_corpus,
+)
+from ._sphere._directions import ngram_features as ngram_features
+from ._sphere._harmonics import (
+    angular_density as angular_density,
+    spherical_harmonics as spherical_harmonics,
+)
+from ._sphere._index import SphereIndex as SphereIndex, angles_between as angles_between
 from ._sphere._place import (
     Placement as Placement,
     log_weights as log_weights,
     place as place,
     relax as relax,
+)
+from ._sphere._sphere import (
+    PlacedLeaf as PlacedLeaf,
+    Sphere as Sphere,
+    parse_direction as parse_direction,
+)
+from ._sphere._zones import (
+    ZONES as ZONES,
+    into_zone as into_zone,
+    zone_of as zone_of,
+    zone_rule as zone_rule,
 )

@@ -13,6 +13,7 @@ from .chat._group import chat_group
 from .data._group import data_group
 from .ingest._group import ingest_group
 from .rl._group import rl_group
+from .sphere._group import sphere_group
 from .tokens._group import tokens_group
 from .train._group import train_group
 from .tune._options import examples_text, options_text
@@ -33,6 +34,7 @@ Examples:
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid blt patches README.md           bytes in patches, by entropy
   hotgrid ingest docs/ --out corpus       files of any kind, as bytes in patches
+  hotgrid sphere view corpus              a corpus as points around a centre
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -224,6 +226,7 @@ def build() -> App:
     app.command(rl_group())
     app.command(blt_group())
     app.command(ingest_group())
+    app.command(sphere_group())
     app.command(_config_group())
     _add_global_options(app)
     return app

@@ -19,6 +19,6 @@ from ._messages import (
     truth as truth,
     whole_in as whole_in,
 )
-from ._pages import page_files as page_files
+from ._page_files import PageFiles as PageFiles
 from ._server import PageServer as PageServer
 from ._viewer import Viewer as Viewer

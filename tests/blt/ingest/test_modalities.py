@@ -3,12 +3,14 @@
 import io
 import struct
 from fractions import Fraction
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from PIL import Image
 
+import hotgrid.blt
 from hotgrid.blt import MODALITIES, IngestSettings, View, modality_of
 from hotgrid.blt._ingest._modalities import _code
 from hotgrid.blt._ingest._outputs._report import image_of
@@ -108,6 +110,8 @@ def test_parts_of_a_file_never_crash(kind: str):
         (b"#!/usr/bin/env python3\nprint(1)\n", "run", "code"),
         (b"#!/bin/sh\nls\n", "run", "code"),
         (b"fn main() {}", "main.rs", "code"),
+        (b'MAGIC = b"%PDF-"\n', "pdf.py", "code"),
+        (b"\x00\xff%PDF-1.4\n", "", "pdf"),
         (b"\xff\xfeh\0i\0", "", "text"),
         ("naïve".encode()[:4], "", "text"),  # the last character is cut
         (b"a,b\n1,2\n", "x.csv", "text"),
@@ -266,10 +270,23 @@ def test_code_by_its_grammar(source: bytes, name: str, kinds: list[str]):
     second = view.pieces[1]
     assert source[second.start : second.end].startswith((b"@cache", b"fn main"))
     assert second.extra["language"] in ("python", "rust")
+    for each in view.pieces:
+        assert each.extra["start_row"] == source[: each.start].count(b"\n")
+        assert each.extra["end_row"] == source[: each.end].count(b"\n")
+
+
+def test_many_files_of_code_one_after_another():
+    """Positions of nodes once damaged memory, which ended the process after some files."""
+    for path in sorted(Path(hotgrid.blt.__file__).parent.rglob("*.py")):
+        data = path.read_bytes()
+        [view] = views(data, path.name)
+        rows = [(each.extra["start_row"], each.extra["end_row"]) for each in view.pieces]
+        assert rows == sorted(rows)
+        assert rows[-1][1] <= data.count(b"\n")
 
 
 def test_code_without_grammars(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_code, "_parser", lambda language: None)
+    monkeypatch.setattr(_code, "parser_of", lambda language: None)
     [view] = views(PYTHON, "a.py")
     assert [view.data[each.start :][:6] for each in view.pieces] == [
         b"import",

@@ -121,6 +121,10 @@ class Corpus:
         lists = True
         for name, wanted in self.manifest["files"].items():
             problem = _compared(self.folder / name, wanted["bytes"], wanted["sha256"])
+            if problem and "next" in wanted:
+                # A process was killed while it replaced the file.
+                new = wanted["next"]
+                problem = _compared(self.folder / name, new["bytes"], new["sha256"])
             if problem:
                 lists = lists and name != LIST
                 yield f"{name}: {problem}"

@@ -1,8 +1,6 @@
 """The end of an ingest: records of units become one corpus, in the order of the input."""
 
-import hashlib
 import json
-import os
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -18,8 +16,8 @@ from hotgrid.files import whole_file
 from ._near import NearDuplicates, unpack
 from ._outputs._document_file import SIDECAR, read_branches
 from ._outputs._histogram import EntropyTotals
-from ._outputs._manifest import seal
-from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, MANIFEST, QUARANTINE, REPORT, SPOOL
+from ._outputs._manifest import summed, write_manifest
+from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, QUARANTINE, REPORT, SPOOL
 from ._outputs._report import write_report
 from ._outputs._shards import SHARDS, bounds, shard_name, write_shard
 from ._settings import FORMAT, IngestSettings
@@ -78,11 +76,8 @@ class Merge:
         write_report(self._folder, manifest, self.totals)
         names = [LIST, QUARANTINE, DUPLICATES, HISTOGRAM, REPORT, SIDECAR]
         names += [each["file"] for each in shards]
-        manifest["files"] = {name: _summed(self._folder / name) for name in names}
-        sealed = seal(manifest)
-        with whole_file(self._folder / MANIFEST) as aside:
-            aside.write_text(json.dumps(sealed, indent=2) + "\n", encoding="utf-8")
-        return sealed
+        manifest["files"] = {name: summed(self._folder / name) for name in names}
+        return write_manifest(self._folder, manifest)
 
     def clean(self) -> None:
         """Remove what a finished corpus does not need.
@@ -201,9 +196,3 @@ def _coarse(edges: list[float], counts: list[int]) -> tuple[list[float], list[in
 def _general(reason: str) -> str:
     """A reason without what is particular to a document."""
     return "".join("#" if each.isdigit() else each for each in reason)[:100]
-
-
-def _summed(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}

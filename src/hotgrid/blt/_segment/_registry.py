@@ -1,6 +1,7 @@
 """Segmenters by name, for the command line and configs."""
 
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 
 from hotgrid.blt._entropy._byte_model import ByteModel
@@ -12,7 +13,7 @@ from ._entropy import EntropyBudget, EntropyJump, EntropyThreshold, EntropyThres
 from ._segmenter import Segmenter
 from ._space import Space
 from ._static import Static
-from ._syntax import Syntax
+from ._syntax import SYNTAXES, Syntax
 from ._tokens import Tokens
 
 Made = Callable[[ByteModel | None, float | None, float | None], Segmenter]
@@ -74,7 +75,7 @@ SEGMENTERS: MappingProxyType[str, Made] = MappingProxyType(
         "space": _plain(Space, "space"),
         "static": _static,
         "tokens": _plain(_tokens, "tokens"),
-        "python": _plain(Syntax, "python"),
+        **{name: _plain(partial(Syntax, name), name) for name in SYNTAXES},
     }
 )
 """What makes a segmenter, by name: of a model, a threshold and a mean size, each or None."""

@@ -4,6 +4,7 @@ import ast
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 
+from ._grammars import GRAMMARS, expect_parser, unit_starts
 from ._segmenter import Segmenter
 
 
@@ -37,7 +39,7 @@ def _python(data: bytes) -> Iterable[int]:
 
 
 SYNTAXES: MappingProxyType[str, Callable[[bytes], Iterable[int]]] = MappingProxyType(
-    {"python": _python}
+    {name: partial(unit_starts, name) for name in GRAMMARS} | {"python": _python}
 )
 """By language, where the units of source code begin; nothing for what cannot be parsed."""
 
@@ -46,14 +48,17 @@ SYNTAXES: MappingProxyType[str, Callable[[bytes], Iterable[int]]] = MappingProxy
 class Syntax(Segmenter):
     """A patch is a unit of source code with the bytes up to the next one.
 
-    Units of Python are the statements of a module and of classes. Code that cannot be parsed
-    is one patch. The code is parsed as a whole, so it is not causal.
+    Units are the statements of a file and the members of its classes and the like. Those of
+    Python need nothing else; other languages need the wheel of a tree-sitter grammar. Code
+    that cannot be parsed is one patch, or has larger ones. It is parsed as a whole, so it is
+    not causal.
 
     Args:
         language: One of `SYNTAXES`.
 
     Raises:
         ArgumentError: The language is unknown.
+        MissingPartError: Its grammar is not installed.
     """
 
     language: str = "python"
@@ -64,6 +69,8 @@ class Syntax(Segmenter):
                 f"there is no syntax for `{self.language}`{near(self.language, SYNTAXES)} "
                 f"(there are {', '.join(SYNTAXES)})"
             )
+        if self.language != "python":
+            expect_parser(self.language)
 
     def starts(self, data: bytes) -> Tensor:
         """Return for each byte whether a patch begins with it, as bool of shape `(t,)`."""

@@ -76,25 +76,16 @@ class Sidecar:
             raise DamagedError(f"`{self.path}` is not a sidecar: {problem}") from problem
 
     def _expect_ours(self) -> None:
-        tables = {
-            name
-            for (name,) in self._database.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table'"
-            )
-        }
-        if not tables:
+        tables = self._database.execute(
+            "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+        ).fetchone()
+        if tables == (0,):
             return
-        found = None
-        if {"meta", "nodes", "edges", "incidence"} <= tables:
-            found = self._database.execute(
-                "SELECT value FROM meta WHERE key = 'schema_version'"
-            ).fetchone()
-        if found != (VERSION,):
+        try:
+            expect_version(self._database, self.path)
+        except DamagedError:
             self._database.close()
-            hint = (
-                "; `import_blt_burn` reads that of BLT-Burn" if "hyperedges" in tables else ""
-            )
-            raise DamagedError(f"`{self.path}` is not a sidecar of version {VERSION}{hint}")
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -222,6 +213,45 @@ class Sidecar:
         whole |= {"sharding": None, "replication": None}
         with whole_file(Path(path)) as aside:
             aside.write_text(json.dumps(whole, indent=2), encoding="utf-8")
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """Open a sidecar without changing anything in its folder.
+
+    Raises:
+        ArgumentError: There is no such file.
+        DamagedError: It is something else.
+    """
+    if not path.is_file():
+        raise ArgumentError(f"there is no sidecar `{path}`")
+    # Without a log beside it nobody writes, and SQLite need not make one to read.
+    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True)
+    try:
+        expect_version(database, path)
+    except sqlite3.Error as problem:
+        database.close()
+        raise DamagedError(f"`{path}` is not a sidecar: {problem}") from problem
+    except DamagedError:
+        database.close()
+        raise
+    return database
+
+
+def expect_version(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file with other tables, or of another version."""
+    tables = {
+        name
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+    found = None
+    if {"meta", "nodes", "edges", "incidence"} <= tables:
+        found = database.execute(
+            "SELECT value FROM meta WHERE key = 'schema_version'"
+        ).fetchone()
+    if found != (VERSION,):
+        hint = "; `import_blt_burn` reads that of BLT-Burn" if "hyperedges" in tables else ""
+        raise DamagedError(f"`{path}` is not a sidecar of version {VERSION}{hint}")
 
 
 def _exported(row: tuple[Any, ...]) -> dict[str, Any]:

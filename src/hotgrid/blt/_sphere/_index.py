@@ -8,8 +8,19 @@ from torch import Tensor
 from hotgrid.contracts import assert_shape, checked
 from hotgrid.errors import ArgumentError
 
-# Cells are chosen a little wider than the cone, for rounding.
+# Cells are chosen a little wider than the cone, for rounding; longitudes more so, since they
+# change fast where a meridian touches it.
 _SLACK = 1e-9
+_SLACK_LONGITUDE = 1e-7
+ROUNDING = 1e-12
+"""Radians by which a point may be outside of a cone: its own axis is in it."""
+
+
+@checked(units="n 3", axis="3", returns="n")
+def angles_between(units: Tensor, axis: Tensor) -> Tensor:
+    """Return the angles between vectors and an axis in radians, exact for small ones too."""
+    across = torch.linalg.cross(units, axis.expand_as(units)).norm(dim=1)
+    return torch.atan2(across, units @ axis)
 
 
 class SphereIndex:
@@ -63,21 +74,34 @@ class SphereIndex:
         Raises:
             ArgumentError: The axis has no direction, or the angle is out of range.
         """
+        found, _ = self.cone_angles(axis, angle)
+        inside = (self.radii[found] >= least) & (self.radii[found] <= most)
+        return found[inside]
+
+    @checked(axis="3")
+    def cone_angles(self, axis: Tensor, angle: float) -> tuple[Tensor, Tensor]:
+        """Return what `cone` does for all radii, and the angle of each point to the axis.
+
+        Raises:
+            ArgumentError: The axis has no direction, or the angle is out of range.
+        """
         if not 0 <= angle <= math.pi:
             raise ArgumentError(f"`angle` is {angle}; expected 0 to pi radians")
         axis = axis.to(self._units)
-        size = float(axis.norm())
-        if not size > 0:
-            raise ArgumentError("`axis` is zero; expected a direction")
-        axis = axis / size
-        near = self._candidates(axis, angle)
-        inside = (self._units[near] @ axis >= math.cos(angle)) & (self.radii[near] > 0)
-        inside &= (self.radii[near] >= least) & (self.radii[near] <= most)
-        return near[inside].sort().values
+        # Scaled first: a square of a large or small part is not finite or 0.
+        largest = float(axis.abs().max())
+        if not 0 < largest < math.inf:
+            raise ArgumentError(f"`axis` is {axis.tolist()}; expected a direction")
+        axis = axis / largest
+        axis = axis / axis.norm()
+        near = self._candidates(axis, angle).sort().values
+        angles = angles_between(self._units[near], axis)
+        inside = (angles <= angle + ROUNDING) & (self.radii[near] > 0)
+        return near[inside], angles[inside]
 
     def _candidates(self, axis: Tensor, angle: float) -> Tensor:
         """The points of cells that the cone touches, and perhaps of a few more."""
-        polar = math.acos(max(-1.0, min(1.0, float(axis[2]))))
+        polar = math.atan2(math.hypot(float(axis[0]), float(axis[1])), float(axis[2]))
         top, bottom = polar - angle - _SLACK, polar + angle + _SLACK
         highest = 1.0 if top <= 0 else math.cos(top)
         lowest = -1.0 if bottom >= math.pi else math.cos(bottom)
@@ -95,7 +119,7 @@ class SphereIndex:
         # A cone over a pole sees every longitude.
         if polar - angle <= _SLACK or polar + angle >= math.pi - _SLACK:
             return everything
-        half = math.asin(min(1.0, math.sin(angle) / math.sin(polar))) + _SLACK
+        half = math.asin(min(1.0, math.sin(angle) / math.sin(polar))) + _SLACK_LONGITUDE
         middle = math.atan2(float(axis[1]), float(axis[0])) / (2 * math.pi) + 0.5
         reach = half / (2 * math.pi)
         first = math.floor((middle - reach) * self._columns)

@@ -135,10 +135,7 @@ def relax(
     wanted = capacities(count, radii).cumsum(0)[:-1]
     order = weights.argsort(stable=True)
     # In order, shells are intervals of ranks: their boundaries are all there is to know.
-    known = weights[weights.isfinite()].double()
-    low, high = (float(known.min()) - 1, float(known.max()) + 1) if len(known) else (0.0, 1.0)
-    share = (weights.double().clamp(low, high) - low) / (high - low)
-    first = (share * shells).long().clamp(max=shells - 1)
+    first = (_shares(weights) * shells).long().clamp(max=shells - 1)
     ends = torch.bincount(first, minlength=shells).cumsum(0)[:-1]
     made = 0
     while made < steps and not torch.equal(ends, wanted):
@@ -150,3 +147,14 @@ def relax(
     found = torch.empty_like(order)
     found[order] = torch.repeat_interleave(sizes)
     return Placement(found, radii[found]), made
+
+
+def _shares(weights: Tensor) -> Tensor:
+    """Where weights lie between the least and the largest finite one, from 0 to 1."""
+    known = weights[weights.isfinite()].double()
+    if not len(known):
+        return torch.zeros_like(weights, dtype=torch.float64)
+    # Halves: the difference of two large numbers need not be finite.
+    low, high = known.min() / 2, known.max() / 2
+    span = torch.where(high > low, high - low, torch.ones_like(high))
+    return ((weights.double() / 2).clamp(low, high) - low) / span

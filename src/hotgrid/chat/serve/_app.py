@@ -1,15 +1,12 @@
 """`ChatApp`: the API and the page over one engine, and a server for them."""
 
-from importlib.resources import files
-from pathlib import Path
-
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from hotgrid.chat._generate._engine import Engine
-from hotgrid.web import PageServer, page_files
+from hotgrid.web import PageFiles, PageServer
 
 from ._api import Api
 from ._problems import ApiError
@@ -29,19 +26,15 @@ class ChatApp:
     """
 
     def __init__(self, engine: Engine, key: str | None = None) -> None:
-        own, shared = (
-            Path(str(files(package) / "page"))
-            for package in ("hotgrid.chat.serve", "hotgrid.web")
-        )
-        self._pages = {"page": page_files(own), "web": page_files(shared)}
+        pages = PageFiles("hotgrid.chat.serve")
         routes = Api(engine, key).routes()
         self._methods = {route.path: route.methods or set() for route in routes}
         self.app = Starlette(
             routes=[
-                Route("/", self._home),
+                pages.home("chat.html"),
                 *routes,
                 Route("/v1/{path:path}", self._unknown, methods=["GET", "POST", "DELETE"]),
-                Route("/{kind:str}/{path:path}", self._file),
+                pages.route(),
             ],
             exception_handlers={404: self._unknown, 405: self._unknown},
         )
@@ -54,14 +47,6 @@ class ChatApp:
             MissingPartError: uvicorn is not installed.
         """
         return PageServer(self.app, port, host, open=True)
-
-    async def _home(self, request: Request) -> Response:
-        return self._pages["page"]["chat.html"]
-
-    async def _file(self, request: Request) -> Response:
-        kind, path = request.path_params["kind"], request.path_params["path"]
-        found = self._pages.get(kind, {}).get(path)
-        return found or PlainTextResponse("no such file\n", 404)
 
     async def _unknown(self, request: Request, problem: object = None) -> Response:
         allowed = self._methods.get(request.url.path)

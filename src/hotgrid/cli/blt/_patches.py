@@ -56,8 +56,8 @@ def patches(
     Args:
         source: A file, `-` for standard input, or a text that looks like no path.
         text: A text, whatever it looks like.
-        segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens or
-            python; by default threshold.
+        segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens, or
+            a language such as python or rust; by default threshold.
         threshold: In nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.

@@ -53,8 +53,8 @@ def ingest(
         paths: Files, folders, patterns, - for standard input, or hf://datasets/OWNER/NAME.
         out: The folder of the corpus; an earlier one in it is moved to earlier-1 there.
         text: A text to take as a document; repeatable.
-        segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens or
-            python; by default threshold.
+        segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens, or
+            a language such as python or rust; by default threshold.
         threshold: In nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.

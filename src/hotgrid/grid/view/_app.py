@@ -5,7 +5,6 @@ import contextlib
 import threading
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,7 +24,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from hotgrid.config import Case, case_of
 from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.grid.run import find_model, models, prepared
-from hotgrid.web import PageServer, Viewer, page_files
+from hotgrid.web import PageFiles, PageServer, Viewer
 
 from ._gallery import Thumbnails, listed
 from ._live import LiveRun
@@ -61,10 +60,7 @@ class ViewApp:
         self._sessions: dict[str, Session] = {}
         self._thumbnails = Thumbnails()
         self._lock = threading.Lock()
-        own, shared = (
-            Path(str(files(p) / "page")) for p in ("hotgrid.grid.view", "hotgrid.web")
-        )
-        self._pages = {"page": page_files(own), "web": page_files(shared)}
+        self._pages = PageFiles("hotgrid.grid.view")
         self.app = Starlette(
             routes=[
                 Route("/", self._home),
@@ -72,7 +68,7 @@ class ViewApp:
                 Route("/models.json", self._models),
                 Route("/thumb/{name}.png", self._thumb),
                 Route("/saved/{name}", self._saved),
-                Route("/{kind:str}/{path:path}", self._file),
+                self._pages.route(),
                 WebSocketRoute("/m/{name}/live", self._live),
             ],
             lifespan=self._lifespan,
@@ -189,14 +185,14 @@ class ViewApp:
         if self._case is not None:
             return RedirectResponse(f"/m/{self._name()}")
         self._thumbnails.start()
-        return self._pages["page"]["gallery.html"]
+        return self._pages["gallery.html"]
 
     async def _model(self, request: Request) -> Response:
         try:
             self._known(request.path_params["name"])
         except HotgridError as problem:
             return PlainTextResponse(f"{problem}\n", 404)
-        return self._pages["page"]["view.html"]
+        return self._pages["view.html"]
 
     def _known(self, name: str) -> None:
         if name != self._name() and name not in models():
@@ -223,12 +219,6 @@ class ViewApp:
             if name in session.live.files:
                 return FileResponse(session.live.files[name], filename=name)
         return PlainTextResponse("no such file\n", 404)
-
-    async def _file(self, request: Request) -> Response:
-        found = self._pages.get(request.path_params["kind"], {}).get(
-            request.path_params["path"]
-        )
-        return found or PlainTextResponse("no such file\n", 404)
 
     async def _live(self, socket: WebSocket) -> None:
         await socket.accept()

@@ -1,14 +1,13 @@
 """Source code: a piece is a statement of a file, such as a function or a class."""
 
-import importlib
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import Any
 
 from hotgrid.blt._ingest._settings import IngestSettings
+from hotgrid.blt._segment._grammars import parser_of
 from hotgrid.blt._segment._syntax import SYNTAXES
 from hotgrid.blt._sidecar._graph import Leaf
 
@@ -42,7 +41,7 @@ LANGUAGES = {
     ".hs": "haskell",
     ".zig": "zig",
 }
-"""The language by the suffix of a file; its grammar is the wheel `tree-sitter-<language>`."""
+"""The language by the suffix of a file, one of `GRAMMARS`."""
 
 _PROGRAMS = {"python": "python", "node": "javascript", "bash": "bash", "sh": "bash"}
 _SHEBANG = re.compile(rb"#!\s*/\S*?(\w+?)[\d.]*(?:\s+(\w+?)[\d.]*)?\s*(?:\n|$)")
@@ -77,28 +76,20 @@ def language_of(head: bytes, name: str) -> str | None:
 
 
 def _pieces(data: bytes, language: str) -> Iterator[Leaf]:
-    parser = _parser(language)
+    parser = parser_of(language)
     if parser is not None:
         tree = parser.parse(data)
+        # Not `node.start_point`: in tree-sitter 0.26.0 it damages memory.
+        lines = [found.start() for found in re.finditer(b"\n", data)]
         for node in tree.root_node.named_children:
             extra = {"node_type": node.type, "language": language}
-            extra |= {"start_row": node.start_point.row, "end_row": node.end_point.row}
+            extra |= {"start_row": bisect_left(lines, node.start_byte)}
+            extra |= {"end_row": bisect_left(lines, node.end_byte)}
             if node.end_byte > node.start_byte:
                 sure = 0.5 if node.has_error else 1.0
                 yield Leaf(node.type, node.start_byte, node.end_byte, sure, extra)
         return
-    if language in SYNTAXES:
+    if language == "python":
         starts = sorted({each for each in SYNTAXES[language](data) if each < len(data)})
         for begin, end in pairwise([*starts, len(data)]):
             yield Leaf("statement", begin, end, 1.0, {"language": language})
-
-
-@lru_cache(maxsize=64)
-def _parser(language: str) -> Any:
-    """The parser of a language; None if its grammar is not installed."""
-    try:
-        tree_sitter = importlib.import_module("tree_sitter")
-        grammar = importlib.import_module(f"tree_sitter_{language}")
-        return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
-    except (ImportError, AttributeError, ValueError):
-        return None

@@ -15,6 +15,7 @@ from hotgrid.errors import DamagedError, HotgridError, MissingPartError
 
 from ._image import image_view
 from ._modality import Modality, View, expect_decoded
+from ._text import Text
 
 WIDTH = 1024
 MOST_PAGES = 10_000
@@ -26,8 +27,10 @@ class Pdf(Modality):
     name = "pdf"
 
     def accepts(self, head: bytes, name: str) -> bool:
-        """Whether the first bytes are those of a PDF."""
-        return b"%PDF-" in head[:1024]
+        """Whether the first bytes are those of a PDF, or it begins after bytes of no text."""
+        if head.lstrip().startswith(b"%PDF-"):
+            return True
+        return b"%PDF-" in head[:1024] and not Text().accepts(head, name)
 
     def views(self, data: bytes, name: str, settings: IngestSettings) -> list[View]:
         """The views that `settings.pdf` names; all pieces of a page have its `source_id`."""

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hotgrid.blt._ingest._settings import FORMAT
 from hotgrid.errors import ArgumentError, DamagedError
-from hotgrid.files import read_regular
+from hotgrid.files import read_regular, whole_file
 
 from ._names import MANIFEST
 
@@ -44,6 +47,52 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
             f"`{path}` has the format {found.get('format')}, and this hotgrid reads {FORMAT}"
         )
     return found
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Write the manifest of a corpus atomically, and return it with its checksum."""
+    sealed = seal(manifest)
+    with whole_file(folder / MANIFEST) as aside:
+        aside.write_text(json.dumps(sealed, indent=2) + "\n", encoding="utf-8")
+    return sealed
+
+
+def summed(path: Path) -> dict[str, Any]:
+    """What a manifest says about a file: its size and its checksum."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}
+
+
+@contextmanager
+def replaced_file(folder: Path, name: str) -> Iterator[Path]:
+    """Yield a path to write a file of a finished corpus to, which then takes its place.
+
+    The manifest names the checksums of both files until the new one is there, so that the
+    corpus is whole whenever the process is killed.
+
+    Raises:
+        DamagedError: The file is not what the manifest says.
+    """
+    manifest = read_manifest(folder)
+    known = manifest["files"][name]
+    old = summed(folder / name)
+    if old not in (_sums(known), known.get("next")):
+        raise DamagedError(
+            f"`{folder / name}` is damaged: its checksum does not fit; see "
+            f"`hotgrid ingest verify {folder}`"
+        )
+    with whole_file(folder / name) as aside:
+        yield aside
+        new = summed(aside)
+        manifest["files"][name] = {**old, "next": new}
+        write_manifest(folder, manifest)
+    manifest["files"][name] = new
+    write_manifest(folder, manifest)
+
+
+def _sums(known: dict[str, Any]) -> dict[str, Any]:
+    return {key: known[key] for key in ("bytes", "sha256")}
 
 
 def _checksum(manifest: dict[str, Any]) -> str:

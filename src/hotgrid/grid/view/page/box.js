@@ -1,6 +1,6 @@
 // The edges of the box around a volume, with the names of its axes.
 
-import { halfEdges, project } from "./orbit.js";
+import { halfEdges, project } from "/web/orbit.js";
 import { state } from "./state.js";
 
 /** A layer that draws the box of the stage's volume. */

@@ -1,7 +1,7 @@
 // Drawing with WebGL2: values and colours are textures, and meet on the device.
 
+import { program, texture } from "/web/program.js";
 import { BITS } from "./frame.js";
-import { program, texture } from "./program.js";
 
 // One triangle that covers the screen. The picture is cut out of it: as a viewport it could be
 // larger than the device allows while a frame of the whole grid waits for a closer one.

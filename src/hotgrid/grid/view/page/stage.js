@@ -4,11 +4,11 @@
 
 import { isDark, onTheme, remembered } from "/web/theme.js";
 import { Rate } from "/web/pace.js";
+import { renderer } from "/web/program.js";
 import { Camera } from "./camera.js";
 import { Draw2d } from "./draw2d.js";
 import { DrawGl } from "./drawgl.js";
 import { VOLUME } from "./frame.js";
-import { renderer } from "./program.js";
 import { on, planeSize, state, tell } from "./state.js";
 import { Volume } from "./volume.js";
 

@@ -1,8 +1,8 @@
 // The whole box at once: a 3-D texture, through which one ray is sent for each pixel.
 
+import { SLOPE, Orbit, halfEdges } from "/web/orbit.js";
+import { program, texture } from "/web/program.js";
 import { SIGNED, SOLID, STATES } from "./frame.js";
-import { SLOPE, Orbit, halfEdges } from "./orbit.js";
-import { program, texture } from "./program.js";
 import { FRAGMENT, VERTEX } from "./rays.js";
 import { state } from "./state.js";
 

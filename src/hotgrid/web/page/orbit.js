@@ -7,9 +7,12 @@ export class Orbit {
     tilt = 0.45;
     #whole;
 
-    /** `size` is that of the box, in cells: from the first distance all of it is seen. */
-    constructor(size) {
-        this.#whole = 2.6 * Math.hypot(...halfEdges(size));
+    /**
+     * `size` is that of the box, in cells: from the first distance all of it is seen.
+     * `whole` is another first distance, in edges of the box.
+     */
+    constructor(size, whole = 2.6 * Math.hypot(...halfEdges(size))) {
+        this.#whole = whole;
         this.distance = this.#whole;
     }
 

@@ -1,0 +1,1 @@
+"""`hotgrid sphere`: places of a corpus around a centre."""
