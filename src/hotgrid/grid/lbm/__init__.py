@@ -46,17 +46,31 @@ from ._flows import (
     DoubleShear as DoubleShear,
     Karman as Karman,
     Poiseuille as Poiseuille,
+    RayleighBenard as RayleighBenard,
     ReynoldsFlow as ReynoldsFlow,
     SchaeferTurek as SchaeferTurek,
     ShanChen as ShanChen,
+    ShearMixing as ShearMixing,
     TaylorGreen as TaylorGreen,
     frequency as frequency,
 )
-from ._lattice import D2Q9 as D2Q9, D3Q19 as D3Q19, D3Q27 as D3Q27, Lattice as Lattice
+from ._lattice import (
+    D2Q5 as D2Q5,
+    D2Q9 as D2Q9,
+    D3Q7 as D3Q7,
+    D3Q19 as D3Q19,
+    D3Q27 as D3Q27,
+    Lattice as Lattice,
+)
 from ._moments import (
     at_equilibrium as at_equilibrium,
     equilibrium as equilibrium,
     moments as moments,
 )
 from ._observed import LatticeBoltzmann as LatticeBoltzmann
+from ._thermal import (
+    ThermalFlow as ThermalFlow,
+    ThermalModel as ThermalModel,
+    Warmth as Warmth,
+)
 from ._units import Units as Units

@@ -20,6 +20,7 @@ from ._life import LIFE
 from ._pde import PDE
 from ._phases import PHASES
 from ._row import Row
+from ._thermal import THERMAL
 
 CHECKS = (
     *LIFE,
@@ -30,6 +31,7 @@ CHECKS = (
     *LAWS,
     *FLOWS,
     *PHASES,
+    *THERMAL,
     *CAVITY,
     *CYLINDER,
 )

@@ -5,7 +5,9 @@ from ._channel import Couette as Couette, Poiseuille as Poiseuille
 from ._cylinder import CylinderFlow as CylinderFlow, frequency as frequency
 from ._double_shear import DoubleShear as DoubleShear
 from ._karman import Karman as Karman
+from ._rayleigh_benard import RayleighBenard as RayleighBenard
 from ._reynolds import ReynoldsFlow as ReynoldsFlow
 from ._schaefer_turek import SchaeferTurek as SchaeferTurek
 from ._shan_chen import ShanChen as ShanChen
+from ._shear_mixing import ShearMixing as ShearMixing
 from ._taylor_green import TaylorGreen as TaylorGreen
