@@ -45,9 +45,11 @@ from ._flows import (
     CylinderFlow as CylinderFlow,
     DoubleShear as DoubleShear,
     Karman as Karman,
+    PhaseSeparation as PhaseSeparation,
     Poiseuille as Poiseuille,
     RayleighBenard as RayleighBenard,
     ReynoldsFlow as ReynoldsFlow,
+    RisingDrop as RisingDrop,
     SchaeferTurek as SchaeferTurek,
     ShanChen as ShanChen,
     ShearMixing as ShearMixing,
@@ -62,6 +64,7 @@ from ._lattice import (
     D3Q27 as D3Q27,
     Lattice as Lattice,
 )
+from ._mixture import TwoComponents as TwoComponents
 from ._moments import (
     at_equilibrium as at_equilibrium,
     equilibrium as equilibrium,

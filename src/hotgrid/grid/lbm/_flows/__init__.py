@@ -5,8 +5,10 @@ from ._channel import Couette as Couette, Poiseuille as Poiseuille
 from ._cylinder import CylinderFlow as CylinderFlow, frequency as frequency
 from ._double_shear import DoubleShear as DoubleShear
 from ._karman import Karman as Karman
+from ._phase_separation import PhaseSeparation as PhaseSeparation
 from ._rayleigh_benard import RayleighBenard as RayleighBenard
 from ._reynolds import ReynoldsFlow as ReynoldsFlow
+from ._rising_drop import RisingDrop as RisingDrop
 from ._schaefer_turek import SchaeferTurek as SchaeferTurek
 from ._shan_chen import ShanChen as ShanChen
 from ._shear_mixing import ShearMixing as ShearMixing
