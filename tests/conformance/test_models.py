@@ -60,6 +60,8 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "life.Life with age": lambda cls: cls(age=True),
     "life.Life with noise": lambda cls: cls(noise=0.01),
     "life.Life on a Klein bottle": lambda cls: cls(topology="klein"),
+    "lbm.DoubleShear by KBC": lambda cls: cls("kbc"),
+    "lbm.DoubleShear by cumulants": lambda cls: cls("cumulant"),
     # As far as the small grids allow, and a width with which it lives.
     "neural.Lenia": lambda cls: cls(radius=2, width=0.06),
     "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),

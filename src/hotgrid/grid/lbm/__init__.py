@@ -31,9 +31,13 @@ from ._boundary import (
 )
 from ._collision import (
     BGK as BGK,
+    KBC as KBC,
     MRT as MRT,
     TRT as TRT,
+    CentralMoments as CentralMoments,
     Collision as Collision,
+    Cumulant as Cumulant,
+    Fluid as Fluid,
     Regularized as Regularized,
     Smagorinsky as Smagorinsky,
 )

@@ -76,6 +76,7 @@ class LatticeModel(Model):
         lattice = find_lattice(lattice)
         self.lattice = lattice
         self.collision = find_collision(collision)
+        self.collision.check(lattice)
         self.boundaries = _checked_boundaries(boundaries)
         self.force = _checked_force(force, lattice)
         self.viscosity_map = viscosity_map

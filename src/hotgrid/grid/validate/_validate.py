@@ -11,6 +11,7 @@ from hotgrid.grid.model import checked_device
 from ._cavity import CAVITY
 from ._cells import CELLS
 from ._check import Check, Terms
+from ._collisions import COLLISIONS
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
 from ._gases import GASES
@@ -30,6 +31,7 @@ CHECKS = (
     *PDE,
     *LAWS,
     *FLOWS,
+    *COLLISIONS,
     *PHASES,
     *THERMAL,
     *CAVITY,

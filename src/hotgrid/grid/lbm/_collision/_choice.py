@@ -4,13 +4,18 @@ from collections.abc import Mapping
 
 from hotgrid.errors import ArgumentError, near
 
+from ._central import CentralMoments, Cumulant
 from ._collision import Collision
+from ._entropic import KBC
 from ._rates import BGK, MRT, TRT, Regularized, Smagorinsky
 
 COLLISIONS: Mapping[str, Collision] = {
     "bgk": BGK(),
     "trt": TRT(),
     "mrt": MRT(),
+    "central": CentralMoments(),
+    "cumulant": Cumulant(),
+    "kbc": KBC(),
     "regularized": Regularized(),
     "smagorinsky": Smagorinsky(),
 }

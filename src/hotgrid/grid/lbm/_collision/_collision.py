@@ -112,6 +112,9 @@ class Collision(ABC):
         left = self.relaxed_moving(lattice, h, fluid, omega)
         return [b + x for b, x in zip(base, left, strict=True)]
 
+    def check(self, lattice: Lattice) -> None:  # noqa: B027
+        """Raise `ArgumentError` where it does not suit a lattice; by default it does."""
+
     def rates(self, omega: Tensor) -> tuple[Any, Any] | None:
         """The two rates, if even and odd parts of all pairs relax at one rate each.
 

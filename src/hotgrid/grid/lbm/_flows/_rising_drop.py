@@ -59,9 +59,22 @@ class RisingDrop(TwoComponents):
         inside = self.radius_over_width * min(size) - torch.sqrt(away)
         return 0.5 + (0.5 - _TRACE) * torch.tanh(inside / _SURFACE)
 
+    def begin(
+        self, size: tuple[int, ...], generator: torch.Generator
+    ) -> tuple[Tensor, list[Tensor]]:
+        """At rest, with one pressure inside, outside and across the surface."""
+        _, rest = super().begin(size, generator)
+        share = self.shares(size, generator)
+        strength = self.repulsion * share * (1 - share)
+        wanted = 1 + self.repulsion * _TRACE * (1 - _TRACE)
+        # The root of strength density^2 + density = wanted, which a repulsion of 0 has too.
+        return 2 * wanted / (1 + torch.sqrt(1 + 4 * strength * wanted)), rest
+
     def of_grid(self, size: tuple[int, ...]) -> dict[str, float]:
         """The share of the drop in all of the mass."""
-        return {"whole": self.shares(size, torch.Generator()).mean().item()}
+        density, _ = self.begin(size, torch.Generator())
+        drop = density * self.shares(size, torch.Generator())
+        return {"whole": (drop.sum() / density.sum()).item()}
 
     def pushes(self, numbers: Mapping[str, Any]) -> tuple[Any, Any]:
         """Up for the drop, down for the rest, nothing in all."""
