@@ -62,7 +62,7 @@ def _moving(terms: Terms, collision: str) -> Iterator[Row]:
         f"{collision}: order of convergence",
         2,
         math.log2(coarse / fine),
-        limit=0.15,
+        limit=0.2,
         source="Taylor and Green 1937, exact",
         setting="Taylor-Green, Re 2, U ~ 1 / n, 32^2 against 64^2, fp64",
     )
