@@ -15,6 +15,7 @@ from ._boundary import (
     FreeSlip as FreeSlip,
     FullWay as FullWay,
     HalfWay as HalfWay,
+    NonReflectingOutlet as NonReflectingOutlet,
     Number as Number,
     Shape as Shape,
     Site as Site,
@@ -44,6 +45,7 @@ from ._collision import (
 from ._engine import LatticeModel as LatticeModel
 from ._flow import Flow as Flow, Start as Start
 from ._flows import (
+    BackwardFacingStep as BackwardFacingStep,
     Cavity as Cavity,
     Couette as Couette,
     CylinderFlow as CylinderFlow,
@@ -51,6 +53,7 @@ from ._flows import (
     Karman as Karman,
     PhaseSeparation as PhaseSeparation,
     Poiseuille as Poiseuille,
+    PorousMedium as PorousMedium,
     RayleighBenard as RayleighBenard,
     ReynoldsFlow as ReynoldsFlow,
     RisingDrop as RisingDrop,
@@ -58,6 +61,7 @@ from ._flows import (
     ShanChen as ShanChen,
     ShearMixing as ShearMixing,
     TaylorGreen as TaylorGreen,
+    TaylorGreen3D as TaylorGreen3D,
     frequency as frequency,
 )
 from ._lattice import (
