@@ -10,6 +10,7 @@ from hotgrid.grid.model import checked_device
 
 from ._cavity import CAVITY
 from ._cells import CELLS
+from ._channels import CHANNELS
 from ._check import Check, Terms
 from ._collisions import COLLISIONS
 from ._cylinder import CYLINDER
@@ -34,6 +35,7 @@ CHECKS = (
     *COLLISIONS,
     *PHASES,
     *THERMAL,
+    *CHANNELS,
     *CAVITY,
     *CYLINDER,
 )
