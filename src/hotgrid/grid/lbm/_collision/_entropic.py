@@ -21,7 +21,8 @@ class KBC(Collision):
 
     Shear relaxes at the rate of the viscosity. The rate of all else follows, cell by cell,
     from the entropy after the collision: a flow that the grid does not resolve stays
-    stable, and where it is resolved little changes.
+    stable, and where it is resolved little changes. Where nothing deviates from equilibrium
+    that rate has no derivative, so gradients are of use in flows that move everywhere.
 
     Example:
         >>> KBC()

@@ -39,7 +39,7 @@ class BackwardFacingStep(ReynoldsFlow):
     """
 
     reynolds = Parameter(200.0, "mean velocity times twice the height over viscosity", above=0)
-    entry = Parameter(4.0, "length of the step over its height", low=0.5)
+    entry = Parameter(2.0, "length of the step over its height", low=0.5)
 
     def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:
         super().__init__(
