@@ -190,7 +190,8 @@ class TwoComponents(LatticeBoltzmann):
 
     @once
     def _both(self, state: State) -> list[tuple[Tensor, list[Tensor]]]:
-        wide = [x if x.dtype == torch.float64 else x.float() for x in map(state.get, _NAMES)]
+        stored = [state[name] for name in _NAMES]
+        wide = [x if x.dtype == torch.float64 else x.float() for x in stored]
         return [moments(self.lattice, f.unbind(0)) for f in wide]
 
     @once

@@ -257,5 +257,6 @@ class ThermalFlow(ThermalModel, Flow):
         places = torch.meshgrid(*axes, indexing="ij")
         centre = [n / 2 for n in size]
         centre[-2] = size[-2] / 4
-        away = sum((x - c) ** 2 for x, c in zip(places, centre, strict=True))
+        squares = [(x - c) ** 2 for x, c in zip(places, centre, strict=True)]
+        away = torch.stack(squares).sum(0)
         return torch.exp(-away / (min(size) / 10) ** 2)

@@ -71,7 +71,7 @@ class _Beside(TwoComponents):
     """Two components side by side along x, or a faint wave of their shares."""
 
     def __init__(self, wave: bool, **parameters: float) -> None:
-        super().__init__(**parameters)
+        super().__init__("D2Q9", **parameters)
         self.wave = wave
 
     def shares(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:

@@ -5,6 +5,7 @@ moments in the frame that moves with the fluid are taken axis by axis (Geier 200
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -42,12 +43,12 @@ def product_equilibrium(
     density = 1 + excess
     volume = density.reciprocal()
     # What the product is above that of the weights, so that no digits are lost.
-    found: dict[tuple[int, ...], tuple[float, Tensor | None]] = {(): (1.0, None)}
+    found: dict[tuple[int, ...], tuple[float, Any]] = {(): (1.0, None)}
     for part in momentum:
         u = part * volume
         square = u * u
         change = {0: -square, 1: 0.5 * (square + u), -1: 0.5 * (square - u)}
-        grown: dict[tuple[int, ...], tuple[float, Tensor | None]] = {}
+        grown: dict[tuple[int, ...], tuple[float, Any]] = {}
         for c, (weight, above) in found.items():
             for sign, share in _WEIGHTS.items():
                 more = weight * change[sign]

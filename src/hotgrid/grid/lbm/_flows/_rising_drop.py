@@ -55,7 +55,8 @@ class RisingDrop(TwoComponents):
         centre = [n / 2 for n in size]
         if self.gravity:
             centre[-2] = max(size[-2] / 4, (self.radius_over_width + 0.05) * min(size))
-        away = sum((x - c) ** 2 for x, c in zip(places, centre, strict=True))
+        squares = [(x - c) ** 2 for x, c in zip(places, centre, strict=True)]
+        away = torch.stack(squares).sum(0)
         inside = self.radius_over_width * min(size) - torch.sqrt(away)
         return 0.5 + (0.5 - _TRACE) * torch.tanh(inside / _SURFACE)
 
