@@ -52,6 +52,12 @@ def majority(windows: Tensor) -> Tensor:
     return 2 * windows.sum(tuple(range(-rank, 0))) > math.prod(windows.shape[-rank:])
 
 
+def stirred(size: tuple[int, ...], generator: torch.Generator) -> tuple[Tensor, list[Tensor]]:
+    """A fluid with another velocity in every cell."""
+    density, *velocity = torch.rand(3, *size, generator=generator, dtype=torch.float64) - 0.5
+    return 1 + 0.02 * density, [0.1 * u for u in velocity]
+
+
 # Makings with arguments. The bare name of a model replaces `Model()`, for models whose
 # first argument is code; a longer title adds a second way through the engine.
 MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
@@ -61,6 +67,9 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "life.Life with age": lambda cls: cls(age=True),
     "life.Life with noise": lambda cls: cls(noise=0.01),
     "life.Life on a Klein bottle": lambda cls: cls(topology="klein"),
+    # Stirred: where nothing deviates from equilibrium, its rate has no derivative.
+    "lbm.Flow by KBC": lambda cls: cls(collision="kbc", start=stirred),
+    "lbm.DoubleShear by cumulants": lambda cls: cls("cumulant"),
     # As far as the small grids allow, and a width with which it lives.
     "neural.Lenia": lambda cls: cls(radius=2, width=0.06),
     "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),

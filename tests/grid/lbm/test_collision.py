@@ -13,6 +13,7 @@ from hotgrid.grid.lbm import (
     D2Q9,
     D3Q19,
     D3Q27,
+    KBC,
     MRT,
     TRT,
     Collision,
@@ -24,7 +25,7 @@ from hotgrid.grid.lbm import (
 )
 from hotgrid.grid.lbm._collision import find_collision, stress
 
-OPERATORS = (BGK(), TRT(), MRT(), Regularized(), Smagorinsky())
+OPERATORS = (BGK(), TRT(), MRT(), KBC(), Regularized(), Smagorinsky())
 lattices = st.sampled_from([D2Q9, D3Q19, D3Q27])
 seeds = st.integers(0, 2**31)
 omegas = st.floats(0.1, 1.99)

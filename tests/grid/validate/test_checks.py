@@ -5,6 +5,7 @@ import pytest
 from hotgrid.grid.validate import check_names, validate
 
 COMPILED = ("double-shear-layer", "conservation", "cavity-re-100", "cylinder-2d-1")
+LONG = ("shan-chen", "two-components", "central", "cumulant", "kbc")
 SMALL = [name for name in check_names(quick=True) if name not in COMPILED]
 
 
@@ -20,7 +21,7 @@ def failed(name: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[pytest.mark.long] * (n == "shan-chen")) for n in SMALL],
+    [pytest.param(n, marks=[pytest.mark.long] * (n in LONG)) for n in SMALL],
 )
 def test_small_checks_pass(name: str):
     assert failed(name) == []
@@ -36,4 +37,11 @@ def test_compiled_checks_pass(name: str):
 
 def test_the_full_table_has_what_the_quick_one_leaves_out():
     more = set(check_names()) - set(check_names(quick=True))
-    assert more == {"acorn", "cavity-re-400", "cavity-re-1000", "cylinder-2d-2"}
+    assert more == {
+        "acorn",
+        "cavity-re-400",
+        "cavity-re-1000",
+        "cylinder-2d-2",
+        "backward-facing-step",
+        "taylor-green-3d",
+    }

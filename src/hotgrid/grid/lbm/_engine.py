@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ from ._boundary import (
 )
 from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
-from ._moments import equilibrium, half_source, is_zero, moments
+from ._moments import is_zero, moments
 from ._start import at_start
 
 LOWEST_TAU = 0.5001
@@ -55,6 +55,8 @@ class LatticeModel(Model):
 
     picture = "speed"
     y_up = True
+    carries_heat: ClassVar[bool] = False
+    """Whether a temperature moves with the flow."""
     # What follows from the grid; None until the model is fitted to one.
     _of_grid: Mapping[str, float] | None = None
     # Solid cells that were painted by hand, bool `[*space]`, and their boundary.
@@ -74,6 +76,7 @@ class LatticeModel(Model):
         lattice = find_lattice(lattice)
         self.lattice = lattice
         self.collision = find_collision(collision)
+        self.collision.check(lattice)
         self.boundaries = _checked_boundaries(boundaries)
         self.force = _checked_force(force, lattice)
         self.viscosity_map = viscosity_map
@@ -163,32 +166,62 @@ class LatticeModel(Model):
         params: Mapping[str, Tensor],
     ) -> Mapping[str, Planes]:
         """Pull from upstream cells, apply boundaries, collide."""
+        numbers, f = self._numbers_here(params), state["f"]
+        sites, pulled = self._arrived(f, inputs, numbers)
+        force = self.force_around(self._density_around(f), numbers)
+        collided = self._collide(pulled, self._omega(inputs, numbers), force)
+        return {"f": self._settled(sites, pulled, collided)}
+
+    def _numbers_here(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of a step, and what follows from the grid."""
         if self._of_grid is None:
             raise ArgumentError(
                 f"{type(self).__name__} takes its steps on a grid: step `model.fitted(size)`"
             )
-        numbers = {**params, **self._of_grid}
-        lattice, f = self.lattice, state["f"]
-        sites = [Site(lattice, f, inputs, numbers, k) for k in range(len(self.boundaries))]
-        pulled = [f.part(i)[tuple(-x for x in c)] for i, c in enumerate(lattice.velocities)]
+        return {**params, **self._of_grid}
+
+    def _sites(
+        self,
+        lattice: Lattice,
+        f: Neighbours,
+        inputs: Mapping[str, Neighbours],
+        numbers: Mapping[str, Any],
+    ) -> list[Site]:
+        """What every boundary sees of some populations."""
+        return [Site(lattice, f, inputs, numbers, k) for k in range(len(self.boundaries))]
+
+    def _arrived(
+        self, f: Neighbours, inputs: Mapping[str, Neighbours], numbers: Mapping[str, Any]
+    ) -> tuple[list[Site], list[Tensor]]:
+        """What boundaries see, and the populations that come into a collision."""
+        sites = self._sites(self.lattice, f, inputs, numbers)
+        found = streamed(self.lattice, f)
         for boundary, site in zip(self.boundaries, sites, strict=True):
-            pulled = boundary.select(site, pulled)
-        viscosity = self.viscosity_in(numbers)
-        if self.viscosity_map is not None:
-            viscosity = viscosity * inputs[_VISCOSITY_MAP][(0,) * lattice.rank]
+            found = boundary.select(site, found)
+        return sites, found
 
-        def density(at: tuple[int, ...]) -> Tensor:
-            come = [
-                f.part(i)[tuple(a - x for a, x in zip(at, c, strict=True))]
-                for i, c in enumerate(lattice.velocities)
-            ]
-            return 1 + moments(lattice, come)[0]
-
-        force = self.force_around(density, numbers)
-        collided = self._collide(pulled, 1 / (3 * viscosity + 0.5), force)
+    def _settled(
+        self, sites: Sequence[Site], pulled: Sequence[Tensor], collided: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        """The populations after a collision and what boundaries do then."""
         for boundary, site in zip(self.boundaries, sites, strict=True):
             collided = boundary.settle(site, pulled, collided)
-        return {"f": collided}
+        return collided
+
+    def _omega(self, inputs: Mapping[str, Neighbours], numbers: Mapping[str, Any]) -> Any:
+        """The rate of relaxation that the viscosity gives."""
+        viscosity = self.viscosity_in(numbers)
+        if self.viscosity_map is not None:
+            viscosity = viscosity * inputs[_VISCOSITY_MAP][(0,) * self.lattice.rank]
+        return 1 / (3 * viscosity + 0.5)
+
+    def _density_around(self, f: Neighbours) -> Callable[[tuple[int, ...]], Tensor]:
+        """The density of the cell at an offset, once populations have moved."""
+
+        def density(at: tuple[int, ...]) -> Tensor:
+            return 1 + moments(self.lattice, streamed(self.lattice, f, at))[0]
+
+        return density
 
     def _collide(
         self, g: Sequence[Tensor], omega: Tensor, force: Sequence[Any]
@@ -202,16 +235,7 @@ class LatticeModel(Model):
         rates = None if force else self.collision.rates(omega)
         if rates is not None:
             return relaxed_pairs(lattice, g, excess, momentum, rates)
-        density = 1 + excess
-        base = equilibrium(lattice, excess, momentum)
-        h = [plane - eq for plane, eq in zip(g, base, strict=True)]
-        if force:
-            volume = density.reciprocal()
-            push = half_source(lattice, [m * volume for m in momentum], force)
-            h = [plane + s for plane, s in zip(h, push, strict=True)]
-            base = [plane + s for plane, s in zip(base, push, strict=True)]
-        left = self.collision.relaxed(lattice, h, density, omega)
-        return [b + x for b, x in zip(base, left, strict=True)]
+        return self.collision.collided(lattice, g, excess, momentum, force, omega)
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The density and velocity of `begin` with the stress they cause, rest in solids."""
@@ -243,6 +267,11 @@ class LatticeModel(Model):
             check_vector("force", self.force, self.lattice, numbers)
         for boundary in self.boundaries:
             boundary.check(self.lattice, numbers)
+            if boundary.temperature is not None and not self.carries_heat:
+                raise ArgumentError(
+                    f"{boundary!r} has a `temperature`, and {type(self).__name__} carries "
+                    "none; use `ThermalFlow`"
+                )
         self._check_relaxation(size)
         self._check_faces(size)
         found: State = {}
@@ -330,6 +359,15 @@ class LatticeModel(Model):
                 f"and below {LOWEST_TAU} nothing damps the flow; take a finer grid, a larger "
                 "viscosity (a smaller Reynolds number), or a larger velocity"
             )
+
+
+def streamed(lattice: Lattice, f: Neighbours, at: Sequence[int] = ()) -> list[Tensor]:
+    """Populations that have moved to a cell, or to the one at an offset."""
+    at = at or (0,) * lattice.rank
+    return [
+        f.part(i)[tuple(a - x for a, x in zip(at, c, strict=True))]
+        for i, c in enumerate(lattice.velocities)
+    ]
 
 
 def _checked_boundaries(boundaries: object) -> tuple[Boundary, ...]:

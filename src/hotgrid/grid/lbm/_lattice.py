@@ -70,6 +70,11 @@ class Lattice:
         return len(self.velocities)
 
     @property
+    def spread(self) -> float:
+        """The mean of squared velocities along an axis: 1/3, or less to carry a scalar."""
+        return sum(w * c[0] ** 2 for w, c in zip(self.weights, self.velocities, strict=True))
+
+    @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Every population but rest, together with its opposite."""
         return tuple((i, o) for i, o in enumerate(self.opposite) if i < o)
@@ -87,7 +92,13 @@ D3Q19 = Lattice.of_shells("D3Q19", 3, (1 / 3, 1 / 18, 1 / 36))
 """Nineteen velocities in space: rest, faces and edges of a cube."""
 D3Q27 = Lattice.of_shells("D3Q27", 3, (8 / 27, 2 / 27, 1 / 54, 1 / 216))
 """Twenty-seven velocities in space: rest, faces, edges and corners of a cube."""
+D2Q5 = Lattice.of_shells("D2Q5", 2, (1 / 3, 1 / 6))
+"""Five velocities in the plane, the first of `D2Q9`: enough to carry a temperature."""
+D3Q7 = Lattice.of_shells("D3Q7", 3, (1 / 4, 1 / 8))
+"""Seven velocities in space, the first of `D3Q19`, with a spread of 1/4."""
 
+CARRIERS = {lattice.rank: lattice for lattice in (D2Q5, D3Q7)}
+"""The lattices of a temperature by the number of space dims."""
 LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q19, D3Q27)}
 """The lattices by name."""
 

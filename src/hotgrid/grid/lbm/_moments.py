@@ -5,7 +5,7 @@ which keeps digits in single precision and makes half precision possible. Sums a
 written out over planes, so that a whole step stays one expression and one kernel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -140,6 +140,25 @@ def half_source(
             even = found[i] + (4.5 * w) * (along * combined(c, velocity))
             odd = (1.5 * w) * along
             found[i], found[o] = even + odd, even - odd
+    return found
+
+
+def slopes_around(lattice: Lattice, value: Callable[[tuple[int, ...]], Tensor]) -> list[Tensor]:
+    """`sum w_i value(c_i) c_i` along each axis, `[*space]` each: a third of the gradient.
+
+    Arguments:
+        lattice: The lattice.
+        value: What the cell at an offset has, `[*space]`.
+    """
+    found: list[Any] = [None] * lattice.rank
+    for i, o in lattice.pairs:
+        c, w = lattice.velocities[i], lattice.weights[i]
+        ahead, behind = (value(lattice.velocities[k]) for k in (i, o))
+        pull = w * (ahead - behind)
+        for axis, sign in enumerate(c):
+            if sign:
+                more = pull if sign > 0 else -pull
+                found[axis] = more if found[axis] is None else found[axis] + more
     return found
 
 

@@ -133,8 +133,14 @@ class LatticeBoltzmann(LatticeModel):
     def cause(self, state: State) -> str:
         """Relaxation time and Mach number of the last good state."""
         size = tuple(state["f"].shape[-self.lattice.rank :])
-        runs = state["f"].reshape(-1, self.lattice.count, *size)
-        fastest = max(self.speed({"f": run}).nan_to_num().max().item() for run in runs)
+        rank = self.lattice.rank
+        runs = {
+            name: x.reshape(-1, *x.shape[-rank - 1 :]).unbind(0) for name, x in state.items()
+        }
+        fastest = max(
+            self.speed(dict(zip(runs, run, strict=True))).nan_to_num().max().item()
+            for run in zip(*runs.values(), strict=True)
+        )
         return (
             f"tau is {self.tau(size):.4f} (near 0.5 short waves are hardly damped) and the "
             f"largest Mach number is {fastest / SOUND:.2f} (keep it below 0.3); take a finer "
@@ -206,16 +212,20 @@ class LatticeBoltzmann(LatticeModel):
         f = state["f"]
         f = f if f.dtype == torch.float64 else f.float()
         excess, momentum = moments(self.lattice, f.unbind(0))
-        axes = tuple(range(excess.ndim))
-        force = self.force_around(
-            lambda at: 1 + torch.roll(excess, tuple(-a for a in at), axes),
-            self.numbers(tuple(excess.shape)),
-        )
+        force = self._force_in(state, excess)
         # Stored is what a collision left, and it has had the force of the whole step.
         for axis, x in enumerate(force):
             if not is_zero(x):
                 momentum[axis] = momentum[axis] - 0.5 * x
         return excess, momentum
+
+    def _force_in(self, state: State, excess: Tensor) -> Sequence[Any]:
+        """The force on every cell of a state whose density minus one is given."""
+        axes = tuple(range(excess.ndim))
+        return self.force_around(
+            lambda at: 1 + torch.roll(excess, tuple(-a for a in at), axes),
+            self.numbers(tuple(excess.shape)),
+        )
 
     @once
     def _momentum(self, state: State) -> list[Tensor]:

@@ -206,7 +206,9 @@ class Model(HasParameters, ABC):
         }
         for name, parameter in own.items():
             setattr(cls, name, parameter)
-        cls._parameters = {**cls._parameters, **own}
+        # Of all bases: a model may be put together from two.
+        above = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__[1:])]
+        cls._parameters = {name: x for known in (*above, own) for name, x in known.items()}
 
     # Takes any arguments: subclasses have constructors of their own.
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:

@@ -10,7 +10,9 @@ from hotgrid.grid.model import checked_device
 
 from ._cavity import CAVITY
 from ._cells import CELLS
+from ._channels import CHANNELS
 from ._check import Check, Terms
+from ._collisions import COLLISIONS
 from ._cylinder import CYLINDER
 from ._flows import FLOWS
 from ._fourier import FOURIER
@@ -21,6 +23,7 @@ from ._life import LIFE
 from ._pde import PDE
 from ._phases import PHASES
 from ._row import Row
+from ._thermal import THERMAL
 
 CHECKS = (
     *LIFE,
@@ -31,7 +34,10 @@ CHECKS = (
     *LAWS,
     *FOURIER,
     *FLOWS,
+    *COLLISIONS,
     *PHASES,
+    *THERMAL,
+    *CHANNELS,
     *CAVITY,
     *CYLINDER,
 )

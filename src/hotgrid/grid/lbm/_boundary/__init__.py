@@ -14,6 +14,7 @@ from ._boundary import (
 )
 from ._curved import Curved as Curved
 from ._forces import cut_links as cut_links, exchanged_momentum as exchanged_momentum
+from ._nonreflecting import NonReflectingOutlet as NonReflectingOutlet
 from ._openings import (
     ExtrapolationOutlet as ExtrapolationOutlet,
     ZouHePressure as ZouHePressure,

@@ -100,6 +100,9 @@ class Boundary(ABC):
     """Whether it changes nothing in cells that are not its own, nor where its inputs with
     `quiet_at_zero` are zero: a CPU then does without it there."""
 
+    temperature: Number | None = None
+    """The temperature that it holds, in flows that carry one; None lets no heat through."""
+
     @property
     def leaks(self) -> bool:
         """Whether mass can pass through it."""
@@ -117,6 +120,17 @@ class Boundary(ABC):
             site: What it can see.
             pulled: One `[*space]` for each population, after streaming.
         """
+
+    def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
+        """The populations of a temperature before their collision, some of them replaced.
+
+        By default as those of the fluid, so that a wall lets no heat through.
+
+        Arguments:
+            site: What it can see, with the lattice and the populations of the temperature.
+            pulled: One `[*space]` for each of these, after streaming.
+        """
+        return self.select(site, pulled)
 
     def settle(
         self, site: Site, pulled: Sequence[Tensor], collided: Sequence[Tensor]
@@ -215,6 +229,15 @@ class Face(Boundary):
         """The populations that come in through the face, so that streaming lacks them."""
         axis = self.axis(lattice.rank)
         return [i for i, c in enumerate(lattice.velocities) if c[axis] == self.inward]
+
+    def extrapolated(self, site: Site) -> dict[int, Tensor]:
+        """The entering populations, from the last layer in place of one beyond it."""
+        axis = self.axis(site.lattice.rank)
+        new: dict[int, Tensor] = {}
+        for i in self.entering(site.lattice):
+            c = site.lattice.velocities[i]
+            new[i] = site.f.part(i)[tuple(0 if a == axis else -x for a, x in enumerate(c))]
+        return new
 
     def replaced(
         self, site: Site, pulled: Sequence[Tensor], new: Mapping[int, Tensor]

@@ -27,6 +27,17 @@ class _ZouHe(Face):
         """Mass goes in and out."""
         return True
 
+    def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
+        """The temperature is that given for the face, or passes through."""
+        if self.temperature is None:
+            return self.replaced(site, pulled, self.extrapolated(site))
+        lattice, entering = site.lattice, self.entering(site.lattice)
+        there = [int(i not in entering) for i in range(lattice.count)]
+        lacking = site.value(self.temperature) - combined(there, pulled)
+        weights = {i: lattice.weights[i] for i in entering}
+        whole = sum(weights.values())
+        return self.replaced(site, pulled, {i: w / whole * lacking for i, w in weights.items()})
+
     def known(self, site: Site, pulled: Sequence[Tensor]) -> Tensor:
         """Density times (1 - inward velocity), from the populations that streaming provides."""
         axis = self.axis(site.lattice.rank)
@@ -67,6 +78,8 @@ class ZouHeVelocity(_ZouHe):
         velocity: Velocity along each axis, in the order of the axes: `(uy, ux)`.
         profile: What the velocity is multiplied by, `[*space]`, or a function from the
             size; None is one everywhere.
+        temperature: The temperature of the cells, in flows that carry one; None lets it
+            pass through.
 
     Example:
         >>> inlet = ZouHeVelocity("x-", velocity=(0, 0.1))
@@ -80,10 +93,13 @@ class ZouHeVelocity(_ZouHe):
     face: str
     velocity: tuple[Number, ...]
     profile: Shape | None = None
+    temperature: Number | None = None
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
-        """The velocity is one number for each axis."""
+        """The velocity is one number for each axis, a temperature a number."""
         check_vector("velocity", self.velocity, lattice, numbers)
+        if self.temperature is not None:
+            check_number("temperature", self.temperature, numbers)
 
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """The profile, where there is one."""
@@ -174,13 +190,13 @@ class ExtrapolationOutlet(Face):
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
         """The entering populations come from the last layer in place of one beyond it."""
-        axis = self.axis(site.lattice.rank)
-        new: dict[int, Tensor] = {}
-        for i in self.entering(site.lattice):
-            c = site.lattice.velocities[i]
-            new[i] = site.f.part(i)[tuple(0 if a == axis else -x for a, x in enumerate(c))]
+        new = self.extrapolated(site)
         if not is_zero(self.hold):
             planes = [site.f.part(i)[site.here] for i in range(site.lattice.count)]
             excess = combined([1] * site.lattice.count, planes) * site.value(self.hold)
             new = {i: plane - site.lattice.weights[i] * excess for i, plane in new.items()}
         return self.replaced(site, pulled, new)
+
+    def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
+        """Heat leaves with the flow."""
+        return self.replaced(site, pulled, self.extrapolated(site))

@@ -1,7 +1,7 @@
 """Walls: bounce-back half-way and full-way, moving walls, and walls without friction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -18,6 +18,7 @@ from ._boundary import (
     Number,
     Shape,
     Site,
+    check_number,
     check_vector,
     dotted,
     has_bits,
@@ -96,6 +97,10 @@ class HalfWay(Boundary):
             found[i] = torch.where(cut, bounced(site, i, self.velocity), pulled[i])
         return found
 
+    def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
+        """No heat passes, and a solid that moves adds none."""
+        return replace(self, velocity=()).select(site, pulled)
+
     def settle(
         self, site: Site, pulled: Sequence[Tensor], collided: Sequence[Tensor]
     ) -> list[Tensor]:
@@ -163,6 +168,8 @@ class Wall(Face):
     Attributes:
         face: Which face.
         velocity: Velocity of the wall along each axis; empty for one at rest.
+        temperature: The temperature of the wall, in flows that carry one; None lets no
+            heat through.
 
     Example:
         >>> Wall("y+", velocity=(0, 0.1)).cells((4, 4)).sum(1)
@@ -174,12 +181,15 @@ class Wall(Face):
 
     face: str
     velocity: tuple[Number, ...] = ()
+    temperature: Number | None = None
     quiet_elsewhere: ClassVar[bool] = True
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
-        """The velocity is one number for each axis, or empty."""
+        """The velocity is one number for each axis, or empty; a temperature is a number."""
         if self.velocity != ():
             check_vector("velocity", self.velocity, lattice, numbers)
+        if self.temperature is not None:
+            check_number("temperature", self.temperature, numbers)
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The outermost layer of cells at the face."""
@@ -196,6 +206,16 @@ class Wall(Face):
         return self.replaced(
             site, pulled, {i: bounced(site, i, self.velocity) for i in entering}
         )
+
+    def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
+        """What left comes back with its sign turned, about the temperature of the wall."""
+        if self.temperature is None:
+            return self.select(site, pulled)
+        lattice, twice = site.lattice, 2 * site.value(self.temperature)
+        new = {
+            i: lattice.weights[i] * twice - bounced(site, i, ()) for i in self.entering(lattice)
+        }
+        return self.replaced(site, pulled, new)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.lbm._collision import Collision
+from hotgrid.grid.lbm._moments import slopes_around
 from hotgrid.grid.lbm._observed import LatticeBoltzmann
 from hotgrid.grid.model import Parameter, State, observable, view
 
@@ -78,17 +79,8 @@ class ShanChen(LatticeBoltzmann):
         self, density: Callable[[tuple[int, ...]], Tensor], numbers: Mapping[str, Any]
     ) -> Sequence[Tensor]:
         """What the neighbours of a cell pull it with, along each axis."""
-        lattice = self.lattice
-        pulls: list[Any] = [None] * lattice.rank
-        for i, o in lattice.pairs:
-            c, w = lattice.velocities[i], lattice.weights[i]
-            ahead, behind = (_potential(density(lattice.velocities[k])) for k in (i, o))
-            pull = w * (ahead - behind)
-            for axis, sign in enumerate(c):
-                if sign:
-                    more = pull if sign > 0 else -pull
-                    pulls[axis] = more if pulls[axis] is None else pulls[axis] + more
-        own = numbers["attraction"] * _potential(density((0,) * lattice.rank))
+        pulls = slopes_around(self.lattice, lambda at: _potential(density(at)))
+        own = numbers["attraction"] * _potential(density((0,) * self.lattice.rank))
         return [own * pull for pull in pulls]
 
     def begin(

@@ -1,10 +1,5 @@
-"""How populations relax: each operator computes what a collision leaves of a deviation.
+"""Collisions with a rate of relaxation for each kind of moment."""
 
-With `h` the deviation from equilibrium (half the force included, so that it carries
-neither mass nor momentum), every collision is `equilibrium + relaxed(h)`.
-"""
-
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,80 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.lbm._lattice import Lattice
+from hotgrid.grid.lbm._moments import combined
 from hotgrid.grid.model import Parameter
 
-from ._lattice import Lattice
-from ._moments import combined, equilibrium_parts
-
-
-class Collision(ABC):
-    """What a collision leaves of the deviation from equilibrium.
-
-    Example:
-        >>> class Slow(Collision):
-        ...     def relaxed(self, lattice, h, density, omega):
-        ...         return [0.9 * plane for plane in h]
-    """
-
-    @abstractmethod
-    def relaxed(
-        self, lattice: Lattice, h: Sequence[Tensor], density: Tensor, omega: Tensor
-    ) -> list[Tensor]:
-        """The deviation after the collision, one `[*space]` for each population.
-
-        Arguments:
-            lattice: The lattice.
-            h: The deviation before it, one `[*space]` for each population.
-            density: The density, `[*space]`.
-            omega: The rate of relaxation, 1 / tau; 0-d or `[*space]`.
-        """
-
-    def rates(self, omega: Tensor) -> tuple[Any, Any] | None:
-        """The two rates, if even and odd parts of all pairs relax at one rate each.
-
-        A collision that returns them takes fewer operations; None for all others.
-        """
-        return None
-
-    def stress_time(self, tau: Tensor, strain: Mapping[tuple[int, int], Tensor]) -> Tensor:
-        """The relaxation time of the stress where the flow shears; by default `tau`.
-
-        A flow starts with the stress that it gives.
-
-        Arguments:
-            tau: The relaxation time of the viscosity, `[*space]`.
-            strain: The strain rate, `[*space]` by pair of axes, upper half only.
-        """
-        return tau
-
-
-def relaxed_pairs(
-    lattice: Lattice,
-    g: Sequence[Tensor],
-    excess: Tensor,
-    momentum: Sequence[Tensor],
-    rates: tuple[Any, Any],
-) -> list[Tensor]:
-    """A whole collision without force, of even and odd parts at a rate each.
-
-    It is `equilibrium + relaxed(h)` with the deviation never written out. Even parts come
-    last, since they are ready last.
-    """
-    even_rate, odd_rate = rates
-    rest, parts = equilibrium_parts(lattice, excess, momentum, *rates)
-    found = [(1 - even_rate) * g[0] + rest] * lattice.count
-    for (i, o), (even, odd) in zip(lattice.pairs, parts, strict=True):
-        if even_rate is odd_rate:
-            found[i] = ((1 - even_rate) * g[i] + odd) + even
-            found[o] = ((1 - even_rate) * g[o] - odd) + even
-            continue
-        # Not `(1 - rate) * g + rate * equilibrium`: where `1 - rate` is rounded, momentum
-        # would grow or fade by that much in every step.
-        change = (0.5 * even_rate) * (g[i] + g[o]) - even
-        turn = (0.5 * odd_rate) * (g[i] - g[o]) - odd
-        found[i], found[o] = g[i] - (change + turn), g[o] - (change - turn)
-    return found
+from ._collision import Collision, stress
 
 
 @dataclass(frozen=True)
@@ -275,49 +201,3 @@ class Smagorinsky(Collision):
         squares = [s * s if a == b else 2 * (s * s) for (a, b), s in strain.items()]
         shear = torch.sqrt(2 * combined([1] * len(squares), squares))
         return tau + 3 * self.constant**2 * shear
-
-
-COLLISIONS: Mapping[str, Collision] = {
-    "bgk": BGK(),
-    "trt": TRT(),
-    "mrt": MRT(),
-    "regularized": Regularized(),
-    "smagorinsky": Smagorinsky(),
-}
-"""The collisions by name, with default arguments."""
-
-
-def find_collision(collision: Collision | str) -> Collision:
-    """A collision, or the one with that name.
-
-    Example:
-        >>> find_collision("bgk")
-        BGK()
-
-    Raises:
-        ArgumentError: There is none with that name.
-    """
-    if isinstance(collision, Collision):
-        return collision
-    if isinstance(collision, type):
-        raise ArgumentError(
-            f"`collision` is the class {collision.__name__}; make one: `{collision.__name__}()`"
-        )
-    if not isinstance(collision, str) or collision.lower() not in COLLISIONS:
-        raise ArgumentError(
-            f"`collision` {collision!r} is unknown; use one of "
-            f"{', '.join(COLLISIONS)}{near(collision, COLLISIONS)}"
-        )
-    return COLLISIONS[collision.lower()]
-
-
-def stress(lattice: Lattice, h: Sequence[Tensor]) -> dict[tuple[int, int], Tensor]:
-    """The second moments of populations, `[*space]` by pair of axes, upper half only."""
-    both = [h[i] + h[o] for i, o in lattice.pairs]
-    found: dict[tuple[int, int], Tensor] = {}
-    # Not itertools: torch 2.11 cannot trace it.
-    axes = range(lattice.rank)
-    for a, b in [(i, j) for i in axes for j in axes[i:]]:
-        signs = [lattice.velocities[i][a] * lattice.velocities[i][b] for i, _ in lattice.pairs]
-        found[a, b] = combined(signs, both)
-    return found
