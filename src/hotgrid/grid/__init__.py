@@ -13,13 +13,16 @@ from .forms.cut import (
     planned_depth as planned_depth,
 )
 from .model import (
+    CellVectors as CellVectors,
     Field as Field,
     Input as Input,
     Model as Model,
     Neighbours as Neighbours,
     Option as Option,
     Parameter as Parameter,
+    VectorModel as VectorModel,
     build_model as build_model,
+    mixed as mixed,
     observable as observable,
     options_of as options_of,
     total as total,

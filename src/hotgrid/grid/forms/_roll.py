@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Field, Input, Look, State, faces, seen_beyond
+from hotgrid.grid.model import Field, Input, Look, State, VectorModel, faces, seen_beyond
 from hotgrid.tensors import shift
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
+from ._vector_step import whole_vector_step
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -36,6 +37,8 @@ def whole_step(
 ) -> list[Tensor]:
     """One step over whole arrays, `[*batch, components, *space]` in and out."""
     model = setting.model
+    if isinstance(model, VectorModel):
+        return whole_vector_step(setting, model, fields, fixed, params)
     planes = stepped(
         setting,
         dict(zip([field.name for field in model.fields], fields, strict=True)),

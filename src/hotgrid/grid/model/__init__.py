@@ -53,3 +53,8 @@ from ._seen import (
     once as once,
     pictured as pictured,
 )
+from ._vectors import (
+    CellVectors as CellVectors,
+    VectorModel as VectorModel,
+    mixed as mixed,
+)

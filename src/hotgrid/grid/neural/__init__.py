@@ -1,3 +1,5 @@
 """neural: cells that hold numbers and react to what is around them. A part of `grid`."""
 
+from ._cell_network import FILTERS as FILTERS, CellNetwork as CellNetwork
 from ._lenia import Lenia as Lenia
+from ._neural_cells import NeuralCells as NeuralCells
