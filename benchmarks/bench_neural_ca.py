@@ -27,6 +27,7 @@ class Cells(NeuralCells):
     """Random cells that a small random network changes."""
 
     def initial(self, size, generator):
+        """Numbers from 0 to 1."""
         cells = torch.rand(self.network.channels, *size, generator=generator)
         return self.begun(cells, generator)
 
@@ -128,7 +129,8 @@ Prepared = tuple[Callable[[int], object], Simulation | None]
 
 def ours(model: Cells, form: str, compiled: bool, **options) -> Prepared:
     sim = Simulation(model, form=form, compiled=compiled, **options)
-    return lambda steps: sim._form.run(steps), sim
+    # Not the method itself: the form may be another one after the first step.
+    return lambda steps: sim._form.run(steps), sim  # noqa: PLW0108
 
 
 def peer(step, size, last: bool, compiled: bool, device: str, dtype: torch.dtype) -> Prepared:

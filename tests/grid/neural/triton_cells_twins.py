@@ -1,4 +1,4 @@
-"""Run by a test under Triton's interpreter: the fused step of neural cells against the plain one."""
+"""Run by a test under Triton's interpreter: the fused step against the plain one."""
 
 import sys
 from dataclasses import replace

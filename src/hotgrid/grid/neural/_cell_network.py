@@ -3,8 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from pathlib import Path
 from typing import Self
 
@@ -68,8 +66,9 @@ class CellNetwork:
         object.__setattr__(self, "filters", tuple(self.filters))
         for name in self.filters:
             if name not in FILTERS:
+                known = ", ".join(FILTERS)
                 raise ArgumentError(
-                    f"`filters` has {name!r}{near(name, FILTERS)} (there are {', '.join(FILTERS)})"
+                    f"`filters` has {name!r}{near(name, FILTERS)} (there are {known})"
                 )
         if not self.filters:
             raise ArgumentError(f"`filters` needs one of {', '.join(FILTERS)} or more")
@@ -163,8 +162,3 @@ class CellNetwork:
             raise ArgumentError(
                 f"`{path}` is no file of a cell network: {problem}"
             ) from problem
-
-
-def count_of(network: CellNetwork) -> int:
-    """How many numbers a network has."""
-    return reduce(add, [x.numel() for x in network.tensors().values()])

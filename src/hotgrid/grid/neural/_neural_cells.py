@@ -133,9 +133,11 @@ class NeuralCells(VectorModel):
 
     def begun(self, cells: Tensor, generator: torch.Generator) -> State:
         """A state from cells `[channels, *space]`, with the random numbers that it needs."""
+        size = tuple(cells.shape[1:])
+        cells = cells.squeeze(0) if len(cells) == 1 else cells
         if self.fire == 1:
             return {"cells": cells}
-        return {"cells": cells, "random": random_numbers(tuple(cells.shape[1:]), generator)}
+        return {"cells": cells, "random": random_numbers(size, generator)}
 
 
 def fires(random: Tensor, probability: float) -> Tensor:
