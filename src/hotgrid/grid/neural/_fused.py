@@ -38,6 +38,7 @@ class FusedForm(Form):
         self._model = model
         self._network = packed(model.network, setting.device, setting.dtype)
         self._numbers = beyond_ends(setting).to(setting.device)
+        self._ends = seen_ends(setting)
         self._cells = torch.empty(0)
         self._spare = torch.empty(0)
         self._random: Tensor | None = None
@@ -108,7 +109,7 @@ class FusedForm(Form):
             random,
             self._network,
             self._numbers,
-            seen_ends(self.setting),
+            self._ends,
             alive=self._model.alive,
             around=self._model.alive_around,
             tf32=torch.backends.cuda.matmul.allow_tf32,
@@ -128,7 +129,7 @@ class FusedForm(Form):
             op="neural_cells",
             dtype=str(setting.dtype).removeprefix("torch."),
             device=setting.device,
-            layout=" ".join(network.filters),
+            layout="+".join(network.filters),
             settings={
                 "size": "x".join(map(str, setting.size)),
                 "runs": math.prod(setting.batch),

@@ -6,10 +6,11 @@ registers, so that every row is loaded once, with its left and right neighbours 
 
 from typing import NamedTuple
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from hotgrid.kernels.tune._triton_launch import Launcher
 
 
 @triton.jit
@@ -141,6 +142,9 @@ def _step(
         most_0, most_1, here = most_1, most_2, below
 
 
+_LAUNCH = Launcher(_step)
+
+
 class Tiling(NamedTuple):
     """How a grid is divided: cells of a row and rows for each program, and its warps."""
 
@@ -178,6 +182,11 @@ class PackedNetwork(NamedTuple):
     hidden_bias: Tensor
     output: Tensor
     output_bias: Tensor
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """In the order in which the kernel takes them."""
+        return self[1:]
 
 
 class Ends(NamedTuple):
@@ -219,13 +228,14 @@ def cells_pass(
     """
     runs, rows, columns, channels = given.shape
     padded, width = network.output_bias.shape[0], network.hidden_bias.shape[0]
-    grid = (triton.cdiv(columns, tiling.cells), triton.cdiv(rows, tiling.rows), runs)
-    fire = random is not None
-    # Without random numbers none are read; the kernel needs some address.
-    drawn = random if random is not None else torch.empty_like(numbers, dtype=torch.int32)
-    _step[grid](
-        given, to, drawn, network.hidden, network.hidden_bias, network.output,
-        network.output_bias, numbers, rows, columns, *ends,
-        channels, padded, width, network.filters, -1 if alive is None else alive, around,
-        fire, -1 in ends, tf32, tiling.cells, tiling.rows, num_warps=tiling.warps,
+    _LAUNCH(
+        (triton.cdiv(columns, tiling.cells), triton.cdiv(rows, tiling.rows), runs),
+        # Where every cell fires no random numbers are read; the kernel needs some address.
+        (given, to, numbers if random is None else random, *network.tensors, numbers),
+        (rows, columns, *ends),
+        (
+            channels, padded, width, network.filters, -1 if alive is None else alive, around,
+            random is not None, -1 in ends, tf32, tiling.cells, tiling.rows,
+        ),
+        num_warps=tiling.warps,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from ._gases import GASES
 from ._laws import LAWS
 from ._lenia import LENIA
 from ._life import LIFE
+from ._neural import NEURAL
 from ._pde import PDE
 from ._phases import PHASES
 from ._row import Row
@@ -26,6 +27,7 @@ CHECKS = (
     *CELLS,
     *GASES,
     *LENIA,
+    *NEURAL,
     *PDE,
     *LAWS,
     *FLOWS,
