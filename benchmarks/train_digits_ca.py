@@ -29,11 +29,17 @@ def begun(count: int, draw: torch.Generator, device: str) -> tuple[dict[str, Ten
 
 
 def loss_of(cells: Tensor, digits: Tensor) -> Tensor:
-    """The square difference of beliefs to 1 for the digit and 0 for others, over ink."""
-    wanted = torch.nn.functional.one_hot(digits, CLASSES)[:, :, None, None]
-    ink = (cells[:, :1] > 0.1).to(cells)
-    off = ((cells[:, -CLASSES:] - wanted) * ink).square().sum((1, 2, 3))
-    return (off / ink.sum((1, 2, 3))).mean()
+    """The cross entropy of beliefs, mean over ink, and a little of their square difference.
+
+    The second keeps beliefs from growing without end in long runs.
+    """
+    ink = (cells[:, 0] > 0.1).to(cells)
+    beliefs = cells[:, -CLASSES:]
+    wanted = digits[:, None, None].expand(-1, *ink.shape[1:])
+    off = torch.nn.functional.cross_entropy(4 * beliefs, wanted, reduction="none")
+    one = torch.nn.functional.one_hot(digits, CLASSES)[:, :, None, None]
+    off = off + 0.2 * (beliefs - one).square().sum(1)
+    return ((off * ink).sum((1, 2)) / ink.sum((1, 2))).mean()
 
 
 def read_right(cells: Tensor, digits: Tensor) -> tuple[float, float]:
@@ -51,6 +57,8 @@ def trained(options) -> None:
     device, draw = options.device, torch.Generator().manual_seed(1)
     network = CellNetwork.random(CHANNELS, options.hidden, scale=0.05)
     network.output[0] = 0
+    if options.start:
+        network = CellNetwork.load(options.start)
     network = network.to(device)
     weights = list(network.tensors().values())
     for x in weights:
@@ -111,6 +119,7 @@ def trained(options) -> None:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--out", default="digits_ca.safetensors")
+    options.add_argument("--start", default="", help="go on from this network")
     options.add_argument("--minutes", type=float, default=2.5)
     options.add_argument("--iterations", type=int, default=100_000)
     options.add_argument("--hidden", type=int, default=96)

@@ -45,6 +45,8 @@ def trained(options) -> GrowingCA:
     torch.manual_seed(0)
     device, draw = options.device, torch.Generator().manual_seed(1)
     network = CellNetwork.random(CHANNELS, options.hidden, scale=0.0)
+    if options.start:
+        network = CellNetwork.load(options.start)
     network = network.to(device)
     weights = list(network.tensors().values())
     for x in weights:
@@ -134,6 +136,7 @@ def score(path: str, device: str) -> dict[str, float]:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--out", default="growing_ca.safetensors")
+    options.add_argument("--start", default="", help="go on from this network")
     options.add_argument("--minutes", type=float, default=2.5)
     options.add_argument("--iterations", type=int, default=100_000)
     options.add_argument("--hidden", type=int, default=96)

@@ -62,6 +62,9 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "life.Life on a Klein bottle": lambda cls: cls(topology="klein"),
     # As far as the small grids allow, and a width with which it lives.
     "neural.Lenia": lambda cls: cls(radius=2, width=0.06),
+    # Few neighbours, as its step reads them all again for each cell that flows, and flows so
+    # slow that no edge of a square crosses that of a cell, where finite differences have a kink.
+    "neural.FlowLenia": lambda cls: cls(kernel=2, window=1, rate=0.02),
     "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),
 }
 
