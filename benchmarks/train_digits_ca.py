@@ -99,10 +99,12 @@ def trained(options) -> None:
         best.zero_grad()
         loss.backward()
         with torch.no_grad():
-            # Ink stays as it was drawn.
-            network.output.grad[0] = 0
-            network.output_bias.grad[0] = 0
             for x in weights:
+                if x.grad is None:
+                    continue
+                # Ink stays as it was drawn.
+                if x is network.output or x is network.output_bias:
+                    x.grad[0] = 0
                 x.grad /= x.grad.norm() + 1e-8
         best.step()
         shuffled = torch.randperm(options.batch, generator=draw).to(device)

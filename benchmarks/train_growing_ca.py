@@ -64,7 +64,7 @@ def trained(options) -> GrowingCA:
     numbers = pool.states["random"]
     numbers.copy_(torch.randint_like(numbers, 1, 2**31 - 1))
     best = torch.optim.Adam(weights, lr=options.rate, betas=(0.9, 0.95))
-    begin = time.perf_counter()
+    begin, i = time.perf_counter(), 0
     for i in range(options.iterations):
         spent = time.perf_counter() - begin
         share = max(spent / (60 * options.minutes), i / options.iterations)
@@ -96,7 +96,8 @@ def trained(options) -> GrowingCA:
         loss.backward()
         with torch.no_grad():
             for x in weights:
-                x.grad /= x.grad.norm() + 1e-8
+                if x.grad is not None:
+                    x.grad /= x.grad.norm() + 1e-8
         best.step()
         if loss.isfinite():
             pool.put(places, later)

@@ -40,9 +40,9 @@ class DigitsCA(NeuralCells):
     size = (72, 108)
     picture = "digit"
 
-    def __init__(self, weights: str = "", *, fire: float = 0.5, **parameters: float) -> None:
+    def __init__(self, weights: str = "", *, fire: float = 0.5) -> None:
         network = CellNetwork.load(weights) if weights else shipped("digits_ca.safetensors")
-        super().__init__(network, fire=fire, alive=_INK, alive_around=False, **parameters)
+        super().__init__(network, fire=fire, alive=_INK, alive_around=False)
         self.weights = weights
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:

@@ -112,7 +112,7 @@ class FusedForm(Form):
             self._ends,
             alive=self._model.alive,
             around=self._model.alive_around,
-            tf32=torch.backends.cuda.matmul.allow_tf32,
+            tf32=bool(torch.backends.cuda.matmul.allow_tf32),
             tiling=tiling,
         )
 

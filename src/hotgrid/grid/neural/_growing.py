@@ -46,9 +46,9 @@ class GrowingCA(NeuralCells):
     tile = 40
     """How far apart flowers are sown, and the side of the grids that it was trained on."""
 
-    def __init__(self, weights: str = "", *, fire: float = 0.5, **parameters: float) -> None:
+    def __init__(self, weights: str = "", *, fire: float = 0.5) -> None:
         network = CellNetwork.load(weights) if weights else shipped("growing_ca.safetensors")
-        super().__init__(network, fire=fire, alive=_ALPHA, **parameters)
+        super().__init__(network, fire=fire, alive=_ALPHA)
         self.weights = weights
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
