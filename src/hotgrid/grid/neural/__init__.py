@@ -1,8 +1,6 @@
 """neural: cells that hold numbers and react to what is around them. A part of `grid`."""
 
 from ._cell_network import FILTERS as FILTERS, CellNetwork as CellNetwork
-from ._digits import DigitsCA as DigitsCA
-from ._drawn_digits import drawn_digits as drawn_digits
 from ._flow_lenia import FlowLenia as FlowLenia
 from ._growing import GrowingCA as GrowingCA
 from ._lenia import Lenia as Lenia

@@ -1,12 +1,10 @@
-"""Neural automata: a flower that heals, digits that are read, matter that stays."""
+"""Neural automata: a flower that heals, matter that stays."""
 
 from collections.abc import Iterator
 
 import torch
 
-from hotgrid.grid.neural import DigitsCA, FlowLenia, GrowingCA, drawn_digits
-from hotgrid.grid.neural._digits import votes
-from hotgrid.grid.neural._drawn_digits import SIDE
+from hotgrid.grid.neural import FlowLenia, GrowingCA
 
 from ._check import Check, Terms
 from ._row import Row, compared
@@ -49,27 +47,6 @@ def _growing(terms: Terms) -> Iterator[Row]:
     )
 
 
-def _digits(terms: Terms) -> Iterator[Row]:
-    """Digits that were not seen in training, side by side on one grid."""
-    rows, columns = (5, 20) if terms.quick else (20, 25)
-    size = (rows * SIDE, columns * SIDE)
-    draw = torch.Generator().manual_seed(12345)
-    pictures, digits = drawn_digits(rows * columns, draw)
-    model = DigitsCA()
-    start = model.begun(model.asked(pictures, size), draw)
-    sim = terms.simulation(model, size, small=True, dtype=torch.float32, state=start)
-    sim.run(60, progress=False)
-    right = (votes(model, sim.state["cells"].cpu()).flatten() == digits).double().mean()
-    yield compared(
-        "Digits: share that most of their cells read right",
-        1.0,
-        float(right),
-        limit=0.1,
-        source="what was drawn",
-        setting=f"{rows * columns} new digits, 60 steps",
-    )
-
-
 def _flow(terms: Terms) -> Iterator[Row]:
     """Matter before and after."""
     steps = 100 if terms.quick else 1000
@@ -88,6 +65,5 @@ def _flow(terms: Terms) -> Iterator[Row]:
 
 NEURAL = (
     Check("growing", True, _growing, aliases=("growing-ca",)),
-    Check("digits", True, _digits, aliases=("digits-ca",)),
     Check("flow-lenia", True, _flow),
 )
