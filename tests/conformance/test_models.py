@@ -41,7 +41,7 @@ CUTS = {
 }
 KEY_MODELS = ("pde.Heat", "lbm.Karman", "lbm.Cavity", "lbm.TaylorGreen", "life.Life")
 # A step has about a thousand operations.
-HEAVY = ("pde.Gas", "pde.ShallowWater")
+HEAVY = ("neural.FlowLenia", "pde.Gas", "pde.ShallowWater")
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 
@@ -62,8 +62,8 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "life.Life on a Klein bottle": lambda cls: cls(topology="klein"),
     # As far as the small grids allow, and a width with which it lives.
     "neural.Lenia": lambda cls: cls(radius=2, width=0.06),
-    # Few neighbours, as its step reads them all again for each cell that flows, and flows so
-    # slow that no edge of a square crosses that of a cell, where finite differences have a kink.
+    # Few neighbours, as its step reads them all again for each cell that flows, and so slow
+    # that no edge of a square crosses that of a cell: finite differences have a kink there.
     "neural.FlowLenia": lambda cls: cls(kernel=2, window=1, rate=0.02),
     "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),
 }
@@ -119,7 +119,9 @@ KEEPING = [s for s in SUBJECTS if s.make().conserved]
 COMPILED = {
     s.name.split(".")[0]: s
     for s in reversed(SUBJECTS)
-    if len(s.size) == len(s.make().size) and not isinstance(s.make(), VectorModel)
+    if len(s.size) == len(s.make().size)
+    and not isinstance(s.make(), VectorModel)
+    and s.name not in HEAVY
 }.values()
 VECTORS = [s for s in SUBJECTS if isinstance(s.make(), VectorModel)][:1]
 
