@@ -23,8 +23,8 @@ from torch import Tensor
 import hotgrid.grid
 from hotgrid.cluster import Communicator, Mesh, run_ranks
 from hotgrid.config import override
-from hotgrid.grid import Model, Neighbours, Simulation, rollout
-from hotgrid.grid.forms._choice import FORMS
+from hotgrid.grid import Model, Neighbours, Simulation, VectorModel, rollout
+from hotgrid.grid.forms._choice import kinds_of
 from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms._roll import RollForm
 from hotgrid.grid.model import has_phase
@@ -42,7 +42,7 @@ CUTS = {
 }
 KEY_MODELS = ("pde.Heat", "lbm.Karman", "lbm.Cavity", "lbm.TaylorGreen", "life.Life")
 # A step has about a thousand operations.
-HEAVY = ("pde.Gas", "pde.ShallowWater")
+HEAVY = ("neural.FlowLenia", "pde.Gas", "pde.ShallowWater")
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 
 
@@ -72,6 +72,9 @@ MADE_BY_HAND: dict[str, Callable[[Any], Model]] = {
     "lbm.DoubleShear by cumulants": lambda cls: cls("cumulant"),
     # As far as the small grids allow, and a width with which it lives.
     "neural.Lenia": lambda cls: cls(radius=2, width=0.06),
+    # Few neighbours, as its step reads them all again for each cell that flows, and so slow
+    # that no edge of a square crosses that of a cell: finite differences have a kink there.
+    "neural.FlowLenia": lambda cls: cls(kernel=2, window=1, rate=0.02),
     "life.LargerThanLife": lambda cls: cls("R2,C3,M1,S5..9,B6..8,NM"),
     "pde.NavierStokes in 3-D": lambda cls: cls(dims=3),
 }
@@ -126,9 +129,15 @@ LOCAL = [s for s in SUBJECTS if s.name not in PHASED]
 FLOATING = [s for s in SUBJECTS if s.make().differentiable]
 KEEPING = [s for s in SUBJECTS if s.make().conserved]
 # The first of every package, as many dims as it has by default: all of them take minutes.
+# Cells as vectors have a form of their own to be compiled; others take minutes for them.
 COMPILED = {
-    s.name.split(".")[0]: s for s in reversed(SUBJECTS) if len(s.size) == len(s.make().size)
+    s.name.split(".")[0]: s
+    for s in reversed(SUBJECTS)
+    if len(s.size) == len(s.make().size)
+    and not isinstance(s.make(), VectorModel)
+    and s.name not in HEAVY
 }.values()
+VECTORS = [s for s in SUBJECTS if isinstance(s.make(), VectorModel)][:1]
 
 
 def marks(subject: object) -> list[pytest.MarkDecorator]:
@@ -241,7 +250,7 @@ def test_padded_steps_have_the_bits_of_whole_ones(subject: Subject, depth: int):
 @every_model
 def test_every_form_that_can_run_it_has_the_bits_of_whole_arrays(subject: Subject):
     setting = subject.simulation()._setting
-    forms = [form for form in (*setting.model.own_forms(), *FORMS) if form is not RollForm]
+    forms = [form for form in kinds_of(setting) if form is not RollForm]
     able = [form.name for form in forms if not form.obstacle(setting)]
     assert ("padded" in able) == (subject.name not in PHASED)
     for name in able:
@@ -383,6 +392,18 @@ def test_compiled_steps_have_the_bits_of_uncompiled_ones(subject: Subject, form:
         return
     sim.run(35)  # enough for the padded form to launch its kernels by itself
     assert_same(sim.state, reference(subject, 40))
+
+
+@pytest.mark.compiles
+@pytest.mark.long
+@pytest.mark.usefixtures("insisting")
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("subject", VECTORS, ids=str)
+def test_compiled_steps_of_vectors_are_close_to_uncompiled_ones(subject: Subject):
+    sim = subject.simulation(form=None, compiled=True)
+    assert sim.form == "vectors"
+    sim.run(5)
+    assert_near(sim.state, reference(subject, 5))
 
 
 class ThroughWindows:

@@ -13,6 +13,7 @@ from .forms.cut import (
     planned_depth as planned_depth,
 )
 from .model import (
+    CellVectors as CellVectors,
     Field as Field,
     Input as Input,
     Model as Model,
@@ -20,8 +21,10 @@ from .model import (
     Option as Option,
     Parameter as Parameter,
     PhaseModel as PhaseModel,
+    VectorModel as VectorModel,
     Whole as Whole,
     build_model as build_model,
+    mixed as mixed,
     observable as observable,
     options_of as options_of,
     total as total,

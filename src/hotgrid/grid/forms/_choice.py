@@ -20,6 +20,7 @@ from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting
 from ._padded import PaddedForm
 from ._roll import GraphForm, RollForm
 from ._strips import StripForm
+from ._vectors import forms_of_vectors
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator
@@ -83,7 +84,11 @@ def first_form(setting: Setting, name: str | None = None) -> Form:
 
 def kinds_of(setting: Setting) -> list[type[Form]]:
     """Every form that there is for a model, also those that cannot run the setting."""
-    return [*setting.model.own_forms(), *FORMS]
+    return [*_own_forms(setting.model), *FORMS]
+
+
+def _own_forms(model: Model) -> Sequence[type[Form]]:
+    return (*model.own_forms(), *forms_of_vectors(model))
 
 
 def candidates_of(setting: Setting) -> list[type[Form]]:
@@ -97,7 +102,7 @@ def candidates_of(setting: Setting) -> list[type[Form]]:
 
     # In three dims strips were slower than whole arrays on an H200; they are tried last.
     order = sorted(FORMS, key=lambda kind: kind is StripForm and setting.rank > 2)
-    return may_win(setting.model.own_forms()) or may_win(order) or [RollForm]
+    return may_win(_own_forms(setting.model)) or may_win(order) or [RollForm]
 
 
 class UndecidedForm(Form):
@@ -177,7 +182,9 @@ def contest_of(
             "model": _digest(setting.model),
         },
     )
-    steps = max([_STEPS, *[kind.batch_of_steps for kind in kinds if kind is GraphForm]])
+    steps = max(
+        [_STEPS, *[kind.batch_of_steps for kind in kinds if issubclass(kind, GraphForm)]]
+    )
     return Contest(
         key=call.key("full"),
         device=setting.device,

@@ -10,6 +10,7 @@ from hotgrid.grid.model import (
     Input,
     Look,
     State,
+    VectorModel,
     Whole,
     faces,
     is_local,
@@ -19,6 +20,7 @@ from hotgrid.tensors import shift
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
 from ._phase import Phase, fusing
+from ._vector_step import whole_vector_step
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -46,6 +48,8 @@ def whole_step(
 ) -> list[Tensor]:
     """One step over whole arrays, `[*batch, components, *space]` in and out."""
     model = setting.model
+    if isinstance(model, VectorModel):
+        return whole_vector_step(setting, model, fields, fixed, params)
     planes = stepped(
         setting,
         dict(zip([field.name for field in model.fields], fields, strict=True)),

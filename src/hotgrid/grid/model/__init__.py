@@ -61,4 +61,9 @@ from ._seen import (
     once as once,
     pictured as pictured,
 )
+from ._vectors import (
+    CellVectors as CellVectors,
+    VectorModel as VectorModel,
+    mixed as mixed,
+)
 from ._whole import Whole as Whole

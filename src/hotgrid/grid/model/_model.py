@@ -344,6 +344,13 @@ class Model(HasParameters, ABC):
         """
         return None
 
+    def for_trial(self) -> "Model":
+        """The model whose step is checked before a run: itself, or a smaller one of its kind.
+
+        A smaller one must run the same code, over fewer neighbours.
+        """
+        return self
+
     def own_forms(self) -> Sequence[type[Any]]:
         """`Form` classes written for this model alone, tried before those of every model."""
         return ()

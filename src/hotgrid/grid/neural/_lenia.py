@@ -29,6 +29,9 @@ from ._ring_sums import RingSumForm
 # Around an Orbium, in radii: two that fly side by side do not feel each other.
 _TILE = 4.5
 
+Rings = Sequence[tuple[float, Sequence[tuple[int, int]]]]
+"""Weights, and the offsets that have them."""
+
 
 class Lenia(Model):
     """Chan's Lenia: cells from 0 to 1 that grow where the mean around them is about right.
@@ -68,7 +71,7 @@ class Lenia(Model):
             raise ArgumentError(f"`start` must be `orbium` or `random`, got {start!r}")
         self.start = start
         # Here, because a step is traced when it is compiled.
-        self._rings = _rings(self.radius)
+        self._rings = rings_of(self.radius)
         self.time_step = self.rate
 
     def step(
@@ -96,7 +99,7 @@ class Lenia(Model):
         return (RingSumForm,)
 
     @property
-    def rings(self) -> Sequence[tuple[float, Sequence[tuple[int, int]]]]:
+    def rings(self) -> Rings:
         """The neighbourhood: cells at the same distance, and their weight."""
         return self._rings
 
@@ -132,7 +135,7 @@ class Lenia(Model):
 
 
 @cache
-def _rings(radius: int) -> Sequence[tuple[float, Sequence[tuple[int, int]]]]:
+def rings_of(radius: int) -> Rings:
     """The cells of the neighbourhood by their weight, which depends on the distance alone."""
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for y in range(-radius, radius + 1):

@@ -55,8 +55,12 @@ class RingSumForm(Form):
                 mean = self._mean(self._cells, model)
                 self._cells = model.grown(self._cells, mean, self.setting.params)
 
+    def _margin(self, model: Any) -> int:
+        """How far the sums reach."""
+        return model.radius
+
     def _mean(self, cells: Tensor, model: Any) -> Tensor:
-        margin = model.radius
+        margin = self._margin(model)
         wide = torch.cat([cells[..., -margin:, :], cells, cells[..., :margin, :]], -2)
         wide = torch.cat([wide[..., -margin:], wide, wide[..., :margin]], -1)
         rows, columns = cells.shape[-2:]

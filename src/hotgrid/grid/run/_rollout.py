@@ -47,6 +47,7 @@ def rollout(
     remat: int | None = None,
     compiled: bool = False,
     halo: "HaloExchange | None" = None,
+    batch: int | None = None,
 ) -> State:
     """Advance a state by a number of steps; a pure function that torch can differentiate.
 
@@ -71,6 +72,8 @@ def rollout(
             calls `backward` on its own loss, and gets the gradient of the sum of all
             losses; that of parameters and inputs is this rank's share of it, to be
             summed over ranks with `all_reduce`.
+        batch: How many independent runs the state has along a first dim; None for one run
+            without that dim.
 
     Returns:
         Every field after the last step, shaped as the state was.
@@ -91,11 +94,12 @@ def rollout(
     steps = goal_of(steps, None, model.time_step, False) or 0
     if remat is not None:
         remat = whole_number("remat", remat, 1)
+    runs = () if batch is None else (whole_number("batch", batch, 1),)
     state = given_tensors("state", state)
-    cells = _size_of(model, state)
+    cells = _size_of(model, state, runs)
     size = checked_size(model, cells if halo is None else halo.block.whole)
     dtype, device = _kind_of(model, state)
-    fields = _ordered("state", model, model.fields, state, cells, dtype, device)
+    fields = _ordered("state", model, model.fields, state, cells, dtype, device, runs)
     known = {
         **given_tensors(f"{type(model).__name__}.static", model.static(size)),
         **given_tensors("inputs", {} if inputs is None else inputs),
@@ -103,7 +107,7 @@ def rollout(
     fixed = _ordered("inputs", model, model.inputs, known, size, dtype, device)
     values = _parameters(model, {} if params is None else params, dtype, device)
     filled = replace(
-        _setting(model, size, device, dtype, compiled=False),
+        _setting(model, size, device, dtype, runs, compiled=False),
         inputs=dict(zip([known.name for known in model.inputs], fixed, strict=True)),
         params=dict(zip(model.parameters, values, strict=True)),
     )
@@ -111,7 +115,7 @@ def rollout(
     if halo is not None:
         model, fixed = _cut().with_far_inputs(model, filled)
         fixed = _cut().cut_inputs(model, halo, fixed)
-    step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype)
+    step = (_compiled_step if compiled else _plain_step)(model, size, device, dtype, runs)
     phase = None
     if filled.phased:
         own, whole = _cut().phase_on(filled, halo) if halo else (filled, Whole(size, device))
@@ -156,7 +160,9 @@ def _cut() -> Any:
     return _cut_rollout
 
 
-def _size_of(model: Model, state: Mapping[str, Tensor]) -> tuple[int, ...]:
+def _size_of(
+    model: Model, state: Mapping[str, Tensor], runs: tuple[int, ...]
+) -> tuple[int, ...]:
     for field in model.fields:
         if field.name not in state:
             raise ArgumentError(
@@ -164,7 +170,7 @@ def _size_of(model: Model, state: Mapping[str, Tensor]) -> tuple[int, ...]:
                 f"{near(field.name, state)} (it has {', '.join(state) or 'none'})"
             )
     first = model.fields[0]
-    shape = tuple(state[first.name].shape)
+    shape = tuple(state[first.name].shape)[len(runs) :]
     return shape[1:] if first.components > 1 else shape
 
 
@@ -184,12 +190,18 @@ def _ordered(
     size: tuple[int, ...],
     dtype: torch.dtype,
     device: torch.device,
+    runs: tuple[int, ...] = (),
 ) -> tuple[Tensor, ...]:
-    """Tensors as `[components, *space]` in the order in which the model names them."""
-    named = named_tensors(what, model, kinds, given, size, whole=True)
+    """Tensors as `[*runs, components, *space]` in the order in which the model names them."""
+    named = named_tensors(what, model, kinds, given, size, runs, whole=True)
     for kind in kinds:
         expect_whole(what, kind.name, named[kind.name], kind.dtype or dtype)
-    return tuple(named[kind.name].to(device, kind.dtype or dtype) for kind in kinds)
+    return tuple(
+        named[kind.name]
+        .to(device, kind.dtype or dtype)
+        .expand(*runs, *named[kind.name].shape[-len(size) - 1 :])
+        for kind in kinds
+    )
 
 
 def _parameters(
@@ -228,9 +240,13 @@ def _check(model: Model, setting: Setting, fields: Sequence[Tensor]) -> None:
 
 
 def _plain_step(
-    model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
+    model: Model,
+    size: tuple[int, ...],
+    device: torch.device,
+    dtype: torch.dtype,
+    runs: tuple[int, ...],
 ) -> Step:
-    setting = _setting(model, size, device, dtype, compiled=False)
+    setting = _setting(model, size, device, dtype, runs, compiled=False)
 
     def step(
         fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
@@ -243,10 +259,14 @@ def _plain_step(
 # Compiling takes seconds, and an optimization rolls out the same model again and again.
 @lru_cache(maxsize=16)
 def _compiled_step(
-    model: Model, size: tuple[int, ...], device: torch.device, dtype: torch.dtype
+    model: Model,
+    size: tuple[int, ...],
+    device: torch.device,
+    dtype: torch.dtype,
+    runs: tuple[int, ...],
 ) -> Step:
-    setting = _setting(model, size, device, dtype, compiled=True)
-    return compile_step(_plain_step(model, size, device, dtype), setting)  # pyright: ignore[reportReturnType]
+    setting = _setting(model, size, device, dtype, runs, compiled=True)
+    return compile_step(_plain_step(model, size, device, dtype, runs), setting)  # pyright: ignore[reportReturnType]
 
 
 def _setting(
@@ -254,6 +274,7 @@ def _setting(
     size: tuple[int, ...],
     device: torch.device,
     dtype: torch.dtype,
+    runs: tuple[int, ...],
     *,
     compiled: bool,
 ) -> Setting:
@@ -262,7 +283,7 @@ def _setting(
     return Setting(
         model=twin if twin.stored_size(size) == size else model,
         size=size,
-        batch=(),
+        batch=runs,
         device=device,
         dtype=dtype,
         storage=dtype,

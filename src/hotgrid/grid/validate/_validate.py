@@ -20,6 +20,7 @@ from ._gases import GASES
 from ._laws import LAWS
 from ._lenia import LENIA
 from ._life import LIFE
+from ._neural import NEURAL
 from ._pde import PDE
 from ._phases import PHASES
 from ._row import Row
@@ -30,6 +31,7 @@ CHECKS = (
     *CELLS,
     *GASES,
     *LENIA,
+    *NEURAL,
     *PDE,
     *LAWS,
     *FOURIER,

@@ -58,6 +58,7 @@ def check_step(owner: Model, setting: Setting, state: State) -> None:
     key = (*kind, _snapshot(chosen))
     if key in _CHECKED.setdefault(owner, set()):
         return
+    setting = replace(setting, model=setting.model.for_trial())
     with torch.no_grad(), parameters_read(setting.model) as read:
         try:
             _Trial(setting, state, _SIDES[0]).make()

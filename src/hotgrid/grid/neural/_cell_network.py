@@ -1,0 +1,164 @@
+"""The rule of a neural automaton as data: filters, a hidden layer, an output layer."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from hotgrid.errors import ArgumentError, near
+from hotgrid.grid.model import CellVectors, mixed
+
+FILTERS = ("identity", "sobel_y", "sobel_x", "laplacian")
+"""What a cell can perceive of the 3 x 3 cells around it, channel by channel."""
+
+
+def perceived(cells: CellVectors, filters: Sequence[str]) -> Tensor:
+    """What cells perceive, `[*space, filters * channels]`, the channels of a filter together.
+
+    Sobel filters are divided by 8, the Laplacian (1 2 1, 2 -12 2, 1 2 1) by 16.
+    """
+    here = cells.here
+    if not set(filters) - {"identity"}:
+        return torch.cat([here] * len(filters), -1)
+    sides = [(cells[y, -1], cells[y, 0], cells[y, 1]) for y in (-1, 0, 1)]
+    across = [right - left for left, _, right in sides]
+    along = [left + 2 * middle + right for left, middle, right in sides]
+    made = {
+        "identity": lambda: here,
+        "sobel_y": lambda: (along[2] - along[0]) / 8,
+        "sobel_x": lambda: (across[0] + 2 * across[1] + across[2]) / 8,
+        "laplacian": lambda: (along[0] + 2 * along[1] + along[2] - 16 * here) / 16,
+    }
+    return torch.cat([made[name]() for name in filters], -1)
+
+
+@dataclass(frozen=True)
+class CellNetwork:
+    """Perceive, a hidden layer with ReLU, and an output layer: how much every channel changes.
+
+    Attributes:
+        filters: What a cell perceives, names of `FILTERS`.
+        hidden: The matrix of the hidden layer, `[hidden, filters * channels]`.
+        hidden_bias: What is added to it, `[hidden]`.
+        output: The matrix of the output layer, `[channels, hidden]`.
+        output_bias: What is added to it, `[channels]`.
+
+    Example:
+        >>> network = CellNetwork.random(channels=16, hidden=32)
+        >>> network.channels, network.width
+        (16, 32)
+
+    Raises:
+        ArgumentError: A filter is unknown, or the shapes do not fit.
+    """
+
+    filters: tuple[str, ...]
+    hidden: Tensor
+    hidden_bias: Tensor
+    output: Tensor
+    output_bias: Tensor
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filters", tuple(self.filters))
+        for name in self.filters:
+            if name not in FILTERS:
+                known = ", ".join(FILTERS)
+                raise ArgumentError(
+                    f"`filters` has {name!r}{near(name, FILTERS)} (there are {known})"
+                )
+        if not self.filters:
+            raise ArgumentError(f"`filters` needs one of {', '.join(FILTERS)} or more")
+        channels, width = self.output.shape if self.output.ndim == 2 else (0, 0)
+        wanted = {
+            "hidden": (width, len(self.filters) * channels),
+            "hidden_bias": (width,),
+            "output": (channels, width),
+            "output_bias": (channels,),
+        }
+        for name, shape in wanted.items():
+            if tuple(getattr(self, name).shape) != shape or not channels:
+                raise ArgumentError(
+                    f"`{name}` must have the shape {shape} for {len(self.filters)} filters, "
+                    f"{channels} channels and {width} hidden numbers, got "
+                    f"{tuple(getattr(self, name).shape)}"
+                )
+
+    @classmethod
+    def random(
+        cls,
+        channels: int,
+        hidden: int,
+        filters: Sequence[str] = ("identity", "sobel_y", "sobel_x"),
+        *,
+        scale: float = 0.0,
+        seed: int = 0,
+    ) -> Self:
+        """A network to begin a training with: the output layer is 0, or random of a scale."""
+        draw = torch.Generator().manual_seed(seed)
+        inside = len(filters) * channels
+        bound = 1 / math.sqrt(inside)
+        return cls(
+            filters=tuple(filters),
+            hidden=(torch.rand(hidden, inside, generator=draw) * 2 - 1) * bound,
+            hidden_bias=(torch.rand(hidden, generator=draw) * 2 - 1) * bound,
+            output=scale * torch.randn(channels, hidden, generator=draw) / math.sqrt(hidden),
+            output_bias=torch.zeros(channels),
+        )
+
+    @property
+    def channels(self) -> int:
+        """The numbers of a cell."""
+        return self.output.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The numbers of the hidden layer."""
+        return self.output.shape[1]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Its matrices and biases, by name."""
+        names = ("hidden", "hidden_bias", "output", "output_bias")
+        return {name: getattr(self, name) for name in names}
+
+    def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
+        """The same network elsewhere, or in another floating type."""
+        moved: Mapping[str, Tensor] = {
+            name: x.to(device, dtype) for name, x in self.tensors().items()
+        }
+        return replace(self, **moved)
+
+    def change(self, cells: CellVectors) -> Tensor:
+        """How much every channel changes, `[*space, channels]`."""
+        seen = perceived(cells, self.filters)
+        inside = torch.relu(mixed(seen, self.hidden, self.hidden_bias))
+        return mixed(inside, self.output, self.output_bias)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as one safetensors file."""
+        from safetensors.torch import save_file
+
+        kept = {name: x.detach().cpu().contiguous() for name, x in self.tensors().items()}
+        save_file(kept, str(path), metadata={"filters": " ".join(self.filters)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote; numbers are returned in single precision.
+
+        Raises:
+            ArgumentError: There is no such file, or it is none of a network.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(str(path), "pt") as file:
+                filters = (file.metadata() or {}).get("filters", "").split()
+                kept = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+            return cls(filters=tuple(filters), **kept)
+        except (OSError, SafetensorError, TypeError) as problem:
+            raise ArgumentError(
+                f"`{path}` is no file of a cell network: {problem}"
+            ) from problem
