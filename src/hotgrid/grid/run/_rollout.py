@@ -196,12 +196,9 @@ def _ordered(
     named = named_tensors(what, model, kinds, given, size, runs, whole=True)
     for kind in kinds:
         expect_whole(what, kind.name, named[kind.name], kind.dtype or dtype)
-    return tuple(
-        named[kind.name]
-        .to(device, kind.dtype or dtype)
-        .expand(*runs, *named[kind.name].shape[-len(size) - 1 :])
-        for kind in kinds
-    )
+    found = tuple(named[kind.name].to(device, kind.dtype or dtype) for kind in kinds)
+    # Only for a batch: a leaf of the graph stays one.
+    return tuple(x.expand(*runs, *x.shape[-len(size) - 1 :]) for x in found) if runs else found
 
 
 def _parameters(
