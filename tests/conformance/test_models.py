@@ -137,7 +137,6 @@ COMPILED = {
     and not isinstance(s.make(), VectorModel)
     and s.name not in HEAVY
 }.values()
-VECTORS = [s for s in SUBJECTS if isinstance(s.make(), VectorModel)][:1]
 
 
 def marks(subject: object) -> list[pytest.MarkDecorator]:
@@ -392,18 +391,6 @@ def test_compiled_steps_have_the_bits_of_uncompiled_ones(subject: Subject, form:
         return
     sim.run(35)  # enough for the padded form to launch its kernels by itself
     assert_same(sim.state, reference(subject, 40))
-
-
-@pytest.mark.compiles
-@pytest.mark.long
-@pytest.mark.usefixtures("insisting")
-@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
-@pytest.mark.parametrize("subject", VECTORS, ids=str)
-def test_compiled_steps_of_vectors_are_close_to_uncompiled_ones(subject: Subject):
-    sim = subject.simulation(form=None, compiled=True)
-    assert sim.form == "vectors"
-    sim.run(5)
-    assert_near(sim.state, reference(subject, 5))
 
 
 class ThroughWindows:

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from hotgrid.cluster import run_ranks
+from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import CellVectors, Field, Simulation, VectorModel, mixed, rollout
 from hotgrid.grid.neural import CellNetwork, NeuralCells, SamplePool
@@ -202,6 +203,22 @@ def test_half_precision_is_close_to_single():
     torch.testing.assert_close(
         half.state["cells"].float(), single.state["cells"], atol=0.05, rtol=0
     )
+
+
+@pytest.mark.compiles
+@pytest.mark.long
+# Inductor itself still imports what torch has deprecated.
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_compiled_steps_are_close_to_uncompiled_ones():
+    model = automaton(fire=0.5, alive=2)
+    plain = simulation(model)
+    with override({"compile.enabled": "on"}):
+        compiled = simulation(model, form=None, compiled=True)
+        assert compiled.form == "vectors"
+        for sim in (plain, compiled):
+            sim.run(5)
+    torch.testing.assert_close(compiled.state["cells"], plain.state["cells"])
+    assert torch.equal(compiled.state["random"], plain.state["random"])
 
 
 def test_a_network_survives_its_file(tmp_path):
