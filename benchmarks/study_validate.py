@@ -2,7 +2,8 @@
 
     PYTHONPATH=src python benchmarks/study_validate.py [--device cpu] [--quick] [CHECK ...]
 
-For machines that have torch and nothing else; elsewhere `hotgrid validate --json FILE`.
+For machines that have torch and nothing else; elsewhere `hotgrid validate --json`. With
+named checks, the rows of others stay in the file.
 """
 
 import json
@@ -26,13 +27,15 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if gpu else "cpu",
     }
     path = RESULTS / f"validate-{given.device}{'-quick' * given.quick}.json"
-    rows = []
+    rows = {}
+    if given.checks and path.exists():
+        rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
     for row in validate(given.quick, given.device, given.checks):
-        rows.append(row.record())
+        rows[row.name] = {**row.record(), "processor": where["processor"]}
         verdict = "pass" if row.passed else "FAIL"
         print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "
               f"{verdict}, {row.seconds:.1f} s, {row.setting}", flush=True)  # fmt: skip
-        text = json.dumps({"name": "validate", "machine": where, "rows": rows}, indent=2)
+        text = json.dumps({"name": "validate", "machine": where, "rows": [*rows.values()]}, indent=2)
         path.write_text(text + "\n")
 
 

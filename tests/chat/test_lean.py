@@ -46,4 +46,5 @@ def test_compressed_models_are_fed_through_their_own_layers() -> None:
         whole = small(torch.tensor([[1, 2, 3]]))
         for place, token in enumerate((1, 2, 3)):
             found = lean(token, memory)
-            torch.testing.assert_close(found, whole[:, place], rtol=1e-3, atol=1e-3)
+            # Inputs are rounded to 8 bits, for one row or for all: a last bit may differ.
+            torch.testing.assert_close(found, whole[:, place], rtol=5e-3, atol=5e-3)
