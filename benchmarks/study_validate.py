@@ -27,11 +27,12 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if gpu else "cpu",
     }
     path = RESULTS / f"validate-{given.device}{'-quick' * given.quick}.json"
-    rows = {}
+    here, rows = where["processor"], {}
     if given.checks and path.exists():
-        rows = {row["name"]: row for row in json.loads(path.read_text())["rows"]}
+        known = json.loads(path.read_text())
+        where, rows = known["machine"], {row["name"]: row for row in known["rows"]}
     for row in validate(given.quick, given.device, given.checks):
-        rows[row.name] = {**row.record(), "processor": where["processor"]}
+        rows[row.name] = {**row.record(), "processor": here}
         verdict = "pass" if row.passed else "FAIL"
         print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "
               f"{verdict}, {row.seconds:.1f} s, {row.setting}", flush=True)  # fmt: skip
