@@ -36,8 +36,8 @@ def main() -> None:
         verdict = "pass" if row.passed else "FAIL"
         print(f"{row.name}: {row.value:.6g} ({row.reference:.6g} +- {row.limit:.3g}) "
               f"{verdict}, {row.seconds:.1f} s, {row.setting}", flush=True)  # fmt: skip
-        text = json.dumps({"name": "validate", "machine": where, "rows": [*rows.values()]}, indent=2)
-        path.write_text(text + "\n")
+        kept = {"name": "validate", "machine": where, "rows": [*rows.values()]}
+        path.write_text(json.dumps(kept, indent=2) + "\n")
 
 
 if __name__ == "__main__":
