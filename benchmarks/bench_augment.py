@@ -2,7 +2,7 @@
 
 Flip, RandAugment (two of fifteen operations), normalise, erase, mixup or cutmix, from bytes to
 floats on the device, as one compiled function (`torch.compile`), as it is without compiling,
-and its parts alone. On a CPU the images are 32 x 32. Pillow's row applies operations of
+and its parts alone; both must agree. On a CPU the images are 32 x 32. Pillow's row applies operations of
 RandAugment to one image at a time, on one thread: what a loader on the CPU would do.
 
     python benchmarks/bench_augment.py [--device cuda] [--batch 256] [--size 224] [--seconds 3]
@@ -95,12 +95,20 @@ def main() -> None:
     }
     rows = []
     for name, stage in stages.items():
+        wanted = None
         for compiled in (False,) if given.eager else (False, True):
             augment = Augmentation(stage, classes=1000, compiled=compiled)
             call = partial(augment, images, labels, keys=keys)
             found = speed(call, len(images), given.seconds, device)
             how = "compiled" if compiled else "eager"
             rows.append({"stage": name, "how": how, "images/s": found})
+            made = call().images.float()
+            if wanted is not None:
+                # A fused multiply-add may fall on the other side of a whole number.
+                apart = ((made - wanted).abs() > wanted.abs().max() / 50).float().mean()
+                if apart > 5e-3:
+                    raise SystemExit(f"{name}: {apart:.2%} of the pixels differ when compiled")
+            wanted = made
     rows.append(
         {
             "stage": "RandAugment, Pillow",

