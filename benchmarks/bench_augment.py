@@ -2,8 +2,8 @@
 
 Flip, RandAugment (two of fifteen operations), normalise, erase, mixup or cutmix, from bytes to
 floats on the device, as one compiled function (`torch.compile`), as it is without compiling,
-and its parts alone; both must agree. On a CPU the images are 32 x 32. Pillow's row applies operations of
-RandAugment to one image at a time, on one thread: what a loader on the CPU would do.
+and its parts alone; both must agree. On a CPU the images are 32 x 32. Pillow's row applies
+operations of RandAugment to one image at a time, on one thread: what a loader would do.
 
     python benchmarks/bench_augment.py [--device cuda] [--batch 256] [--size 224] [--seconds 3]
 """
