@@ -304,7 +304,7 @@ def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
 
 @pytest.mark.parametrize(("subject", "mesh"), spread(1, 7, LOCAL, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
-    assert_cut(subject, mesh, 100, **CUTS[mesh])
+    assert_cut(subject, mesh, 40, **CUTS[mesh])
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ KEY_SUBJECTS = [s for s in SUBJECTS if s.name in KEY_MODELS and len(s.size) == 2
 def test_every_mesh_and_depth_give_the_same_bits(subject: Subject, mesh: str, depth: int):
     # Messages behind the interior on every second of them.
     overlap = (Mesh(mesh).ranks + depth) % 2 == 1
-    assert_cut(subject, mesh, 100, depth=depth, overlap=overlap)
+    assert_cut(subject, mesh, 40, depth=depth, overlap=overlap)
 
 
 @every_local_model
