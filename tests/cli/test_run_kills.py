@@ -17,14 +17,8 @@ def study(seed: int, count: int) -> str:
 
 
 @pytest.mark.long
-def test_a_few_kills_change_nothing():
+def test_kills_change_nothing():
     """A rank, the launcher and all of them; while they start, and after a checkpoint."""
-    said = study(seed=2, count=3)
-    assert "3 of 3 kills left what an undisturbed run leaves" in said
+    said = study(seed=2, count=6)
+    assert "6 of 6 kills left what an undisturbed run leaves" in said
     assert all(victim in said for victim in ("rank", "launcher", "all"))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(3600)
-def test_many_kills_change_nothing():
-    assert "12 of 12 kills" in study(seed=3, count=12)
