@@ -65,7 +65,7 @@ class Dense:
             matrix, bias = parts[2 * layer].view(-1, a, b), parts[2 * layer + 1].unsqueeze(1)
             x = torch.baddbmm(bias, x, matrix)
             if layer < last:
-                x = torch.relu(x)
+                x = x.relu_()
         return x
 
 
@@ -90,8 +90,7 @@ class Weights:
         (gradient,) = torch.autograd.grad(loss, self.value)
         with torch.no_grad():
             if self._clip is not None:
-                norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
-                gradient *= (self._clip / (norm + 1e-6)).clamp(max=1)
+                gradient = torch.renorm(gradient, 2, 0, self._clip)
             slots = {name: [tensor] for name, tensor in self._slots.items()}
             self._optimizer.update([self.value], [gradient], slots, self._values)
 

@@ -1,6 +1,6 @@
 """`Rows`: a transition as one row of numbers; storing and sampling are one call each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -31,6 +31,11 @@ class Batch:
     weight: Tensor | None = None
     index: Tensor | None = None
 
+    def part(self, rows: slice) -> "Batch":
+        """Some of the rows, without a copy."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Batch(**{name: None if x is None else x[:, rows] for name, x in found.items()})
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -56,7 +61,7 @@ class Rows:
 
     def packed(self, step: Transition, gamma: float) -> Tensor:
         """A step of every copy as rows, float32 `[seeds, copies, width]`."""
-        discount = gamma * (~step.terminated).float()
+        discount = torch.where(step.terminated, 0.0, gamma)
         action = step.action.float()
         if isinstance(self.actions, Discrete):
             action = action[..., None]
