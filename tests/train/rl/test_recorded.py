@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hotgrid.train import rl
-from hotgrid.train.rl._training import _recorded
+from hotgrid.train.rl._training import _recorder
 from hotgrid.train.rl._training._recorded import Recorded
 
 SMALL = rl.OffPolicy(
@@ -129,8 +129,8 @@ def test_what_happens_beside_torch_is_noticed():
 def test_much_memory_is_not_kept(monkeypatch):
     x = torch.zeros(1000)
     assert called(lambda: x.add_(torch.ones(1000) * 2)).replays
-    monkeypatch.setattr(_recorded, "_LARGEST", 5000)
+    monkeypatch.setattr(_recorder, "_LARGEST", 5000)
     assert not called(lambda: x.add_(torch.ones(1000) * 2)).replays
-    monkeypatch.setattr(_recorded, "_LARGEST", 3000)
+    monkeypatch.setattr(_recorder, "_LARGEST", 3000)
     assert not called(lambda: x.add_(2)).replays
     assert x.unique().tolist() == [36.0]

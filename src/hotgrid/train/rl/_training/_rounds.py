@@ -19,8 +19,9 @@ _BEFORE_CAPTURE = 3
 class Rounds:
     """The work between two looks at a run.
 
-    On a GPU, rounds that learn are captured once as a CUDA graph and replayed. All state
-    changes in place, so eager rounds and replayed ones can follow each other.
+    On a GPU, rounds that learn are captured once as a CUDA graph and replayed. On a CPU, a
+    step of all copies and the updates of a round are `Recorded`. All state changes in place,
+    so eager rounds and replayed ones can follow each other.
 
     Args:
         world: Copies of the environment.
@@ -28,7 +29,7 @@ class Rounds:
         ring: What is remembered.
         draws: Where randomness comes from.
         settings: How much of all.
-        captured: Whether to capture a CUDA graph.
+        captured: Whether to replay; the world must be one of tensors.
     """
 
     def __init__(
@@ -49,9 +50,9 @@ class Rounds:
         self._sums: Tensor | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._made = 0
-        # What is done again and again: on a CPU recorded, on a GPU a part of the graph.
-        recorded = Recorded if captured and draws.device.type == "cpu" else lambda call: call
-        self._collect, self._learn = recorded(self._collected), recorded(self._learnt)
+        self._collect, self._learn = self._collected, self._learnt
+        if captured and draws.device.type == "cpu":
+            self._collect, self._learn = Recorded(self._collect), Recorded(self._learn)
 
     def make(self, chance: float, *, learn: bool) -> None:
         """Make a round; without learning it only collects."""
