@@ -64,6 +64,14 @@ foreach_sign_: Callable[..., None] = _torch._foreach_sign_
 operator_modules: tuple[Any, ...] = (_C._nn, _C._linalg, _C._special)
 
 
+class LightDispatchMode(TorchDispatchMode):
+    """A mode whose first use does not import torch's compiler, which takes a second."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
 def direct_operator(overload: Any) -> Callable[..., Any]:
     """Return an operator such as `torch.ops.aten.add.Tensor` without its frame in Python."""
     return overload._op

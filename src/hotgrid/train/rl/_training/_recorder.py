@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.tensors._torch_private import (
-    TorchDispatchMode,
+    LightDispatchMode,
     direct_operator,
     operator_modules,
     tree_leaves,
@@ -145,7 +145,7 @@ class _Operation:
         return True
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(LightDispatchMode):
     """Notes every operation, those of the backward pass among them."""
 
     def __init__(self) -> None:
