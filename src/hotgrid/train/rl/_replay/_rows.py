@@ -1,6 +1,6 @@
 """`Rows`: a transition as one row of numbers; storing and sampling are one call each."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -33,8 +33,15 @@ class Batch:
 
     def part(self, rows: slice) -> "Batch":
         """Some of the rows, without a copy."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        return Batch(**{name: None if x is None else x[:, rows] for name, x in found.items()})
+        return Batch(
+            self.observation[:, rows],
+            self.action[:, rows],
+            self.reward[:, rows],
+            self.discount[:, rows],
+            self.following[:, rows],
+            None if self.weight is None else self.weight[:, rows],
+            None if self.index is None else self.index[:, rows],
+        )
 
 
 @dataclass(frozen=True)
