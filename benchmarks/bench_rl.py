@@ -3,16 +3,24 @@
 Both have the same hyperparameters, network, optimizer, replay, n steps, batches and updates,
 and both are measured in the same run, in turns; the best round of each counts. The rival is
 what one writes with Gymnasium's fastest vector environment of CartPole (its own NumPy one,
-and the one that steps copies in turn), modules of torch, fused AdamW, and replay in NumPy. Ours
-is measured for one seed and for many side by side: rates are of all seeds together, since the
+and the one that steps copies in turn), modules of torch, fused AdamW, and replay in NumPy. On
+a CPU it is also measured without oneDNN, which is slow for small matrices on ARM. Ours is
+measured for one seed and for many side by side: rates are of all seeds together, since the
 rival trains one seed after the other.
 
-    python benchmarks/bench_rl.py [--device cpu] [--seeds 1 10 100] [--rounds 5]
+`--whole` adds whole runs of one seed by the recipe, from the first step to the last: the
+fastest rival as it is, without evaluations, and ours with its log, the last evaluation, and
+all that it does before rounds are replayed. On a CPU, times are those of this process alone.
+
+    python benchmarks/bench_rl.py [--device cpu] [--seeds 1 10 100] [--rounds 5] [--whole]
 """
 
 import collections
+import contextlib
+import dataclasses
 import itertools
 import time
+import warnings
 
 import gymnasium
 import numpy as np
@@ -38,7 +46,8 @@ def now(device: str) -> float:
 class Plain:
     """Gymnasium and a DQN in plain torch; double, over n steps, one seed."""
 
-    def __init__(self, device: str, mode: str) -> None:
+    def __init__(self, device: str, mode: str, onednn: bool = True) -> None:
+        self.onednn = onednn
         kwargs = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}
         if mode == "vector_entry_point":
             kwargs = {}
@@ -129,12 +138,30 @@ class Plain:
             for a, b in zip(self.target.parameters(), self.online.parameters(), strict=True):
                 a.lerp_(b, LEARNER.tau)
 
-    def round(self) -> None:
+    def round(self, chance: float = 0.1) -> None:
         """What one round of ours does."""
-        for _ in range(SETTINGS.collect):
-            self.collect(0.1)
-        for _ in range(SETTINGS.updates):
-            self.update()
+        with contextlib.nullcontext() if self.onednn else without_onednn():
+            for _ in range(SETTINGS.collect):
+                self.collect(chance)
+            for _ in range(SETTINGS.updates):
+                self.update()
+
+    def run(self) -> None:
+        """What a whole run of ours does, without evaluations."""
+        for step in range(0, HOW.steps, SETTINGS.per_round):
+            if step < SETTINGS.warmup:
+                self.collect(1.0)
+            else:
+                self.round(LEARNER.chance_at(step))
+
+
+@contextlib.contextmanager
+def without_onednn():
+    """What torch offers for it; its warning is about other hardware."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
 
 
 def ours(device: str, seeds: int) -> rl.Rounds:
@@ -150,7 +177,26 @@ def ours(device: str, seeds: int) -> rl.Rounds:
         gamma=LEARNER.gamma,
         device=device,
     )
-    return rl.Rounds(world, agent, ring, draws, SETTINGS, captured=device == "cuda")
+    return rl.Rounds(world, agent, ring, draws, SETTINGS, captured=True)
+
+
+def whole(device: str, name: str, mode: str, onednn: bool) -> list[dict[str, object]]:
+    """Whole runs of one seed, from making everything to the last step."""
+    begin = now(device)
+    Plain(device, mode, onednn).run()
+    middle = now(device)
+    once = dataclasses.replace(SETTINGS, evaluate_every=HOW.steps)
+    rl.RLTrainer("cartpole", settings=once, device=device, show=False).run()
+    end = now(device)
+    runs = {name: middle - begin, "hotgrid, 1 seed": end - middle}
+    return [
+        {
+            "what": f"a whole run of {HOW.steps:,} steps: {each}",
+            "seconds": seconds,
+            "times the best rival": runs[name] / seconds,
+        }
+        for each, seconds in runs.items()
+    ]
 
 
 def main() -> None:
@@ -158,16 +204,20 @@ def main() -> None:
     options.add_argument("--seeds", type=int, nargs="+", default=[1, 10])
     options.add_argument("--rounds", type=int, default=5, help="times each is measured")
     options.add_argument("--threads", type=int, default=None)
+    options.add_argument("--whole", action="store_true", help="also make whole runs")
     given = options.parse_args()
     device = given.device
     if given.threads:
         torch.set_num_threads(given.threads)
-    contestants = {}
-    for mode in ("sync", "vector_entry_point"):
-        plain = Plain(device, mode)
+    contestants, rivals = {}, {}
+    for mode, onednn in itertools.product(
+        ("sync", "vector_entry_point"), (True, False) if device == "cpu" else (True,)
+    ):
+        plain = Plain(device, mode, onednn)
         for _ in range(SETTINGS.warmup // SETTINGS.copies):
             plain.collect(1.0)
-        contestants[f"Gymnasium ({mode}) + torch"] = (1, plain.round)
+        name = f"Gymnasium ({mode}) + torch{'' if onednn else ' without oneDNN'}"
+        contestants[name], rivals[name] = (1, plain.round), (mode, onednn)
     for seeds in given.seeds:
         rounds = ours(device, seeds)
         for _ in range(SETTINGS.warmup // SETTINGS.copies):
@@ -184,7 +234,8 @@ def main() -> None:
             for _ in range(50):
                 call()
             best[name] = min(best[name], (now(device) - begin) / 50)
-    rival = min(best[name] for name in contestants if name.startswith("Gymnasium"))
+    fastest = min(rivals, key=lambda name: best[name])
+    rival = best[fastest]
     rows = [
         {
             "what": name,
@@ -195,6 +246,8 @@ def main() -> None:
         }
         for name, (seeds, _) in contestants.items()
     ]
+    if given.whole:
+        rows += whole(device, fastest, *rivals[fastest])
     report(
         f"rl-{device}",
         rows,

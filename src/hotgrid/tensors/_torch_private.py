@@ -5,7 +5,8 @@ a new version of torch means going through this file; tests/project/test_torch_p
 checks that there is no second place.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -58,6 +59,33 @@ foreach_lerp: Callable[..., list[Tensor]] = _torch._foreach_lerp
 foreach_lerp_: Callable[..., None] = _torch._foreach_lerp_
 foreach_mul_: Callable[..., None] = _torch._foreach_mul_
 foreach_sign_: Callable[..., None] = _torch._foreach_sign_
+
+# Where Python finds operators, besides `torch` itself.
+operator_modules: tuple[Any, ...] = (_C._nn, _C._linalg, _C._special)
+
+
+class LightDispatchMode(TorchDispatchMode):
+    """A mode whose first use does not import torch's compiler, which takes a second."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+
+def direct_operator(overload: Any) -> Callable[..., Any]:
+    """Return an operator such as `torch.ops.aten.add.Tensor` without its frame in Python."""
+    return overload._op
+
+
+@contextlib.contextmanager
+def without_onednn() -> Iterator[None]:
+    """Compute without oneDNN; torch's own context sets more than that, and warns."""
+    before = _C._get_mkldnn_enabled()
+    _C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        _C._set_mkldnn_enabled(before)
 
 
 def in_forward_mode() -> bool:

@@ -211,3 +211,25 @@ def test_what_does_not_fit_is_refused():
     ring = rl.replay_of(rl.Uniform(8), ROWS, 1, 4)
     with pytest.raises(ContractError):
         ring.write(torch.zeros(1, 4, 9), torch.zeros(1, 4, dtype=torch.bool))
+
+
+def test_batches_of_a_uniform_ring_are_parts_of_one_sample():
+    ring = rl.replay_of(rl.Uniform(50), ROWS, 2, 5, gamma=GAMMA)
+    for at in range(10):
+        written(ring, transition(2, 5, at))
+    parts = list(ring.batches(3, 4, rl.Draws(0, "cpu")))
+    whole = ring.sample(12, rl.Draws(0, "cpu"))
+    for name in ("observation", "action", "reward", "discount", "following", "index"):
+        found = torch.cat([getattr(part, name) for part in parts], 1)
+        assert torch.equal(found, getattr(whole, name)), name
+    assert all(part.weight is None for part in parts)
+
+
+def test_batches_by_priority_see_the_priorities_that_the_last_has_left():
+    ring = rl.replay_of(rl.Prioritised(4, alpha=1.0, least=0.0), ROWS, 1, 4)
+    written(ring, transition(1, 4, 0))
+    for at, batch in enumerate(ring.batches(4, 20, rl.Draws(0, "cpu"))):
+        if at:
+            assert batch.index is not None
+            assert batch.index.unique().tolist() == [at - 1]
+        ring.reprioritise(all_rows(ring), torch.eye(4)[at : at + 1])

@@ -60,13 +60,17 @@ class Dense:
     def __call__(self, weights: Tensor, x: Tensor) -> Tensor:
         """Return the outputs of every row, each seed with its own weights."""
         parts = weights.split(self.parts, -1)
+        # A product of two matrices takes fewer calls than one of stacks.
+        one = len(weights) == 1
+        product, stack = (torch.addmm, ()) if one else (torch.baddbmm, (len(weights),))
+        x = x.squeeze(0) if one else x
         last = len(self.sizes) - 2
         for layer, (a, b) in enumerate(zip(self.sizes, self.sizes[1:], strict=False)):
-            matrix, bias = parts[2 * layer].view(-1, a, b), parts[2 * layer + 1].unsqueeze(1)
-            x = torch.baddbmm(bias, x, matrix)
+            matrix, bias = parts[2 * layer].view(*stack, a, b), parts[2 * layer + 1]
+            x = product(bias.view(*stack, 1, b), x, matrix)
             if layer < last:
-                x = torch.relu(x)
-        return x
+                x = x.relu_()
+        return x.unsqueeze(0) if one else x
 
 
 class Weights:
@@ -90,8 +94,7 @@ class Weights:
         (gradient,) = torch.autograd.grad(loss, self.value)
         with torch.no_grad():
             if self._clip is not None:
-                norm = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
-                gradient *= (self._clip / (norm + 1e-6)).clamp(max=1)
+                gradient = torch.renorm(gradient, 2, 0, self._clip)
             slots = {name: [tensor] for name, tensor in self._slots.items()}
             self._optimizer.update([self.value], [gradient], slots, self._values)
 

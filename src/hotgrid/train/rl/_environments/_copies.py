@@ -130,9 +130,8 @@ class Copies:
         ended = over.float()
         rows = torch.stack((ended, ended * self._return, ended * self._steps))
         self._episodes += rows.sum(-1)
-        going = ~over
-        self._return *= going
-        self._steps *= going
+        self._return.masked_fill_(over, 0)
+        self._steps.masked_fill_(over, 0)
 
     def _begun(self) -> Tensor:
         env = self.environment

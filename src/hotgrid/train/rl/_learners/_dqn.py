@@ -100,7 +100,8 @@ class DQNAgent(Agent):
     def learn(self, batch: Batch, draws: Draws) -> Learnt:
         """Make one update, and move the target network a little."""
         with torch.no_grad():
-            following = self._eyes(batch.following).repeat(2, 1, 1)
+            following = self._eyes(batch.following)
+            following = following.expand(2, *following.shape).flatten(0, 1)
             online, target = self._net(self._both.flatten(0, 1), following).chunk(2)
             chooser = online if self._how.double else target
             best = self._values(chooser).argmax(-1)
@@ -141,23 +142,23 @@ class DQNAgent(Agent):
     def _picked(self, out: Tensor, action: Tensor) -> Tensor:
         """The outputs of one action for every row, `[seeds, rows, atoms]`."""
         place = action[..., None, None].expand(*action.shape, 1, self._atoms)
-        return self._outputs(out).gather(-2, place)[..., 0, :]
+        return self._outputs(out).gather(-2, place).squeeze(-2)
 
     def _values(self, out: Tensor) -> Tensor:
         """The value of every action, `[seeds, rows, actions]`."""
         return self._mean(self._outputs(out))
 
     def _mean(self, outputs: Tensor) -> Tensor:
-        return outputs[..., 0]
+        return outputs.squeeze(-1)
 
     def _goal(self, batch: Batch, following: Tensor) -> Tensor:
         """What the outputs of the actions should have been, `[seeds, rows, atoms]`."""
         reward = batch.reward / self._how.scale
-        return (reward + batch.discount * following[..., 0])[..., None]
+        return torch.addcmul(reward, batch.discount, following.squeeze(-1))[..., None]
 
     def _errors(self, found: Tensor, goal: Tensor) -> tuple[Tensor, Tensor]:
         """The errors of every row, and their losses."""
-        found, goal = found[..., 0], goal[..., 0]
+        found, goal = found.squeeze(-1), goal.squeeze(-1)
         return (found - goal).detach(), F.smooth_l1_loss(found, goal, reduction="none")
 
 

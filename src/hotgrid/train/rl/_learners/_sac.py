@@ -158,5 +158,6 @@ class SACAgent(Agent):
 
     def _worth(self, critics: Tensor, observation: Tensor, action: Tensor) -> Tensor:
         """What both critics think, `[2, seeds, rows]`."""
-        x = torch.cat((observation, action), -1).repeat(2, 1, 1)
-        return self._critic_net(critics, x)[..., 0].unflatten(0, (2, self._seeds))
+        x = torch.cat((observation, action), -1)
+        found = self._critic_net(critics, x.expand(2, *x.shape).flatten(0, 1))
+        return found.squeeze(-1).unflatten(0, (2, self._seeds))

@@ -1,5 +1,6 @@
 """`Prioritised`: transitions whose values were wrong are sampled more often."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,11 @@ class PrioritisedRing(Ring):
         weight = (share * self.size).pow(-self._how.beta)
         weight = weight / weight.amax(-1, keepdim=True)
         return self._taken(index, weight.float())
+
+    def batches(self, count: int, batch: int, draws: Draws) -> Iterator[Batch]:
+        """Give samples one after the other, each by the priorities that the last has left."""
+        for _ in range(count):
+            yield self.sample(batch, draws)
 
     def reprioritise(self, batch: Batch, errors: Tensor) -> None:
         """Set the priorities of a batch to the size of its errors, `[seeds, rows]`."""

@@ -1,5 +1,6 @@
 """`Ring`: the newest transitions on the device, sampled uniformly."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -104,6 +105,12 @@ class Ring:
     def sample(self, batch: int, draws: Draws) -> Batch:
         """Return transitions with replacement, `[seeds, batch, ...]`."""
         return self._taken(draws.below(self.size, self.seeds, batch))
+
+    def batches(self, count: int, batch: int, draws: Draws) -> Iterator[Batch]:
+        """Give samples to learn from one after the other; here they are taken at once."""
+        whole = self.sample(count * batch, draws)
+        for first in range(0, count * batch, batch):
+            yield whole.part(slice(first, first + batch))
 
     def reprioritise(self, batch: Batch, errors: Tensor) -> None:
         """Take note of how wrong the values of a batch were; here it does not matter."""

@@ -31,6 +31,18 @@ class Batch:
     weight: Tensor | None = None
     index: Tensor | None = None
 
+    def part(self, rows: slice) -> "Batch":
+        """Some of the rows, without a copy."""
+        return Batch(
+            self.observation[:, rows],
+            self.action[:, rows],
+            self.reward[:, rows],
+            self.discount[:, rows],
+            self.following[:, rows],
+            None if self.weight is None else self.weight[:, rows],
+            None if self.index is None else self.index[:, rows],
+        )
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -56,7 +68,7 @@ class Rows:
 
     def packed(self, step: Transition, gamma: float) -> Tensor:
         """A step of every copy as rows, float32 `[seeds, copies, width]`."""
-        discount = gamma * (~step.terminated).float()
+        discount = torch.where(step.terminated, 0.0, gamma)
         action = step.action.float()
         if isinstance(self.actions, Discrete):
             action = action[..., None]

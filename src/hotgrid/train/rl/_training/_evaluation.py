@@ -9,6 +9,8 @@ from torch import Tensor
 from hotgrid.train.rl._environments import World
 from hotgrid.train.rl._learners import Agent
 
+from ._recorded import Recorded
+
 # How many steps are taken before one asks the device whether all episodes have ended.
 _UNASKED = 25
 
@@ -26,12 +28,13 @@ class Returns(NamedTuple):
 
 
 @torch.no_grad()
-def evaluate(agent: Agent, world: World) -> Returns:
+def evaluate(agent: Agent, world: World, *, captured: bool = False) -> Returns:
     """Return the first episode of every copy of a fresh world.
 
     Args:
         agent: Its `act` chooses.
         world: Fresh copies, one for each episode.
+        captured: Record a step on a CPU and replay it; for tensor environments.
 
     Example:
         >>> draws = Draws(0, "cpu")
@@ -45,13 +48,18 @@ def evaluate(agent: Agent, world: World) -> Returns:
         torch.zeros_like(going, dtype=torch.float64),
         torch.zeros_like(going, dtype=torch.float64),
     )
-    step = 0
-    while step % _UNASKED or bool(going.any()):
+
+    def step() -> None:
         found = world.step(agent.act(world.observation))
-        returns += found.reward * going
-        lengths += going
-        going &= ~(found.terminated | found.truncated)
-        step += 1
+        returns.add_(found.reward * going)
+        lengths.add_(going)
+        going.logical_and_(~(found.terminated | found.truncated))
+
+    call = Recorded(step) if captured and going.device.type == "cpu" else step
+    made = 0
+    while made % _UNASKED or bool(going.any()):
+        call()
+        made += 1
     return Returns(returns, lengths)
 
 

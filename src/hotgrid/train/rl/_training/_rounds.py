@@ -3,11 +3,13 @@
 import torch
 from torch import Tensor
 
+from hotgrid.tensors._torch_private import without_onednn
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import World
 from hotgrid.train.rl._learners import Agent
 from hotgrid.train.rl._replay import Ring
 
+from ._recorded import Recorded
 from ._settings import OffPolicy
 
 # Rounds that a GPU makes before one is captured: kernels are chosen and memory is taken.
@@ -17,8 +19,9 @@ _BEFORE_CAPTURE = 3
 class Rounds:
     """The work between two looks at a run.
 
-    On a GPU, rounds that learn are captured once as a CUDA graph and replayed. All state
-    changes in place, so eager rounds and replayed ones can follow each other.
+    On a GPU, rounds that learn are captured once as a CUDA graph and replayed. On a CPU, a
+    step of all copies and the updates of a round are `Recorded`. All state changes in place,
+    so eager rounds and replayed ones can follow each other.
 
     Args:
         world: Copies of the environment.
@@ -26,7 +29,7 @@ class Rounds:
         ring: What is remembered.
         draws: Where randomness comes from.
         settings: How much of all.
-        captured: Whether to capture a CUDA graph.
+        captured: Whether to replay; the world must be one of tensors.
     """
 
     def __init__(
@@ -43,16 +46,21 @@ class Rounds:
         self._settings, self._captured = settings, captured
         self.chance = torch.ones((), device=draws.device)
         self._names: list[str] = []
-        # Sums over updates: how many, and every value that is shown, by seed.
+        # Sums over rounds: how many, and every value that is shown, by seed.
         self._sums: Tensor | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._made = 0
+        self._collect, self._learn = self._collected, self._learnt
+        if captured and draws.device.type == "cpu":
+            self._collect, self._learn = Recorded(self._collect), Recorded(self._learn)
 
     def make(self, chance: float, *, learn: bool) -> None:
         """Make a round; without learning it only collects."""
         self.chance.fill_(chance)
-        if not learn or not self._captured:
-            self._round(learn)
+        if not learn or not self._captured or self.draws.device.type == "cpu":
+            # For small matrices oneDNN is no faster; of some, on ARM, it is far slower.
+            with without_onednn():
+                self._round(learn)
             return
         if self._graph is not None:
             self._graph.replay()
@@ -73,7 +81,7 @@ class Rounds:
         self._graph.replay()
 
     def values(self) -> dict[str, Tensor]:
-        """Return the means of what updates have found since the last call, `[seeds]` each."""
+        """Return means over rounds since the last call, `[seeds]` each."""
         if self._sums is None:
             return {}
         count, *sums = self._sums.clone()
@@ -107,19 +115,22 @@ class Rounds:
     def _round(self, learn: bool) -> None:
         for _ in range(self._settings.collect):
             self._collect()
-        for _ in range(self._settings.updates if learn else 0):
-            self._update()
+        if learn:
+            self._learn()
 
-    def _collect(self) -> None:
+    def _collected(self) -> None:
+        """Take a step with every copy, and remember it."""
         action = self.agent.explore(self.world.observation, self.chance, self.draws)
         step = self.world.step(action)
         rows = self.ring.rows.packed(step, self.ring.gamma)
         self.ring.write(rows, step.terminated | step.truncated)
 
-    def _update(self) -> None:
-        batch = self.ring.sample(self._settings.batch, self.draws)
-        errors, values = self.agent.learn(batch, self.draws)
-        self.ring.reprioritise(batch, errors)
+    def _learnt(self) -> None:
+        """Make the updates of a round, and add up what the last of them has found."""
+        how, values = self._settings, {}
+        for batch in self.ring.batches(how.updates, how.batch, self.draws):
+            errors, values = self.agent.learn(batch, self.draws)
+            self.ring.reprioritise(batch, errors)
         if self._sums is None:
             self.expect(list(values))
         first = next(iter(values.values()))

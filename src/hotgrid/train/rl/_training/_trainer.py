@@ -71,8 +71,8 @@ class RLTrainer:
         device: Where all tensors are.
         saving: Which steps are saved; the best by return is always kept.
         log_every: Steps between two rows of the log.
-        captured: Replay rounds as a CUDA graph; by default on a GPU, with a tensor
-            environment.
+        captured: Replay rounds: on a GPU as a CUDA graph, on a CPU as recorded calls; by
+            default with a tensor environment.
         show: Whether progress is shown; by default with a folder, or on a terminal.
 
     Raises:
@@ -130,9 +130,11 @@ class RLTrainer:
         self._warmup = max(
             self.settings.warmup, ring.least_steps(self.settings.batch) * self.settings.copies
         )
-        if captured is None:
-            captured = self.device.type == "cuda" and place.tensor
-        self._rounds = Rounds(world, self.agent, ring, draws, self.settings, captured=captured)
+        known = self.device.type in ("cpu", "cuda") and place.tensor
+        self._captured = known if captured is None else captured
+        self._rounds = Rounds(
+            world, self.agent, ring, draws, self.settings, captured=self._captured
+        )
         self._best = BestPolicy(self.agent, seeds, self.device)
         self._log_every, self._show = log_every, show
         self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
@@ -253,7 +255,7 @@ class RLTrainer:
         draws = Draws(seed, self.device)
         world = self._place.world(self.seeds, episodes, draws, seed % 2**31)
         with contextlib.closing(world) if hasattr(world, "close") else contextlib.nullcontext():  # pyright: ignore[reportArgumentType]
-            return evaluate(self.agent, world)
+            return evaluate(self.agent, world, captured=self._captured)
 
     def _shown(self) -> bool:
         if self._show is not None:
