@@ -2,7 +2,7 @@
 
 Four flows of eddies run through a fluid whose viscosity differs from place to place, and
 their velocities are measured twice, with one percent of noise. The gradient of the misfit,
-taken through all steps, finds the map. The picture shows a flow, the true map and the map found.
+taken through all steps, finds the map. The picture shows a flow, the true map and that found.
 Run it with `python examples/41_viscosity.py [--out DIR] [--size N]`.
 """
 
@@ -27,14 +27,15 @@ def true_map(size: int) -> Tensor:
     return (math.log(4) * bar + math.log(0.4) * spot).exp()
 
 
-def eddies(size: int, seed: int) -> list[Tensor]:
-    """A velocity along y and x without sources, of waves a quarter of the grid and longer."""
+def eddies(size: int, seed: int) -> Tensor:
+    """Populations of a flow in waves of a quarter of the grid and longer, `[9, size, size]`."""
     noise = torch.randn(size, size, generator=torch.Generator().manual_seed(seed))
     waves = torch.fft.fftfreq(size, 1 / size).square()
     stream = torch.fft.ifft2(torch.fft.fft2(noise) * (waves[:, None] + waves <= 16)).real
     uy, ux = (torch.roll(stream, 1, axis) - torch.roll(stream, -1, axis) for axis in (1, 0))
     scale = VELOCITY / torch.hypot(uy, ux).max()
-    return [scale * uy, -scale * ux]
+    flow = [scale * uy, -scale * ux]
+    return hg.lbm.at_equilibrium(hg.lbm.D2Q9, torch.ones(size, size), flow)
 
 
 # %% What is measured for a map: velocities half-way and at the end, differentiable
@@ -88,9 +89,8 @@ def draw(speed: Tensor, maps: dict[str, Tensor], misfits: list[float], file: Pat
     flow.imshow(speed.numpy())
     flow.set_title("one of four flows")
     for panel, (title, shown) in zip(panels, maps.items(), strict=True):
-        image = panel.imshow(shown.log2().numpy(), cmap="RdBu_r", vmin=-2, vmax=2)
+        panel.imshow(shown.log2().numpy(), cmap="RdBu_r", vmin=-2, vmax=2)
         panel.set_title(title)
-    figure.colorbar(image, ax=panels[-1], label="log2 of viscosity")
     for panel in (flow, *panels):
         panel.set_axis_off()
     curve.semilogy(misfits, color="C3")
@@ -109,9 +109,7 @@ def main() -> None:
 
     size, steps = options.size, options.size
     truth = true_map(size)
-    flows = [eddies(size, seed) for seed in range(FLOWS)]
-    starts = [hg.lbm.at_equilibrium(hg.lbm.D2Q9, torch.ones(size, size), u) for u in flows]
-    starts = torch.stack(starts)
+    starts = torch.stack([eddies(size, seed) for seed in range(FLOWS)])
     clean = measured(truth, starts, steps)
     noise = torch.randn(clean.shape, generator=torch.Generator().manual_seed(0))
     seen = clean + NOISE * clean.square().mean().sqrt() * noise

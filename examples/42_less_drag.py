@@ -8,8 +8,6 @@ Run it with `python examples/42_less_drag.py [--out DIR] [--size ROWS]`.
 
 import argparse
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -21,40 +19,7 @@ import hotgrid as hg
 VELOCITY, REYNOLDS = 0.1, 40
 
 
-# %% A boundary of its own: cells that are solid in part, so that shapes have gradients
-@dataclass(frozen=True, eq=False)
-class Porous(hg.lbm.Boundary):
-    """Cells that turn a share of what comes in round, in place of a collision."""
-
-    share: Tensor
-    obstacle = True
-    marks = False
-
-    def cells(self, size: tuple[int, ...]) -> Tensor:
-        return self.share > 0.5
-
-    def inputs(self, lattice: hg.lbm.Lattice) -> tuple[hg.grid.Input, ...]:
-        return (hg.grid.Input("share"),)
-
-    def static(self, lattice: hg.lbm.Lattice, size: tuple[int, ...]) -> dict[str, Tensor]:
-        return {"share": self.share}
-
-    def select(self, site: hg.lbm.Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        return list(pulled)
-
-    def settle(self, site, pulled, collided) -> list[Tensor]:
-        back, share = [pulled[o] for o in site.lattice.opposite], site.own("share")
-        return [x + share * (b - x) for x, b in zip(collided, back, strict=True)]
-
-    def links(self, lattice, size, device) -> Tensor:
-        return self.share
-
-    def force(self, lattice, f, links, numbers) -> list[Tensor]:
-        """Twice the momentum that comes into the solid share."""
-        pulled = [torch.roll(x, c, (0, 1)) for x, c in zip(f, lattice.velocities, strict=True)]
-        return [2 * (links * m).sum() for m in hg.lbm.moments(lattice, pulled)[1]]
-
-
+# %% Cells may be solid in part, so that drag is a smooth function of a body
 def stream(share: Tensor) -> hg.lbm.Flow:
     """A stream from left to right past a body, `[y, x]`."""
 
@@ -65,7 +30,7 @@ def stream(share: Tensor) -> hg.lbm.Flow:
         boundaries=[
             hg.lbm.FreeSlip("y-"),
             hg.lbm.FreeSlip("y+"),
-            Porous(share),
+            hg.lbm.Porous(share),
             hg.lbm.ZouHeVelocity("x-", velocity=(0, VELOCITY)),
             hg.lbm.ExtrapolationOutlet("x+", hold=2 / share.shape[1]),
         ],
@@ -83,7 +48,7 @@ def disc(rows: int) -> tuple[Tensor, float]:
 
 
 def body(field: Tensor, area: float) -> Tensor:
-    """The share of solid: smooth, within a window in the middle, and of that area."""
+    """The solid share of every cell: smooth, within a window, and of a given area in sum."""
     rows, columns = field.shape
     smooth = hg.grid.rollout(hg.pde.Heat(), {"u": field}, 6)["u"]
     window = torch.zeros(rows, columns, dtype=torch.bool)
@@ -91,60 +56,58 @@ def body(field: Tensor, area: float) -> Tensor:
     inside = torch.where(window, 2 * smooth, -30.0)
     low, high = -inside.max().detach() - 30, -inside[window].min().detach() + 30
     for _ in range(60):
-        middle = (low + high) / 2
-        more = torch.sigmoid(inside.detach() + middle).sum() < area
-        low, high = torch.where(more, middle, low), torch.where(more, high, middle)
-    # A last step of Newton's method changes nothing but the gradient: the area stays.
-    share = torch.sigmoid(inside + middle)
+        offset = (low + high) / 2
+        small = torch.sigmoid(inside.detach() + offset).sum() < area
+        low, high = torch.where(small, offset, low), torch.where(small, high, offset)
+    # A step of Newton's method, which only adds the gradient of a constant area.
+    share = torch.sigmoid(inside + low)
     slope = (share * (1 - share)).sum().detach()
-    return torch.sigmoid(inside + middle - (share.sum() - area) / slope)
+    return torch.sigmoid(inside + low - (share.sum() - area) / slope)
 
 
-def drag(
-    share: Tensor, flow: dict[str, Tensor], steps: int
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """The mean drag coefficient on the way, and the flow at the end."""
+def drag(share: Tensor, f: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    """The mean drag coefficient on the way, and the populations at the end."""
     model, found = stream(share), []
     for _ in range(4):
-        flow = hg.grid.rollout(model, flow, steps // 4, remat=8)
-        found.append(model.drag(flow))
-    return torch.stack(found).mean() / (0.5 * VELOCITY**2 * share.shape[0] / 4), flow
+        f = hg.grid.rollout(model, {"f": f}, steps // 4, remat=8)["f"]
+        found.append(model.drag({"f": f}))
+    return torch.stack(found).mean() / (0.5 * VELOCITY**2 * share.shape[0] / 4), f
 
 
 def shaped(rows: int, rounds: int, steps: int) -> tuple[Tensor, list[float]]:
     """The body found, and the drag in every round."""
     (field, area), drags = disc(rows), []
-    flow = hg.Simulation(stream(body(field, area)), size=field.shape, compiled=False)
-    flow.run(4 * steps, progress=False)
-    state = flow.state
+    f = stream(body(field, area)).initial(tuple(field.shape), torch.Generator())["f"].float()
+    with torch.no_grad():
+        _, f = drag(body(field, area), f, 8 * steps)
     optimizer = torch.optim.Adam([field.requires_grad_()], lr=0.3)
     for _ in range(rounds):
         optimizer.zero_grad()
-        found, later = drag(body(field, area), state, steps)
+        found, later = drag(body(field, area), f, steps)
         found.backward()
         optimizer.step()
-        state = {name: x.detach() for name, x in later.items()}
+        f = later.detach()
         drags.append(found.item())
     return body(field.detach(), area), drags
 
 
-def settled(share: Tensor, passes: float) -> tuple[float, hg.Simulation]:
-    """The drag coefficient once the stream has passed so often, from a start of its own."""
+def settled(share: Tensor, passes: float) -> tuple[float, Tensor]:
+    """The drag coefficient and the speed once the stream has passed so often, from rest on."""
     sim, seen = hg.Simulation(stream(share), size=share.shape, compiled=False), []
     sim.every(20, lambda sim: seen.append(sim.observe()["drag"]))
     sim.run(round(passes * share.shape[1] / VELOCITY), progress=False)
-    scale = 0.5 * VELOCITY**2 * share.shape[0] / 4
-    return fmean(seen[-len(seen) // 4 :]) / scale, sim
+    drag = fmean(seen[-len(seen) // 4 :]) / (0.5 * VELOCITY**2 * share.shape[0] / 4)
+    return drag, sim.view("speed") / VELOCITY
 
 
-def draw(sims: dict[str, hg.Simulation], drags: list[float], file: Path) -> None:
+def draw(bodies: dict[str, tuple[Tensor, Tensor]], drags: list[float], file: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 2.6), layout="constrained")
     *panels, curve = figure.subplots(1, 3, width_ratios=(2, 2, 1.2))
-    for panel, (title, sim) in zip(panels, sims.items(), strict=True):
-        panel.imshow(sim.view("speed").numpy() / VELOCITY, origin="lower", vmin=0, vmax=1.5)
-        panel.contour(sim.model.boundaries[2].share.numpy(), [0.5], colors="white")
+    for panel, (title, (share, speed)) in zip(panels, bodies.items(), strict=True):
+        panel.imshow(speed.numpy(), origin="lower", vmin=0, vmax=1.5)
+        panel.contour(share.numpy(), [0.5], colors="white")
         panel.set(title=title, xticks=[], yticks=[])
     curve.plot(drags, color="C3")
     curve.set(title="drag coefficient", xlabel="rounds")
@@ -160,14 +123,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
 
     toy = options.size < 48
-    found, drags = shaped(options.size, rounds=6 if toy else 40, steps=40 if toy else 120)
-    bodies = {"disc": body(*disc(options.size)), "body found": found}
-    results = {name: settled(share, 0.2 if toy else 3) for name, share in bodies.items()}
-    sims = {}
-    for name, (drag, sim) in results.items():
-        print(f"{name}: area {bodies[name].sum():.1f} cells, drag coefficient {drag:.3f}")
-        sims[f"{name}: drag coefficient {drag:.2f}"] = sim
-    draw(sims, drags, options.out / "less_drag.png")
+    found, drags = shaped(options.size, rounds=4 if toy else 40, steps=40 if toy else 120)
+    bodies = {}
+    for name, share in {"disc": body(*disc(options.size)), "body found": found}.items():
+        coefficient, speed = settled(share, 0.2 if toy else 3)
+        print(f"{name}: area {share.sum():.1f} cells, drag coefficient {coefficient:.2f}")
+        bodies[f"{name}: drag coefficient {coefficient:.2f}"] = share, speed
+    draw(bodies, drags, options.out / "less_drag.png")
     print(f"the picture is in {options.out / 'less_drag.png'}")
 
 

@@ -17,6 +17,7 @@ from ._boundary import (
     HalfWay as HalfWay,
     NonReflectingOutlet as NonReflectingOutlet,
     Number as Number,
+    Porous as Porous,
     Shape as Shape,
     Site as Site,
     Solid as Solid,

@@ -20,6 +20,7 @@ from ._openings import (
     ZouHePressure as ZouHePressure,
     ZouHeVelocity as ZouHeVelocity,
 )
+from ._porous import Porous as Porous
 from ._solids import (
     Solid as Solid,
     ball as ball,
