@@ -151,6 +151,7 @@ def test_corners_that_nearly_meet_are_joined():
 @pytest.mark.parametrize(
     ("mesh", "words"),
     [
+        (None, "`mesh` must be an STL file or a tensor of corners, got None"),
         (torch.zeros(4, 3), r"\[triangles, 3, 3\], got \(4, 3\)"),
         (torch.zeros(0, 3, 3), r"got \(0, 3, 3\)"),
         (torch.zeros(4, 3, 3), "no extent"),

@@ -20,8 +20,9 @@ Surface = str | Path | Tensor
 """An STL file, or the corners of triangles `[triangles, 3, 3]`, coordinates as `(x, y, z)`."""
 
 _LARGEST_FILE = 1 << 28
-# Corners that are nearer to each other than this part of the body are one.
-_GRAIN = 2**-22
+# Corners are rounded to so many bits of the body, so that those that join are equal, and the
+# three coordinates of one fit into a whole number.
+_BITS = 20
 
 
 def from_mesh(mesh: Surface, centre: Sequence[float], length: float) -> Solid:
@@ -62,30 +63,36 @@ def placed(surface: Tensor, centre: Sequence[float], length: float) -> Solid:
 
 
 def closed_surface(mesh: Surface) -> Tensor:
-    """The corners of a closed surface, float64 `[triangles, 3, 3]`, those that join made equal.
+    """The corners of a closed surface, float64 `[triangles, 3, 3]`; those that join are equal.
 
     Raises:
         ArgumentError: It is not a closed surface; the message has the number of open edges.
     """
     name = f"the mesh `{mesh}`" if isinstance(mesh, str | Path) else "the mesh"
-    read = _read(Path(mesh)) if isinstance(mesh, str | Path) else torch.as_tensor(mesh)
+    try:
+        read = _read(Path(mesh)) if isinstance(mesh, str | Path) else torch.as_tensor(mesh)
+    except (TypeError, RuntimeError):
+        raise ArgumentError(
+            f"`mesh` must be an STL file or a tensor of corners, got {mesh!r}"
+        ) from None
     if read.ndim != 3 or tuple(read.shape[1:]) != (3, 3) or not len(read):
         raise ArgumentError(
             f"{name} must be corners of triangles [triangles, 3, 3], got {tuple(read.shape)}"
         )
-    triangles = read.double()
-    extent = (triangles.amax((0, 1)) - triangles.amin((0, 1))).max()
-    if not (extent.isfinite() and extent > 0):
+    low, high = read.double().amin((0, 1)), read.double().amax((0, 1))
+    extent = (high - low).max().item()
+    if not 0 < extent < math.inf:
         raise ArgumentError(f"{name} has no extent that is finite and above 0: {extent:g}")
-    places = (triangles / (extent * _GRAIN)).round().reshape(-1, 3)
-    corners, which = places.unique(dim=0, return_inverse=True)
-    edges, lacking = _edges(which.reshape(-1, 3), len(corners))
+    surface = ((read.double() - low) * (2**_BITS / extent)).round()
+    x, y, z = surface.long().unbind(-1)
+    corners, faces = (((x << _BITS + 1) + y << _BITS + 1) + z).unique(return_inverse=True)
+    edges, lacking = _edges(faces, len(corners))
     if lacking:
         raise ArgumentError(
             f"{name} is not closed: {lacking} of its {edges} edges lack a triangle on one "
             "side, or the triangles there are turned opposite ways; repair it in a mesh editor"
         )
-    return corners[which].reshape(-1, 3, 3) * (extent * _GRAIN)
+    return surface * (extent / 2**_BITS)
 
 
 def _edges(faces: Tensor, corners: int) -> tuple[int, int]:
