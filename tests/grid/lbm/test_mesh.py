@@ -131,7 +131,7 @@ def test_the_volume_of_a_ball_converges():
         found = from_mesh(icosphere(fine), ((n - 1) / 2,) * 3, 0.8 * n)((n, n, n)).sum()
         errors.append(abs(found.item() / (4 / 3 * math.pi * (0.4 * n) ** 3) - 1))
     assert errors[2] < errors[1] < errors[0] < 0.1
-    assert errors[2] < 0.005
+    assert errors[2] < 0.01
 
 
 def test_a_surface_with_a_hole_is_refused_with_its_open_edges():
