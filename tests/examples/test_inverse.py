@@ -1,4 +1,4 @@
-"""The inverse problems of the examples: gradients are slopes, and what is minimised falls."""
+"""Examples that learn through a solver: gradients are slopes, and what is minimised falls."""
 
 import importlib.util
 import sys
@@ -62,7 +62,22 @@ def drag() -> tuple[Callable[[Tensor], Tensor], Tensor]:
     return lambda field: given.drag(given.body(field, area), f, 20)[0], field.double()
 
 
-@pytest.mark.parametrize("problem", ["word_in_waves", "viscosity", "drag"])
+@pytest.fixture
+def correction() -> tuple[Callable[[Tensor], Tensor], Tensor]:
+    given = example("43_learned_correction")
+    truth = given.seen(given.starts(2, 32, seed=0).double(), 2)
+    torch.manual_seed(3)
+    net = given.Correction(width=4).double()
+    weights = 0.01 * torch.randn(2, 4, 3, 3, dtype=torch.float64)
+
+    def loss(weights: Tensor) -> Tensor:
+        call = torch.func.functional_call
+        return given.loss(lambda u: call(net, {"net.4.weight": weights}, (u,)), (truth,))
+
+    return loss, weights
+
+
+@pytest.mark.parametrize("problem", ["word_in_waves", "viscosity", "drag", "correction"])
 def test_a_gradient_through_time_is_the_slope(problem: str, request: pytest.FixtureRequest):
     loss, at = request.getfixturevalue(problem)
     assert_slope(loss, at)
@@ -89,3 +104,21 @@ def test_a_body_keeps_its_area_and_loses_drag():
     found, drags = given.shaped(16, rounds=5, steps=24)
     assert found.sum().item() == pytest.approx(given.disc(16)[1], rel=1e-3)
     assert min(drags[-2:]) < 0.9 * drags[0]
+
+
+def test_a_correction_conserves_momentum_and_helps_on_new_starts(tmp_path: Path):
+    given = example("43_learned_correction")
+    truth, new = (given.seen(given.starts(2, 48, seed), 3) for seed in (0, 1))
+    net = given.trained(truth, ahead=2, steps=15, folder=tmp_path)
+    with torch.no_grad():
+        plain, better = (given.coarse_run(new[:, 0], 3, each) for each in (None, net))
+    torch.testing.assert_close(better.mean((2, 3)), plain.mean((2, 3)), atol=1e-6, rtol=0)
+    assert given.errors(better, new)[-1] < 0.8 * given.errors(plain, new)[-1]
+
+
+def test_a_net_that_is_not_trained_is_the_coarse_solver():
+    given = example("43_learned_correction")
+    u = given.starts(2, 16, seed=2)
+    with torch.no_grad():
+        same = given.coarse_run(u, 2, given.Correction())
+    assert torch.equal(same, given.coarse_run(u, 2))
