@@ -7,6 +7,7 @@ Run it with `python examples/43_learned_correction.py [--out DIR] [--size N]`.
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -46,16 +47,12 @@ class Correction(nn.Module):
 
     def __init__(self, width: int = 16) -> None:
         super().__init__()
-        options = {"padding": "same", "padding_mode": "circular"}
-        self.net = nn.Sequential(
-            nn.Conv2d(1, width, 5, **options),
-            nn.GELU(),
-            nn.Conv2d(width, width, 5, **options),
-            nn.GELU(),
-            nn.Conv2d(width, 2, 3, **options),
-        )
-        for x in self.net[-1].parameters():
+        conv = partial(nn.Conv2d, padding="same", padding_mode="circular")
+        last = conv(width, 2, 3)
+        for x in last.parameters():
             nn.init.zeros_(x)  # it begins as the coarse solver
+        first, second = conv(1, width, 5), conv(width, width, 5)
+        self.net = nn.Sequential(first, nn.GELU(), second, nn.GELU(), last)
 
     def forward(self, u: Tensor) -> Tensor:
         """The state with what flows in, less what flows out, `[runs, size, size]`."""

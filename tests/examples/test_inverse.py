@@ -108,12 +108,12 @@ def test_a_body_keeps_its_area_and_loses_drag():
 
 def test_a_correction_conserves_momentum_and_helps_on_new_starts(tmp_path: Path):
     given = example("43_learned_correction")
-    truth, new = (given.seen(given.starts(2, 48, seed), 3) for seed in (0, 1))
-    net = given.trained(truth, ahead=2, steps=15, folder=tmp_path)
+    truth, new = (given.seen(given.starts(3, 64, seed), 3) for seed in (0, 1))
+    net = given.trained(truth, ahead=2, steps=18, folder=tmp_path)
     with torch.no_grad():
         plain, better = (given.coarse_run(new[:, 0], 3, each) for each in (None, net))
     torch.testing.assert_close(better.mean((2, 3)), plain.mean((2, 3)), atol=1e-6, rtol=0)
-    assert given.errors(better, new)[-1] < 0.8 * given.errors(plain, new)[-1]
+    assert given.errors(better, new)[-1] < 0.9 * given.errors(plain, new)[-1]
 
 
 def test_a_net_that_is_not_trained_is_the_coarse_solver():
