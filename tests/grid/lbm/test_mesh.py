@@ -94,6 +94,11 @@ def test_parts_of_the_work_add_up(monkeypatch: pytest.MonkeyPatch):
     assert torch.equal(from_mesh(torus(), (8, 8, 8), 12)((16, 16, 16)), whole)
 
 
+def test_a_body_larger_than_the_grid_fills_it():
+    assert from_mesh(icosphere(), (4, 4, 4), 1e6)((8, 8, 8)).all()
+    assert not from_mesh(icosphere(), (4, 4, 1e6), 10)((8, 8, 8)).any()
+
+
 @pytest.mark.parametrize("length", [4, 7.5, 6])
 def test_lines_through_corners_and_edges_do_not_leak(length: float):
     """Corners and edges on lines of cells: what is far inside is solid, outside nothing is."""
@@ -165,10 +170,12 @@ def test_what_is_no_mesh_is_refused(mesh: Tensor, words: str):
 
 
 def test_places_and_grids_that_do_not_fit_are_refused():
-    with pytest.raises(ArgumentError, match=r"`centre` must be three numbers \(z, y, x\)"):
-        from_mesh(icosphere(), (4, 4), 4)
-    with pytest.raises(ArgumentError, match="`length`"):
-        from_mesh(icosphere(), (4, 4, 4), 0)
+    for centre in ((4, 4), (4, 4, math.nan), (4, 4, 1e9), "abc", None):
+        with pytest.raises(ArgumentError, match=r"`centre` must be three places in cells"):
+            from_mesh(icosphere(), centre, 4)
+    for length in (0, 1e9, math.nan):
+        with pytest.raises(ArgumentError, match="`length`"):
+            from_mesh(icosphere(), (4, 4, 4), length)
     with pytest.raises(ArgumentError, match="3 dims"):
         from_mesh(icosphere(), (4, 4, 4), 4)((8, 8))
 

@@ -23,6 +23,8 @@ _LARGEST_FILE = 1 << 28
 # Corners are rounded to so many bits of the body, so that those that join are equal, and the
 # three coordinates of one fit into a whole number.
 _BITS = 20
+# Cells that a body may be long or away, so that tests of places stay exact.
+_FAR = 1e6
 
 
 def from_mesh(mesh: Surface, centre: Sequence[float], length: float) -> Solid:
@@ -51,7 +53,7 @@ def from_mesh(mesh: Surface, centre: Sequence[float], length: float) -> Solid:
 def placed(surface: Tensor, centre: Sequence[float], length: float) -> Solid:
     """The solid inside of a surface that is closed; see `from_mesh`."""
     low, high = surface.amin((0, 1)), surface.amax((0, 1))
-    scale = Parameter(1.0, above=0).checked("length", length) / (high - low).max()
+    scale = Parameter(1.0, above=0, high=_FAR).checked("length", length) / (high - low).max()
     corners = ((surface - (low + high) / 2) * scale).flip(-1) + _place(centre)
 
     def solid(size: tuple[int, ...]) -> Tensor:
@@ -137,8 +139,8 @@ def _place(centre: Sequence[float]) -> Tensor:
         found = torch.as_tensor([float(x) for x in centre], dtype=torch.float64)
     except (TypeError, ValueError):
         found = torch.empty(0)
-    if found.shape != (3,):
-        raise ArgumentError(f"`centre` must be three numbers (z, y, x), got {centre!r}")
+    if found.shape != (3,) or not bool((found.abs() <= _FAR).all()):
+        raise ArgumentError(f"`centre` must be three places in cells (z, y, x), got {centre!r}")
     return found
 
 

@@ -62,7 +62,7 @@ def _crossings(corners: Tensor, line: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         line: Coordinates of lines, int64 `[pairs, 2]`.
 
     Returns:
-        Bool `[pairs]`; a sign int32 and a place float64 for each that is true.
+        The places of the pairs that meet; a sign int32 and a place float64 for each.
     """
     away = corners[..., :2] - line[:, None]
     edge = corners.roll(-1, 1)[..., :2] - corners[..., :2]
