@@ -30,7 +30,8 @@ def stream(share: Tensor) -> hg.lbm.Flow:
         boundaries=[
             hg.lbm.FreeSlip("y-"),
             hg.lbm.FreeSlip("y+"),
-            hg.lbm.Porous(share),
+            # Half of what comes in turned round is a stop; whole, it would swing in the body.
+            hg.lbm.Porous(share / 2),
             hg.lbm.ZouHeVelocity("x-", velocity=(0, VELOCITY)),
             hg.lbm.ExtrapolationOutlet("x+", hold=2 / share.shape[1]),
         ],
@@ -84,7 +85,7 @@ def shaped(rows: int, rounds: int, steps: int) -> tuple[Tensor, list[float]]:
         found, later = drag(body(field.requires_grad_(), area), f, steps)
         (gradient,) = torch.autograd.grad(found, field)
         # Where it matters most the surface moves by a part of a cell, elsewhere by less.
-        field = (field - 0.4 * gradient / gradient.abs().max()).detach()
+        field = (field - 0.5 * gradient / gradient.abs().max()).detach()
         f = later.detach()
         drags.append(found.item())
     return body(field, area), drags
@@ -117,12 +118,12 @@ def draw(bodies: dict[str, tuple[Tensor, Tensor]], drags: list[float], file: Pat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture")
-    parser.add_argument("--size", type=int, default=48, help="rows of the grid")
+    parser.add_argument("--size", type=int, default=40, help="rows of the grid")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
-    toy = options.size < 48
-    found, drags = shaped(options.size, rounds=4 if toy else 30, steps=40 if toy else 80)
+    toy = options.size < 40
+    found, drags = shaped(options.size, rounds=4 if toy else 20, steps=40 if toy else 64)
     bodies = {}
     for name, share in {"disc": body(*disc(options.size)), "body found": found}.items():
         coefficient, speed = settled(share, 0.2 if toy else 2)

@@ -18,13 +18,14 @@ from ._boundary import Boundary, Shape, Site, spread
 class Porous(Boundary):
     """Cells that are solid in part: a share of what comes in turns round (Walsh 2009).
 
-    The rest collides. A share of 1 is a solid as `FullWay` makes it; a small share s slows the
-    fluid down as a medium with the permeability `(1 - s) / (2 s)` times the viscosity. Drag
-    is a smooth function of the shares, so that `rollout` has gradients with regard to the
-    shape of a body: give a tensor that requires them.
+    The rest collides. A share s slows the fluid down as a medium with the permeability
+    `(1 - s) / (2 s)` times the viscosity. A share of 1/2 stops it in one step, which suits a
+    body; 1 is a solid as `FullWay` makes it, where momentum inside swings on. Drag is a
+    smooth function of the shares, so that `rollout` has gradients with regard to the shape of
+    a body: give a tensor that requires them.
 
     Attributes:
-        share: The solid share of every cell, from 0 to 1: a tensor `[*space]`, or a
+        share: The share of every cell that turns round, from 0 to 1: a tensor `[*space]`, or a
             function from the size.
 
     Example:
