@@ -112,17 +112,17 @@ def draw(fields: dict[str, Tensor], curves: dict[str, Tensor], limit: int, file:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the files")
-    parser.add_argument("--size", type=int, default=48, help="coarse cells along a side")
+    parser.add_argument("--size", type=int, default=40, help="coarse cells along a side")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 
-    toy = options.size < 48
-    fine, moments = options.size * FINER, 4 if toy else 10
-    truth = seen(starts(4 if toy else 16, fine, seed=0), moments)
-    steps = 10 if toy else 240
+    toy = options.size < 40
+    fine, moments = options.size * FINER, 4 if toy else 8
+    truth = seen(starts(4 if toy else 12, fine, seed=0), moments)
+    steps = 10 if toy else 160
     net = trained(truth, 3 if toy else 4, steps, options.out / "correction")
 
-    new = seen(starts(2 if toy else 8, fine, seed=1), 2 * moments)
+    new = seen(starts(2 if toy else 6, fine, seed=1), 2 * moments)
     with torch.no_grad():
         runs = {
             "coarse": coarse_run(new[:, 0], 2 * moments),
