@@ -76,6 +76,9 @@ def test_models_as_json(capsys: pytest.CaptureFixture[str]):
     assert rate["low"] == 0
     assert not rate["needed"]
     assert rate["meaning"]
+    # What a flow is made with sets its size.
+    assert rows["karman"]["size"] == [200, 800]
+    assert rows["body-flow"]["ranks"] == [3]
 
 
 def test_help_of_the_commands_imports_no_torch():

@@ -34,13 +34,15 @@ def tiny_fashion(folder: Path) -> None:
 
 # What an example needs that is not on every machine.
 PREPARED = {"50_fashion.py": ("--data", tiny_fashion)}
+# One of a kind for `make test`; all of them take minutes.
+QUICK = ("10_heat.py", "22_lenia.py", "40_gradient.py")
 
 
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(path, marks=[pytest.mark.long] * (number % 4 > 0), id=path.name)
-        for number, path in enumerate(EXAMPLES)
+        pytest.param(path, marks=[pytest.mark.long] * (path.name not in QUICK), id=path.name)
+        for path in EXAMPLES
     ],
 )
 def test_it_runs_and_leaves_a_picture(example: Path, tmp_path: Path):

@@ -17,6 +17,7 @@ EXTRAS = {
     "pypdfium2": "pdf",
     "simplejpeg": "images",
     "starlette": "view",
+    "trimesh": "mesh",
     "uvicorn": "view",
 }
 # What comes with a dependency: triton with torch, Pillow with matplotlib, traitlets with

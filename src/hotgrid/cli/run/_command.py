@@ -35,8 +35,8 @@ def models(*, json: bool = False) -> None:
                 "name": name,
                 "class": f"{model.__module__.partition('._')[0]}.{model.__name__}",
                 "summary": _summary(model),
-                "ranks": list(model.ranks),
-                "size": list(model.size),
+                "ranks": list(_made(model).ranks),
+                "size": list(_made(model).size),
                 "options": [_plain_option(each) for each in _options(model)],
             }
             for name, model in known.items()
@@ -89,6 +89,14 @@ def run(
 
 def _summary(model: "type[Model]") -> str:
     return (inspect.getdoc(model) or "").partition("\n")[0]
+
+
+def _made(model: "type[Model]") -> "Model | type[Model]":
+    """The model with its defaults, which may set its size; the class if it needs options."""
+    from hotgrid import grid
+
+    needs = any(option.needed for option in grid.options_of(model).values())
+    return model if needs else model()
 
 
 def _options(model: "type[Model]") -> "list[Option]":

@@ -17,6 +17,7 @@ from ._boundary import (
     HalfWay as HalfWay,
     NonReflectingOutlet as NonReflectingOutlet,
     Number as Number,
+    Porous as Porous,
     Shape as Shape,
     Site as Site,
     Solid as Solid,
@@ -29,6 +30,8 @@ from ._boundary import (
     exchanged_momentum as exchanged_momentum,
     from_distance as from_distance,
     from_image as from_image,
+    from_mesh as from_mesh,
+    icosphere as icosphere,
 )
 from ._collision import (
     BGK as BGK,
@@ -46,6 +49,7 @@ from ._engine import LatticeModel as LatticeModel
 from ._flow import Flow as Flow, Start as Start
 from ._flows import (
     BackwardFacingStep as BackwardFacingStep,
+    BodyFlow as BodyFlow,
     Cavity as Cavity,
     Couette as Couette,
     CylinderFlow as CylinderFlow,

@@ -10,10 +10,13 @@ from torch import Tensor
 from hotgrid.grid.lbm import (
     BackwardFacingStep,
     Flow,
+    HalfWay,
     NonReflectingOutlet,
     PorousMedium,
     TaylorGreen3D,
     ZouHeVelocity,
+    from_mesh,
+    icosphere,
 )
 
 from ._check import Check, Terms
@@ -22,6 +25,9 @@ from ._row import Row, compared
 # Erturk 2008, for a channel that becomes twice as high, by Reynolds number.
 _REATTACHMENT = {100: 2.922, 200: 4.982}
 _PEAK = 0.0127
+# Zick and Homsy 1982, balls in a simple cubic array: their share, and the drag of one over
+# that of a ball alone.
+_ARRAY = (0.125, 4.292)
 
 
 def _step(terms: Terms) -> Iterator[Row]:
@@ -57,6 +63,27 @@ def _darcy(terms: Terms) -> Iterator[Row]:
         limit=0.05,
         source="Sangani and Acrivos 1982",
         setting=f"square array, {c:.3f} solid, {n} cells, whole cells, fp64",
+    )
+
+
+def _balls(terms: Terms) -> Iterator[Row]:
+    """The drag of triangulated balls in slow flow, in a cubic array: the ends are joined."""
+    n, (share, known), force, viscosity = 20 if terms.quick else 40, _ARRAY, 1e-5, 0.5
+    radius = n * (3 * share / (4 * math.pi)) ** (1 / 3)
+    balls = from_mesh(icosphere(4), ((n - 1) / 2,) * 3, 2 * radius)
+    flow = Flow(
+        lattice="D3Q19", boundaries=[HalfWay(balls)], force=(0, 0, force), viscosity=viscosity
+    )
+    sim, steps = terms.simulation(flow, (n, n, n), small=terms.quick), n * n
+    sim.run(steps, progress=False)
+    mean = sim.view("velocity_x").double().mean().item()
+    yield compared(
+        "ball array: drag / drag of a ball alone",
+        known,
+        force * n**3 / (6 * math.pi * viscosity * radius * mean),
+        limit=0.04 * known,
+        source="Zick and Homsy 1982",
+        setting=f"5120 triangles, {n}^3, {2 * radius:.1f} cells across, fp64, {steps} steps",
     )
 
 
@@ -123,6 +150,7 @@ def _turbulence(terms: Terms) -> Iterator[Row]:
 CHANNELS = (
     Check("backward-facing-step", False, _step),
     Check("porous-medium", True, _darcy),
+    Check("ball-array", True, _balls),
     Check("non-reflecting-outlet", True, _sound),
     Check("taylor-green-3d", False, _turbulence),
 )

@@ -14,12 +14,19 @@ from ._boundary import (
 )
 from ._curved import Curved as Curved
 from ._forces import cut_links as cut_links, exchanged_momentum as exchanged_momentum
+from ._mesh import (
+    closed_surface as closed_surface,
+    from_mesh as from_mesh,
+    icosphere as icosphere,
+    placed as placed,
+)
 from ._nonreflecting import NonReflectingOutlet as NonReflectingOutlet
 from ._openings import (
     ExtrapolationOutlet as ExtrapolationOutlet,
     ZouHePressure as ZouHePressure,
     ZouHeVelocity as ZouHeVelocity,
 )
+from ._porous import Porous as Porous
 from ._solids import (
     Solid as Solid,
     ball as ball,

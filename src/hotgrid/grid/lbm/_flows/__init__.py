@@ -1,6 +1,7 @@
 """Ready-made flows, most of them known by their Reynolds number."""
 
 from ._backward_step import BackwardFacingStep as BackwardFacingStep
+from ._body import BodyFlow as BodyFlow
 from ._cavity import Cavity as Cavity
 from ._channel import Couette as Couette, Poiseuille as Poiseuille
 from ._cylinder import CylinderFlow as CylinderFlow, frequency as frequency
