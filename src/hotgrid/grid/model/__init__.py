@@ -54,7 +54,11 @@ from ._phase import (
     has_phase as has_phase,
     is_local as is_local,
 )
-from ._random import next_random as next_random, random_numbers as random_numbers
+from ._random import (
+    next_random as next_random,
+    random_numbers as random_numbers,
+    uniform as uniform,
+)
 from ._seen import (
     SeenState as SeenState,
     observed as observed,
@@ -67,3 +71,11 @@ from ._vectors import (
     mixed as mixed,
 )
 from ._whole import Whole as Whole
+from ._window import (
+    Window as Window,
+    drawn as drawn,
+    in_window as in_window,
+    places as places,
+    window_on as window_on,
+    window_shape as window_shape,
+)

@@ -17,6 +17,7 @@ from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
 from ._whole import Whole
+from ._window import window_shape
 
 State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
@@ -193,6 +194,8 @@ class Model(HasParameters, ABC):
     """The view shown by default; if empty, the first."""
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
+    windowed: bool = False
+    """Whether `initial` and `static` make the cells of a `Window` alone."""
 
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -305,12 +308,15 @@ class Model(HasParameters, ABC):
         """The fields to start from, on the CPU; by default zeros.
 
         Arguments:
-            size: The grid.
+            size: The grid. If the model is `windowed`, a rank of a mesh gives a `Window`: use
+                `window_shape`, `places` and `drawn` for the cells to make. What is made
+                whole nevertheless is cut.
             generator: The only source of randomness, seeded by the simulation.
         """
+        cells = window_shape(size)
         return {
             field.name: torch.zeros(
-                (field.components, *size) if field.components > 1 else size,
+                (field.components, *cells) if field.components > 1 else cells,
                 dtype=field.dtype or torch.float32,
             )
             for field in self.fields
@@ -368,7 +374,11 @@ class Model(HasParameters, ABC):
         return state
 
     def static(self, size: tuple[int, ...]) -> State:
-        """The inputs for a grid, on the CPU. A model with inputs must write this."""
+        """The inputs for a grid, on the CPU. A model with inputs must write this.
+
+        Arguments:
+            size: The grid, or a `Window` as for `initial`, with margins.
+        """
         return {}
 
     def cause(self, state: State) -> str:

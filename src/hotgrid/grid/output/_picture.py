@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from torch import Tensor
 
+from hotgrid.cluster import Block
 from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
@@ -220,9 +221,11 @@ def view_name(simulation: GridState, view: str | None) -> str:
 
 def solid_cells(simulation: GridState) -> Tensor | None:
     """Where a model is solid, bool `[*space]` on the CPU, or None if it does not define it."""
-    known = simulation._setting.inputs.get("solid")
-    if known is not None:
-        return known[0].cpu() != 0
+    setting = simulation._setting
+    if "solid" in setting.inputs:
+        part, size = setting.part_inputs, setting.size
+        inputs = part(Block((0,) * len(size), size, size)) if part else setting.inputs
+        return inputs["solid"][0].cpu() != 0
     say = getattr(simulation.model, "solid", None)
     # A view of that name takes a state, not a size.
     if not callable(say) or hasattr(say, "_grid_role"):

@@ -14,6 +14,7 @@ from hotgrid.grid.model import (
     State,
     observable,
     total,
+    uniform,
 )
 
 from ._schemes import expect_stable
@@ -39,6 +40,7 @@ class CahnHilliard(Model):
     ranks = (1, 2)
     radius = 2
     conserved = ("amount",)
+    windowed = True
     mobility = Parameter(0.02, "how fast substances move", above=0, unit="dx^2/dt")
     kappa = Parameter(1.0, "square of the width of an interface", above=0, unit="dx^2")
 
@@ -71,7 +73,7 @@ class CahnHilliard(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A mixture with small noise."""
-        return {"c": 0.1 * (torch.rand(size, generator=generator) - 0.5)}
+        return {"c": 0.1 * (uniform(size, generator) - 0.5)}
 
     @observable
     def amount(self, state: State) -> Tensor:

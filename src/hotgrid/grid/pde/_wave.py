@@ -13,7 +13,9 @@ from hotgrid.grid.model import (
     Parameter,
     Planes,
     State,
+    Window,
     observable,
+    places,
     total,
 )
 
@@ -40,6 +42,7 @@ class Wave(Model):
     fields = (Field("u"), Field("v"))
     ranks = (1, 2, 3)
     conserved = ("energy", "momentum")
+    windowed = True
     picture = "u"
     courant = Parameter(0.5, "cells a wave travels in a step", above=0, high=1)
 
@@ -61,11 +64,15 @@ class Wave(Model):
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A round drop in the middle, at rest."""
         width = max(2.0, min(size) / 16)
-        axes = [torch.arange(n, dtype=torch.float64) - n // 2 for n in size]
+        # The Laplacian reads the cells around a window.
+        around = size.wider(1) if isinstance(size, Window) else size
+        axes = [x - n // 2 for x, n in zip(places(around, torch.float64), size, strict=True)]
         squares = sum(x**2 for x in torch.meshgrid(*axes, indexing="ij"))
         u = torch.exp(-torch.as_tensor(squares) / (2 * width**2))
         # At rest now means that half of the first gain is past: first order otherwise.
         v = -0.5 * self.parameters["courant"] ** 2 * _laplacian_of(u)
+        if isinstance(size, Window):
+            u, v = (x[(slice(1, -1),) * len(size)] for x in (u, v))
         return {"u": u, "v": v}
 
     @observable

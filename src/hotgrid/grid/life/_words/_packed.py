@@ -69,6 +69,7 @@ class WordModel(Model):
     """
 
     differentiable = False
+    windowed = True
 
     def __init__(self, boundary: FieldBoundary) -> None:
         super().__init__()

@@ -1,0 +1,94 @@
+"""Static inputs of any box of a grid, made where they are needed."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from hotgrid.cluster import Block, take
+from hotgrid.config import logger
+from hotgrid.grid.model import (
+    Model,
+    State,
+    Window,
+    given_tensors,
+    in_window,
+    named_tensors,
+    window_on,
+    window_shape,
+)
+
+# A whole grid that takes less is not worth a notice.
+_WORTH_A_NOTICE = 1 << 28
+
+
+class PartInputs:
+    """The static inputs of a model, as they are kept, for one box after the other.
+
+    Those of a model that is not `windowed` are made once, for the whole grid, and kept.
+
+    Arguments:
+        model: Whose inputs they are.
+        replaced: Inputs of the whole grid that replace the model's own, by name.
+        size: The grid.
+        device: Where they are kept.
+        storage: The floating type that they are kept in.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        replaced: Mapping[str, Tensor],
+        size: tuple[int, ...],
+        device: torch.device,
+        storage: torch.dtype,
+    ) -> None:
+        self._model, self._replaced, self._size = model, replaced, size
+        self._device, self._storage = device, storage
+        self._whole: State | None = None
+        named_tensors("inputs", model, model.inputs, replaced, size)
+
+    def __call__(self, block: Block) -> State:
+        """Every input of a box, `[components, *block.size]`, a copy of its own."""
+        if self._whole is None:
+            # Where cells are packed into words, a box of words is not one of cells.
+            able = self._model.windowed and block.whole == self._size
+            size = window_on(block, windowed=able)
+            made = self._made(size if isinstance(size, Window) else self._size)
+            if isinstance(size, Window) or (
+                block.size == block.whole and not any(block.offset)
+            ):
+                return made
+            self._whole = made
+        return {name: take(x, block) for name, x in self._whole.items()}
+
+    def _made(self, size: tuple[int, ...]) -> State:
+        model = self._model
+        static = given_tensors(f"{type(model).__name__}.static", model.static(size))
+        known = {name: in_window(x, size) for name, x in {**static, **self._replaced}.items()}
+        cells = window_shape(size)
+        fixed = named_tensors("inputs", model, model.inputs, known, cells, whole=True)
+        return {
+            each.name: fixed[each.name]
+            .detach()
+            .to(self._device, each.dtype or self._storage, copy=True)
+            for each in model.inputs
+        }
+
+
+def whole_block(size: tuple[int, ...]) -> Block:
+    """All cells of a grid."""
+    return Block((0,) * len(size), tuple(size), tuple(size))
+
+
+def note_whole(model: Model, size: tuple[int, ...]) -> None:
+    """Say that every rank makes a whole grid, where that is large."""
+    needed = model.initial_bytes(size)
+    if needed < _WORTH_A_NOTICE:
+        return
+    logger("cluster").warning(
+        "every rank makes the initial state of %s whole, which takes %.1f GB, and keeps its "
+        "part; with `windowed = True` a model makes the part alone (see the guide to grids)",
+        type(model).__name__,
+        needed / 1e9,
+    )
