@@ -54,19 +54,22 @@ class PartInputs:
             # Where cells are packed into words, a box of words is not one of cells.
             able = self._model.windowed and block.whole == self._size
             size = window_on(block, windowed=able)
-            made = self._made(size if isinstance(size, Window) else self._size)
-            if isinstance(size, Window) or (
-                block.size == block.whole and not any(block.offset)
-            ):
-                return made
-            self._whole = made
+            if isinstance(size, Window):
+                made = self._static(size)
+                if all(in_window(x, size) is x for x in made.values()):
+                    return self._kept(made, size)
+            whole = self._kept(self._static(self._size), self._size)
+            if block.size == block.whole and not any(block.offset):
+                return whole
+            self._whole = whole
         return {name: take(x, block) for name, x in self._whole.items()}
 
-    def _made(self, size: tuple[int, ...]) -> State:
-        model = self._model
-        static = given_tensors(f"{type(model).__name__}.static", model.static(size))
+    def _static(self, size: tuple[int, ...]) -> State:
+        return given_tensors(f"{type(self._model).__name__}.static", self._model.static(size))
+
+    def _kept(self, static: State, size: tuple[int, ...]) -> State:
+        model, cells = self._model, window_shape(size)
         known = {name: in_window(x, size) for name, x in {**static, **self._replaced}.items()}
-        cells = window_shape(size)
         fixed = named_tensors("inputs", model, model.inputs, known, cells, whole=True)
         return {
             each.name: fixed[each.name]

@@ -44,6 +44,7 @@ class CellModel(Model):
 
     differentiable = False
     windowed = True
+    makers = (*Model.makers, "first_cells")
     picture = "alive"
     states = 2
     """The number of states of a cell."""

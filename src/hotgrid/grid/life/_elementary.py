@@ -37,8 +37,6 @@ class Elementary(CellModel):
 
     ranks = (1, 2)
     size = (256, 512)
-    # Every row follows from the whole row above.
-    windowed = False
 
     def __init__(
         self,

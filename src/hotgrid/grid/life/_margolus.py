@@ -46,6 +46,7 @@ class Margolus(CellModel):
         ArgumentError: An argument is wrong; the message names it.
     """
 
+    windowed = True
     topologies = ("torus",)
 
     def __init__(

@@ -195,7 +195,10 @@ class Model(HasParameters, ABC):
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
     windowed: bool = False
-    """Whether `initial` and `static` make the cells of a `Window` alone."""
+    """Whether `initial` and `static` make the cells of a `Window` alone. A class that writes
+    one of its `makers` says so again: else it makes the whole grid."""
+    makers: ClassVar[Sequence[str]] = ("initial", "static")
+    """The methods that make an initial state and inputs."""
 
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -209,6 +212,8 @@ class Model(HasParameters, ABC):
         }
         for name, parameter in own.items():
             setattr(cls, name, parameter)
+        if "windowed" not in vars(cls) and any(name in vars(cls) for name in cls.makers):
+            cls.windowed = False
         # Of all bases: a model may be put together from two.
         above = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__[1:])]
         cls._parameters = {name: x for known in (*above, own) for name, x in known.items()}

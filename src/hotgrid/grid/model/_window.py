@@ -68,7 +68,7 @@ def window_shape(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def places(size: Sequence[int], dtype: torch.dtype | None = None) -> list[Tensor]:
-    """For each axis the places of cells in the grid, one dim each, as `torch.arange` gives them.
+    """For each axis the places of cells in the grid, as `torch.arange` gives them.
 
     Example:
         >>> from hotgrid.cluster import Block

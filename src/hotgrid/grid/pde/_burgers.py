@@ -68,8 +68,7 @@ class Burgers(Model):
         for dim, (n, x) in enumerate(zip(size, places(size, torch.float64), strict=True)):
             shape = [-1 if each == dim else 1 for each in range(len(size))]
             phase = torch.rand((), generator=generator, dtype=torch.float64)
-            x = x.view(shape) / n
-            u = u + torch.sin(2 * torch.pi * (x + phase))
+            u = u + torch.sin(2 * torch.pi * (x.view(shape) / n + phase))
         return {"u": 0.3 + u / len(size)}
 
     @observable

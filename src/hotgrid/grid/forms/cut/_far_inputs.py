@@ -59,7 +59,7 @@ def with_far_inputs(setting: Setting) -> Setting:
 
 
 def spread_input(x: Tensor, asked: list[tuple[int, tuple[int, ...]]]) -> Tensor:
-    """Neighbours of an input `[components, *space]`, as `[asked, *space]`; its ends are joined."""
+    """Neighbours of an input `[components, *space]`, as `[asked, *space]`; ends are joined."""
     look = shifting(Input("x"))
     return torch.stack([look(x[component], offset) for component, offset in asked])
 

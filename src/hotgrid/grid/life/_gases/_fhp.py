@@ -53,6 +53,7 @@ class FHP(LatticeGas):
         ArgumentError: An argument is wrong; the message names it.
     """
 
+    windowed = True
     inputs = (Input("odd", dtype=torch.uint8),)
     units = (0.5, _HEIGHT)
 
