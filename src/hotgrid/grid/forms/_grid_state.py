@@ -37,7 +37,7 @@ from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
 from ._part_inputs import PartInputs, note_whole, whole_block
-from ._parts import look_here, paint_here
+from ._parts import look_here, observe_parts, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of
 from .cut import cut_form, laid_out
@@ -319,14 +319,13 @@ class GridState:
 
     def observe(self) -> dict[str, Any]:
         """Every observable of the model as a number, or a list of them for a batch."""
-        watched = self.model.observables()
-        rows = [
-            {name: observed(self.model, name, each(state)) for name, each in watched.items()}
-            for state in self._looks()
-        ]
-        if not self._setting.batch:
-            return rows[0]
-        return {name: [row[name] for row in rows] for name in watched}
+        watched, found = self.model.observables(), observe_parts(self)
+        left = {name: each for name, each in watched.items() if name not in found}
+        for state in self._looks() if left else ():
+            for name, each in left.items():
+                found.setdefault(name, []).append(observed(self.model, name, each(state)))
+        runs = slice(None) if self._setting.batch else 0
+        return {name: found[name][runs] for name in watched}
 
     def view(self, name: str | None = None) -> Tensor:
         """One picture of the state, `[*space]` on the CPU; by default the model's own.
@@ -363,12 +362,16 @@ class GridState:
 
     def _first_run(self, stored: State) -> State:
         """Fields as users see them, of the first run, from fields as they are stored."""
+        shown = self._shown(stored)
+        return {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
+
+    def _shown(self, stored: State) -> State:
+        """Fields as users see them, from fields as they are stored."""
         fields = {
             field.name: self._seen(field, x)
             for field, x in zip(self.model.fields, stored.values(), strict=True)
         }
-        shown = self._setting.model.shown(fields)
-        return {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
+        return self._setting.model.shown(fields)
 
     def paint(self, brush: str, mask: Tensor, value: float) -> None:
         """Paint into the state, between two steps.
@@ -428,9 +431,9 @@ class GridState:
         )
         return fields + fixed
 
-    def _looks(self) -> Iterator[SeenState]:
-        """The present state of every run, one after the other."""
-        state = self.state
+    def _looks(self, stored: State | None = None) -> Iterator[SeenState]:
+        """The present state of every run, one after the other; or that of a stored part."""
+        state = self.state if stored is None else self._shown(stored)
         for run in range(math.prod(self._setting.batch)):
             yield SeenState({k: x[run] if self._setting.batch else x for k, x in state.items()})
 
@@ -505,5 +508,5 @@ class GridState:
             tuple(n * r for n, r in zip(each, ratio, strict=True))
             for each in (own.offset, own.size)
         )
-        able = self.model.windowed and self._setting.model.windowed
+        able = self.model.windowed and self._setting.model.splits
         return window_on(Block(offset, cells, size), windowed=able)

@@ -1,6 +1,7 @@
 """Views and strokes of the cells that one rank stores, in cells as users see them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Model, SeenState, State
+from hotgrid.grid.model import Model, SeenState, State, observed
 
 from ._form import Form, Setting
 
@@ -28,6 +29,7 @@ class Grid(Protocol):
 
     def look(self, name: str) -> Tensor: ...
     def _first_run(self, stored: State) -> State: ...
+    def _looks(self, stored: State | None = None) -> Iterator[SeenState]: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
     """A view of the cells that are stored here, and the first of them."""
     model, form = grid.model, grid._form
     reach = model.reach_of(name)
-    if form.ranks is None or reach is None:
+    if form.ranks is None or reach is None or not grid._setting.model.splits:
         seen = grid.look(name)
         return seen if form.is_primary else seen[:0], (0,) * seen.ndim
     stored, box = form.part(reach, model.joined_axes(len(grid.size)))
@@ -71,6 +73,32 @@ def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
         slice(a - b, a - b + n) for a, b, n in zip(own.first, offset, own.shape, strict=True)
     )
     return seen[inside], own.first
+
+
+def observe_parts(grid: Grid) -> dict[str, list[float]]:
+    """Observables that follow from those of parts, of every run; none if it is not cut."""
+    form, own = grid._form, _own(grid)
+    if form.ranks is None or not grid._setting.model.splits:
+        return {}
+    model = grid.model.within(grid.size, own.first, own.shape)
+    watched = {} if model is None else model.observables()
+    ways = {name: way for name in watched if (way := grid.model.over_parts(name))}
+    if not ways:
+        return {}
+    rows = [
+        [observed(model, name, watched[name](state)) for name in ways]
+        for state in grid._looks(form.own())
+    ]
+    share = math.prod(own.shape) / math.prod(grid.size)
+    weights = [share if way == "mean" else 1.0 for way in ways.values()]
+    largest = torch.tensor(rows, dtype=torch.float64, device=form.ranks.device)
+    sums = largest * largest.new_tensor(weights)
+    form.ranks.all_reduce(sums)
+    form.ranks.all_reduce(largest, "max")
+    return {
+        name: (largest if way == "max" else sums)[:, k].tolist()
+        for k, (name, way) in enumerate(ways.items())
+    }
 
 
 def look_box(grid: Grid, stored: State, name: str, cells: Sequence[tuple[int, int]]) -> Tensor:
@@ -120,7 +148,7 @@ def paint_here(grid: Grid, brush: str, mask: Tensor, value: float) -> None:
     low, high = _rows(here)
     first, shape = (own.first[0] + low, *own.first[1:]), (high - low, *own.shape[1:])
     model = grid.model.within(grid.size, first, shape)
-    if model is None:
+    if model is None or not grid._setting.model.splits:
         grid.state = grid.model.painted(grid.state, brush, mask.to(grid.device), value)
         return
     grid._edits += 1

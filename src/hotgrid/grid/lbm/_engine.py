@@ -308,13 +308,13 @@ class LatticeModel(Model):
         self._check_relaxation(size)
         self._check_faces(size)
         found: State = {}
-        marks = torch.zeros(size, dtype=self._marks_dtype())
         for k, boundary in enumerate(self.boundaries):
             own = boundary.static(self.lattice, size)
             found |= {own_name(k, name): x for name, x in own.items()}
-            marks |= boundary.cells(size).to(marks.dtype) << k
         if any(boundary.marks for boundary in self.boundaries):
-            found[MARKS] = marks
+            found[MARKS] = torch.zeros(size, dtype=self._marks_dtype())
+            for k, boundary in enumerate(self.boundaries):
+                found[MARKS] |= boundary.cells(size).to(found[MARKS].dtype) << k
         if self.viscosity_map is not None:
             factor = spread(self.viscosity_map, size, _VISCOSITY_MAP)
             if not bool((factor > 0).all()):

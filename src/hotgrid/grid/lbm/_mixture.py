@@ -143,12 +143,12 @@ class TwoComponents(LatticeBoltzmann):
         first, second = self._densities(state)
         return (first + second + self.repulsion * first * second) / 3
 
-    @observable
+    @observable(over="sum")
     def mass_first(self, state: State) -> Tensor:
         """The mass of the first component; a solid cell counts as one."""
         return total(self._densities(state)[0])
 
-    @observable
+    @observable(over="sum")
     def mass_second(self, state: State) -> Tensor:
         """The mass of the second component; a solid cell counts as one."""
         return total(self._densities(state)[1])

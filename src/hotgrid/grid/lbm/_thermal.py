@@ -181,7 +181,7 @@ class ThermalModel(LatticeBoltzmann):
         g = g if g.dtype == torch.float64 else g.float()
         return combined([1] * self.carrier.count, g.unbind(0))
 
-    @observable
+    @observable(over="sum")
     def heat(self, state: State) -> Tensor:
         """The temperature summed over the whole grid."""
         return total(self.temperature(state))

@@ -183,7 +183,7 @@ class CellModel(Model):
         """The cells, `[*space]`: 1 is alive."""
         return state["cells"] if self.states == 2 else (state["cells"] == 1).to(torch.uint8)
 
-    @observable
+    @observable(over="sum")
     def population(self, state: State) -> Tensor:
         """The number of living cells."""
         return total(self.alive(state))

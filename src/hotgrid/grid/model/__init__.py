@@ -30,6 +30,7 @@ from ._model import (
     Field as Field,
     Input as Input,
     Model as Model,
+    Over as Over,
     Planes as Planes,
     State as State,
     observable as observable,

@@ -5,7 +5,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from functools import partial
+from typing import Any, ClassVar, Literal, Self, TypeVar, overload
 
 import torch
 from torch import Tensor
@@ -124,16 +125,39 @@ def view(method: F) -> F:
     return method
 
 
-def observable(method: F) -> F:
+Over = Literal["sum", "mean", "max"]
+"""How the numbers of parts of a grid make up that of the whole."""
+
+
+@overload
+def observable(method: F) -> F: ...
+@overload
+def observable(*, over: Over) -> Callable[[F], F]: ...
+
+
+def observable(method: Any = None, *, over: Over | None = None) -> Any:
     """Mark a method of a model as a number to watch: state in, 0-d tensor out.
 
     Sum with `total`, which adds in double precision on the device.
 
+    Arguments:
+        method: The method.
+        over: How the whole number follows from those of parts of the grid, each from its own
+            cells alone: their sum, their mean by cells, or the largest. On a mesh the ranks
+            then exchange numbers; without it they gather the whole state first.
+
     Example:
-        >>> @observable
+        >>> @observable(over="sum")
         ... def heat(self, state): ...
     """
+    if method is None:
+        return partial(_observable, over=over)
+    return _observable(method, over)
+
+
+def _observable(method: F, over: Over | None) -> F:
     method._grid_role = "observable"  # pyright: ignore[reportFunctionMemberAccess]
+    method._grid_over = over  # pyright: ignore[reportFunctionMemberAccess]
     return method
 
 
@@ -197,6 +221,8 @@ class Model(HasParameters, ABC):
     windowed: bool = False
     """Whether `initial` and `static` make the cells of a `Window` alone. A class that writes
     one of its `makers` says so again: else it makes the whole grid."""
+    splits: bool = True
+    """Whether `stored` and `shown` work on any box of stored cells."""
     makers: ClassVar[Sequence[str]] = ("initial", "static")
     """The methods that make an initial state and inputs."""
 
@@ -468,6 +494,10 @@ class Model(HasParameters, ABC):
     def observables(self) -> dict[str, Callable[[State], Tensor]]:
         """The numbers to watch, by name: its `observable` methods."""
         return self._with_role("observable")
+
+    def over_parts(self, name: str) -> Over | None:
+        """How an observable follows from those of parts of the grid; None if it does not."""
+        return getattr(getattr(type(self), name, None), "_grid_over", None)
 
     def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:
         names = dict.fromkeys(

@@ -91,12 +91,12 @@ class Advection(Model):
             block = block[..., None] * ((x - (0.7 if last else 0.5)).abs() < 0.1)
         return {"u": hill + block}
 
-    @observable
+    @observable(over="sum")
     def amount(self, state: State) -> Tensor:
         """All of `u`; nothing is lost."""
         return total(state["u"])
 
-    @observable
+    @observable(over="max")
     def largest(self, state: State) -> Tensor:
         """The largest value; `upwind` never raises it."""
         return state["u"].max()

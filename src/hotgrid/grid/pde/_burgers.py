@@ -71,7 +71,7 @@ class Burgers(Model):
             u = u + torch.sin(2 * torch.pi * (x.view(shape) / n + phase))
         return {"u": 0.3 + u / len(size)}
 
-    @observable
+    @observable(over="sum")
     def momentum(self, state: State) -> Tensor:
         """The velocity of the whole grid; shocks do not change it."""
         return total(state["u"])

@@ -75,7 +75,7 @@ class CahnHilliard(Model):
         """A mixture with small noise."""
         return {"c": 0.1 * (uniform(size, generator) - 0.5)}
 
-    @observable
+    @observable(over="sum")
     def amount(self, state: State) -> Tensor:
         """The sum of the mixture; nothing is lost."""
         return total(state["c"])

@@ -77,7 +77,7 @@ class FitzhughNagumo(Model):
             u[..., others[-1] < size[-2] // 2, :] = 0
         return {"u": u, "v": v}
 
-    @observable
+    @observable(over="sum")
     def excited(self, state: State) -> Tensor:
         """Cells above half of the voltage of firing."""
         return total(state["u"] > 0.5)

@@ -153,12 +153,12 @@ class Gas(Model):
         moving = 0.5 * (mx * mx + my * my) / rho.clamp(min=_EMPTY)
         return (self.parameters["gamma"] - 1) * (energy - moving)
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """All gas; nothing is lost."""
         return total(state["rho"])
 
-    @observable
+    @observable(over="sum")
     def all_energy(self, state: State) -> Tensor:
         """All energy; nothing is lost."""
         return total(state["energy"])

@@ -85,17 +85,17 @@ class GrayScott(Model):
         u = torch.where(seeded, 0.5 + noise, 1.0)
         return {"u": u, "v": torch.where(seeded, 0.25 + noise, 0.0)}
 
-    @observable
+    @observable(over="sum")
     def food(self, state: State) -> Tensor:
         """All of `u`."""
         return total(state["u"])
 
-    @observable
+    @observable(over="sum")
     def eater(self, state: State) -> Tensor:
         """All of `v`."""
         return total(state["v"])
 
-    @observable
+    @observable(over="mean")
     def covered(self, state: State) -> Tensor:
         """The share of the grid where `v` is above 0.1."""
         return total(state["v"] > 0.1) / state["v"].numel()

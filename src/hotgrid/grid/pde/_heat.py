@@ -71,7 +71,7 @@ class Heat(Model):
             u[torch.meshgrid(*here, indexing="ij")] = 1
         return {"u": u}
 
-    @observable
+    @observable(over="sum")
     def heat(self, state: State) -> Tensor:
         """The heat of the whole grid; nothing is lost."""
         return total(state["u"])

@@ -112,7 +112,7 @@ class Ising(Model):
         """The spins, `[*space]`: +1 and -1."""
         return state["spin"]
 
-    @observable
+    @observable(over="mean")
     def magnetisation(self, state: State) -> Tensor:
         """The mean spin."""
         return total(state["spin"]) / state["spin"].numel()

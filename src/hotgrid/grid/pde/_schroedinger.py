@@ -105,7 +105,7 @@ class Schroedinger(Model):
         """The probability of a cell, `[*space]`, to first order in a step."""
         return state["re"] * state["re"] + state["im"] * state["im"]
 
-    @observable
+    @observable(over="sum")
     def norm(self, state: State) -> Tensor:
         """The probability of the whole grid, up to what half a step changes."""
         re, im = state["re"].double(), state["im"].double()

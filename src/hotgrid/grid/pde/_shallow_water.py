@@ -120,12 +120,12 @@ class ShallowWater(Model):
         """How fast the water moves, `[*space]`."""
         return torch.hypot(state["mx"], state["my"]) / state["h"].clamp(min=_DRY)
 
-    @observable
+    @observable(over="sum")
     def volume(self, state: State) -> Tensor:
         """All water; nothing is lost."""
         return total(state["h"])
 
-    @observable
+    @observable(over="sum")
     def energy(self, state: State) -> Tensor:
         """Kinetic and potential energy; it falls in bores."""
         h, mx, my = (state[name].double() for name in ("h", "mx", "my"))

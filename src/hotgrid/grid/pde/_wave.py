@@ -82,7 +82,7 @@ class Wave(Model):
         bent = total((u - v) * _laplacian_of(u))
         return 0.5 * (total(v * v) - self.parameters["courant"] ** 2 * bent)
 
-    @observable
+    @observable(over="sum")
     def momentum(self, state: State) -> Tensor:
         """The gain of the whole grid in a step."""
         return total(state["v"])

@@ -54,7 +54,7 @@ class ShearMixing(ThermalModel, DoubleShear):
         _, [_, along] = self.begin(size, generator)
         return along / (2 * self.velocity)
 
-    @observable
+    @observable(over="sum")
     def unmixed(self, state: State) -> Tensor:
         """The dye squared over the whole grid; falls as it mixes."""
         return total(self.temperature(state) ** 2)

@@ -95,17 +95,17 @@ class LatticeGas(Model):
         """The number of particles in each cell."""
         return reduce(add, self._there(state["particles"]))
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """The number of particles."""
         return total(self.count(state))
 
-    @observable
+    @observable(over="sum")
     def momentum_x(self, state: State) -> Tensor:
         """The momentum along the columns."""
         return self._momentum(state, 0)
 
-    @observable
+    @observable(over="sum")
     def momentum_y(self, state: State) -> Tensor:
         """The momentum along the rows, downwards."""
         return self._momentum(state, 1)

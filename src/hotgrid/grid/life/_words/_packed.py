@@ -69,7 +69,6 @@ class WordModel(Model):
     """
 
     differentiable = False
-    windowed = True
 
     def __init__(self, boundary: FieldBoundary) -> None:
         super().__init__()

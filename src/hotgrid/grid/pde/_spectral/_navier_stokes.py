@@ -166,7 +166,7 @@ class NavierStokes(Model):
         *_, v, u = state["velocity"].unbind(0)
         return (v - v.roll(1, -1)) - (u - u.roll(1, -2))
 
-    @observable
+    @observable(over="mean")
     def energy(self, state: State) -> Tensor:
         """The mean of half the square of the velocity."""
         velocity = state["velocity"]
