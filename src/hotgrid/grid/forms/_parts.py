@@ -1,9 +1,10 @@
 """Views and strokes of the cells that one rank stores, in cells as users see them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -57,22 +58,49 @@ def _scaled(cells: Cells, ratio: Cells) -> Cells:
     return tuple(n * r for n, r in zip(cells, ratio, strict=True))
 
 
-def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
-    """A view of the cells that are stored here, and the first of them."""
-    model, form = grid.model, grid._form
-    reach = model.reach_of(name)
-    if form.ranks is None or reach is None or not grid._setting.model.splits:
-        seen = grid.look(name)
-        return seen if form.is_primary else seen[:0], (0,) * seen.ndim
-    stored, box = form.part(reach, model.joined_axes(len(grid.size)))
-    own = _own(grid)
+class _Around(NamedTuple):
+    """What is stored here with cells around it: a model of it, fields, and the own cells."""
+
+    model: Model
+    stored: State
+    inside: tuple[slice, ...]
+
+
+def _around(grid: Grid, reach: int) -> _Around:
+    """So many cells around those that are stored here; a collective call if the grid is cut."""
+    model, own = grid.model, _own(grid)
+    stored, box = grid._form.part(reach, model.joined_axes(len(grid.size)))
     offset = _scaled(box.offset, own.ratio)
-    part = model.within(grid.size, offset, _scaled(box.size, own.ratio)) or model
-    seen = part.views()[name](SeenState(grid._first_run(stored)))
     inside = tuple(
         slice(a - b, a - b + n) for a, b, n in zip(own.first, offset, own.shape, strict=True)
     )
-    return seen[inside], own.first
+    part = model.within(grid.size, offset, _scaled(box.size, own.ratio)) or model
+    return _Around(part, stored, inside)
+
+
+def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
+    """A view of the cells that are stored here, and the first of them."""
+    form, reach = grid._form, grid.model.reach_of(name)
+    if form.ranks is None or reach is None or not grid._setting.model.splits:
+        seen = grid.look(name)
+        return seen if form.is_primary else seen[:0], (0,) * seen.ndim
+    model, stored, inside = _around(grid, reach)
+    seen = model.views()[name](SeenState(grid._first_run(stored)))
+    return seen[inside], _own(grid).first
+
+
+def _seen_here(grid: Grid) -> Iterator[SeenState]:
+    """The own cells of every run, from which `once` methods reach those around."""
+    for run, state in enumerate(grid._looks(grid._form.own())):
+
+        def wider(method: Callable[[Any, State], Any], reach: int, run: int = run) -> Any:
+            model, stored, inside = _around(grid, reach)
+            found = method(model, next(islice(grid._looks(stored), run, None)))
+            if isinstance(found, Tensor):
+                return found[(..., *inside)]
+            return [x[(..., *inside)] for x in found]
+
+        yield SeenState(state, wider)
 
 
 def observe_parts(grid: Grid) -> dict[str, list[float]]:
@@ -87,7 +115,7 @@ def observe_parts(grid: Grid) -> dict[str, list[float]]:
         return {}
     rows = [
         [observed(model, name, watched[name](state)) for name in ways]
-        for state in grid._looks(form.own())
+        for state in _seen_here(grid)
     ]
     share = math.prod(own.shape) / math.prod(grid.size)
     weights = [share if way == "mean" else 1.0 for way in ways.values()]

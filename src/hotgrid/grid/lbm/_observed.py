@@ -93,7 +93,7 @@ class LatticeBoltzmann(LatticeModel):
         density = self.density(state)
         return total(0.5 * density * self.speed(state) ** 2)
 
-    @observable
+    @observable(over="sum")
     def enstrophy(self, state: State) -> Tensor:
         """Half of the vorticity squared, over the whole grid."""
         return total(0.5 * self.vorticity(state) ** 2)
@@ -243,7 +243,7 @@ class LatticeBoltzmann(LatticeModel):
         solid = self.solid(tuple(excess.shape), excess.device)
         return momentum if solid is None else [torch.where(solid, 0.0, m) for m in momentum]
 
-    @once
+    @once(reach=1)
     def _curl(self, state: State) -> list[Tensor]:
         u = self.velocities(state)
         last = self.lattice.rank - 1

@@ -13,6 +13,7 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    once,
     places,
     total,
     window_shape,
@@ -76,10 +77,14 @@ class Burgers(Model):
         """The velocity of the whole grid; shocks do not change it."""
         return total(state["u"])
 
-    @observable
+    @observable(over="max")
     def steepest(self, state: State) -> Tensor:
         """The largest difference between two cells along the last dim."""
-        return (state["u"].roll(-1, -1) - state["u"]).abs().max()
+        return self._rises(state).abs().max()
+
+    @once(reach=1)
+    def _rises(self, state: State) -> Tensor:
+        return state["u"].roll(-1, -1) - state["u"]
 
 
 def _flux(left: Tensor, right: Tensor) -> Tensor:

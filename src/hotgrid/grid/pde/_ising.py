@@ -18,6 +18,7 @@ from hotgrid.grid.model import (
     drawn,
     next_random,
     observable,
+    once,
     places,
     random_numbers,
     total,
@@ -117,10 +118,14 @@ class Ising(Model):
         """The mean spin."""
         return total(state["spin"]) / state["spin"].numel()
 
-    @observable
+    @observable(over="mean")
     def energy(self, state: State) -> Tensor:
         """The energy of a spin: -2 where all are aligned."""
         spin = state["spin"].to(torch.int32)
-        beside = spin.roll(1, 0) + spin.roll(1, 1)
         field = self.parameters["field"]
-        return (-total(spin * beside) - field * total(spin)) / spin.numel()
+        return (-total(spin * self._beside(state)) - field * total(spin)) / spin.numel()
+
+    @once(reach=1)
+    def _beside(self, state: State) -> Tensor:
+        spin = state["spin"].to(torch.int32)
+        return spin.roll(1, 0) + spin.roll(1, 1)

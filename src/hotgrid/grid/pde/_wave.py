@@ -15,6 +15,7 @@ from hotgrid.grid.model import (
     State,
     Window,
     observable,
+    once,
     places,
     total,
 )
@@ -75,12 +76,16 @@ class Wave(Model):
             u, v = (x[(slice(1, -1),) * len(size)] for x in (u, v))
         return {"u": u, "v": v}
 
-    @observable
+    @observable(over="sum")
     def energy(self, state: State) -> Tensor:
         """Kinetic and potential energy, in the form that leapfrog keeps exactly."""
         u, v = state["u"].double(), state["v"].double()
-        bent = total((u - v) * _laplacian_of(u))
+        bent = total((u - v) * self._bent(state))
         return 0.5 * (total(v * v) - self.parameters["courant"] ** 2 * bent)
+
+    @once(reach=1)
+    def _bent(self, state: State) -> Tensor:
+        return _laplacian_of(state["u"].double())
 
     @observable(over="sum")
     def momentum(self, state: State) -> Tensor:

@@ -172,12 +172,12 @@ class NavierStokes(Model):
         velocity = state["velocity"]
         return total(velocity.double().square()) / (2 * velocity[0].numel())
 
-    @observable
+    @observable(over="max")
     def divergence(self, state: State) -> Tensor:
         """The largest net flow out of a cell."""
         return self._outflow(state).abs().max()
 
-    @once
+    @once(reach=1)
     def _outflow(self, state: State) -> Tensor:
         parts = [u.roll(-1, a) - u for a, u in enumerate(state["velocity"].unbind(0))]
         return torch.stack(parts).sum(0)
