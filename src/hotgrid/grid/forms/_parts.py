@@ -89,6 +89,35 @@ def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
     return seen[inside], _own(grid).first
 
 
+def look_at(grid: Grid, name: str, cells: Sequence[range]) -> Tensor:
+    """A view at some cells of a grid that is cut, the same on every rank; a collective call.
+
+    What travels are these cells alone.
+
+    Arguments:
+        grid: The grid.
+        name: The view.
+        cells: The places along each axis.
+    """
+    here, first = look_here(grid, name)
+    found = here.new_zeros([len(places) for places in cells])
+    into, of = [], []
+    for places, low, count in zip(cells, first, here.shape, strict=True):
+        all_ = torch.tensor(places, device=here.device)
+        mine = ((all_ >= low) & (all_ < low + count)).nonzero()[:, 0]
+        into.append(mine)
+        of.append(all_[mine] - low)
+    found[torch.meshgrid(*into, indexing="ij")] = here[torch.meshgrid(*of, indexing="ij")]
+    ranks = grid._form.ranks
+    if ranks is None:
+        return found
+    # Backends do not add up every type.
+    floats = torch.float32 if found.dtype.itemsize < 4 else found.dtype
+    added = found.to(floats if found.is_floating_point() else torch.int64).to(ranks.device)
+    ranks.all_reduce(added)
+    return added.to(found.dtype)
+
+
 def _seen_here(grid: Grid) -> Iterator[SeenState]:
     """The own cells of every run, from which `once` methods reach those around."""
     for run, state in enumerate(grid._looks(grid._form.own())):
