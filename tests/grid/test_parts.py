@@ -31,6 +31,7 @@ from hotgrid.grid.forms import _part_inputs
 from hotgrid.grid.forms._memory import needed
 from hotgrid.grid.forms.cut._cut import CutForm
 from hotgrid.grid.model import Window, _window, drawn, in_window, once, places, window_shape
+from hotgrid.grid.output._reduced_view import ReducedView
 
 SIZE = (256, 320)
 CELLS = math.prod(SIZE)
@@ -197,6 +198,7 @@ def test_no_rank_gathers_a_state_to_observe_or_to_draw(
     whole = simulation(make(), size=size)
     whole.run(6, progress=False)
     seen, expected = whole.observe(), [Picture(whole, name)._numbers() for name in views]
+    levels = [ReducedView(whole, name).image(20, 30) for name in views]
     mesh = "2x2" if len(size) > 1 else "4"
 
     def gathered(form: CutForm) -> None:
@@ -207,13 +209,18 @@ def test_no_rank_gathers_a_state_to_observe_or_to_draw(
     def part(communicator: Communicator) -> tuple[Any, ...]:
         sim = simulation(make(), size=size, mesh=mesh, communicator=communicator)
         sim.run(6, progress=False)
-        return sim.observe(), [Picture(sim, name)._numbers() for name in views]
+        images = [ReducedView(sim, name).image(20, 30) for name in views]
+        return sim.observe(), [Picture(sim, name)._numbers() for name in views], images
 
-    for found, numbers in together(mesh, part):
+    for found, numbers, images in together(mesh, part):
         assert found == pytest.approx(seen, rel=1e-12, abs=1e-9)
         for a, b in zip(numbers, expected, strict=True):
             assert a.dtype == b.dtype
             assert np.ma.allequal(a, b)
+        for a, b in zip(images, levels, strict=True):
+            # Means of parts round differently.
+            assert a.shape == b.shape
+            assert np.abs(a.astype(int) - b).max() <= 1
 
 
 class Lopsided(pde.Heat):
