@@ -295,16 +295,15 @@ def test_a_window_of_the_start_is_that_of_the_whole(subject: Subject):
     """Blocks of a mesh, and for inputs a block with margins that go around the ends."""
     model, size = subject.make(), subject.size
 
-    def made(size: tuple[int, ...]) -> dict[str, Tensor]:
+    def begun(size: tuple[int, ...]) -> dict[str, Tensor]:
         return model.initial(size, torch.Generator().manual_seed(7))
 
     mesh = Mesh("3" if len(size) == 1 else "3x2")
-    whole, fixed = made(size), model.static(size)
     for block in mesh.blocks(size):
-        assert_same(made(Window(block)), {name: take(x, block) for name, x in whole.items()})
-        around = Window(block.padded(2))
-        found = {name: in_window(x, around) for name, x in model.static(around).items()}
-        assert_same(found, {name: take(x, around.block) for name, x in fixed.items()})
+        for make, box in ((begun, block), (model.static, block.padded(2))):
+            window = Window(box)
+            found = {name: in_window(x, window) for name, x in make(window).items()}
+            assert_same(found, {name: take(x, box) for name, x in make(size).items()})
 
 
 def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:

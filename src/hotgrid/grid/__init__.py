@@ -23,11 +23,15 @@ from .model import (
     PhaseModel as PhaseModel,
     VectorModel as VectorModel,
     Whole as Whole,
+    Window as Window,
     build_model as build_model,
+    drawn as drawn,
     mixed as mixed,
     observable as observable,
     options_of as options_of,
+    places as places,
     total as total,
+    window_shape as window_shape,
 )
 from .output import (
     LivePicture as LivePicture,

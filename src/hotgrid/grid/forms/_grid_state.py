@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from hotgrid.cluster import Block, take
+from hotgrid.cluster import take
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
@@ -29,14 +29,13 @@ from hotgrid.grid.model import (
     parameters_read,
     pictured,
     whole_number,
-    window_on,
     window_shape,
 )
 
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from ._part_inputs import PartInputs, note_whole, whole_block
+from ._part_inputs import PartInputs, note_whole, start_window, whole_block
 from ._parts import look_here, observe_parts, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of
@@ -444,7 +443,8 @@ class GridState:
     def _begin(self, lacking: Sequence[str]) -> State:
         """Fields of this rank's cells to start from, by the model, as the form keeps them."""
         generator = torch.Generator().manual_seed(self.seed)
-        kind, size = f"{type(self.model).__name__}.initial", self._window()
+        kind = f"{type(self.model).__name__}.initial"
+        size = start_window(self.model, self._setting.model, self._own, self.size)
         if size == self.size and self._own.size != self._own.whole and self._form.is_primary:
             note_whole(self.model, self.size)
         begin: State = {}
@@ -497,16 +497,3 @@ class GridState:
     def _part(self, x: Tensor) -> Tensor:
         """The cells of this rank, of a field of the whole grid as the form keeps it."""
         return x if self._own.size == self._own.whole else take(x, self._own)
-
-    def _window(self) -> tuple[int, ...]:
-        """The size that the initial state is made for: a window on this rank's cells."""
-        own, size = self._own, self.size
-        if any(n % m for n, m in zip(size, own.whole, strict=True)):
-            return size
-        ratio = [n // m for n, m in zip(size, own.whole, strict=True)]
-        offset, cells = (
-            tuple(n * r for n, r in zip(each, ratio, strict=True))
-            for each in (own.offset, own.size)
-        )
-        able = self.model.windowed and self._setting.model.splits
-        return window_on(Block(offset, cells, size), windowed=able)

@@ -84,6 +84,27 @@ def whole_block(size: tuple[int, ...]) -> Block:
     return Block((0,) * len(size), tuple(size), tuple(size))
 
 
+def start_window(
+    model: Model, running: Model, own: Block, size: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The size that an initial state is made for: a window on the cells of a rank, or all.
+
+    Arguments:
+        model: The model.
+        running: The model that stores its cells.
+        own: The cells of the rank, as they are stored.
+        size: The grid, in cells as users see them.
+    """
+    if not (model.windowed and running.splits):
+        return size
+    ratio = [n // m for n, m in zip(size, own.whole, strict=True)]
+    offset, cells = (
+        tuple(n * r for n, r in zip(each, ratio, strict=True))
+        for each in (own.offset, own.size)
+    )
+    return window_on(Block(offset, cells, size), windowed=True)
+
+
 def note_whole(model: Model, size: tuple[int, ...]) -> None:
     """Say that every rank makes a whole grid, where that is large."""
     needed = model.initial_bytes(size)
