@@ -323,3 +323,14 @@ def test_a_grid_that_one_rank_cannot_hold_runs_on_four_with_the_same_bits(tmp_pa
         for name, x in own.items():
             block = Block(tuple(offset), tuple(x.shape[-2:]), (2048, 2048))
             assert torch.equal(x, take(whole[name], block))
+
+
+@pytest.mark.parametrize("topology", ["klein", "klein_sideways"])
+def test_cells_of_a_surface_that_a_torus_covers_are_looked_at_whole(topology: Any):
+    def cells(**options: Any) -> Tensor:
+        sim = simulation(life.Life(topology=topology), size=(24, 64), **options)
+        return sim.look_here("alive")[0]
+
+    whole = cells()
+    found = together("2x1", lambda ranks: cells(mesh="2x1", communicator=ranks))
+    assert torch.equal(torch.cat(found), whole)
