@@ -27,7 +27,7 @@ from hotgrid.grid import Model, Neighbours, Simulation, VectorModel, rollout
 from hotgrid.grid.forms._choice import kinds_of
 from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms._roll import RollForm
-from hotgrid.grid.model import Window, has_phase, in_window
+from hotgrid.grid.model import GridWindow, has_phase, in_window
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
 GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
@@ -301,7 +301,7 @@ def test_a_window_of_the_start_is_that_of_the_whole(subject: Subject):
     mesh = Mesh("3" if len(size) == 1 else "3x2")
     for block in mesh.blocks(size):
         for make, box in ((begun, block), (model.static, block.padded(2))):
-            window = Window(box)
+            window = GridWindow(box)
             found = {name: in_window(x, window) for name, x in make(window).items()}
             assert_same(found, {name: take(x, box) for name, x in make(size).items()})
 

@@ -30,7 +30,7 @@ from hotgrid.grid import (
 from hotgrid.grid.forms import _part_inputs
 from hotgrid.grid.forms._memory import needed
 from hotgrid.grid.forms.cut._cut import CutForm
-from hotgrid.grid.model import Window, _window, drawn, in_window, once, places, window_shape
+from hotgrid.grid.model import GridWindow, _window, drawn, in_window, once, places, window_shape
 from hotgrid.grid.output._reduced_view import ReducedView
 
 SIZE = (256, 320)
@@ -99,7 +99,7 @@ def test_numbers_are_drawn_as_for_the_whole_grid_and_leave_the_generator_there(
             for box in (block, around):
                 whole, part = (torch.Generator().manual_seed(3) for _ in range(2))
                 expected = kind(size, whole)
-                found = drawn(Window(box), lambda shape, k=kind, g=part: k(shape, g))
+                found = drawn(GridWindow(box), lambda shape, k=kind, g=part: k(shape, g))
                 assert torch.equal(found, take(expected, box))
                 assert torch.equal(part.get_state(), whole.get_state())
 
@@ -260,7 +260,7 @@ def test_the_memory_that_is_checked_is_that_of_a_part():
 
 
 def test_a_whole_tensor_is_cut_and_a_window_is_left_as_it_is():
-    size = Window(Block((2, 1), (3, 4), (8, 6)))
+    size = GridWindow(Block((2, 1), (3, 4), (8, 6)))
     whole = torch.arange(48).view(8, 6)
     part = in_window(whole, size)
     assert part.shape == window_shape(size)

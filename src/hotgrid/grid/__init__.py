@@ -15,6 +15,7 @@ from .forms.cut import (
 from .model import (
     CellVectors as CellVectors,
     Field as Field,
+    GridWindow as GridWindow,
     Input as Input,
     Model as Model,
     Neighbours as Neighbours,
@@ -23,7 +24,6 @@ from .model import (
     PhaseModel as PhaseModel,
     VectorModel as VectorModel,
     Whole as Whole,
-    Window as Window,
     build_model as build_model,
     drawn as drawn,
     mixed as mixed,

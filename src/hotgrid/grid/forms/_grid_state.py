@@ -12,10 +12,10 @@ from hotgrid.config import current
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
     Field,
+    GridWindow,
     Model,
     SeenState,
     State,
-    Window,
     checked_device,
     checked_model,
     checked_size,
@@ -482,7 +482,7 @@ class GridState:
         setting = self._setting
         batch = setting.batch if batch is None else batch
         cells = window_shape(self.size if size is None else size)
-        stored = self._own.size if isinstance(size, Window) else setting.size
+        stored = self._own.size if isinstance(size, GridWindow) else setting.size
         given = named_tensors(what, self.model, self.model.fields, fields, cells, batch)
         named = setting.model.stored(given)
         found: State = {}

@@ -8,9 +8,9 @@ from torch import Tensor
 from hotgrid.cluster import Block, take
 from hotgrid.config import logger
 from hotgrid.grid.model import (
+    GridWindow,
     Model,
     State,
-    Window,
     given_tensors,
     in_window,
     named_tensors,
@@ -54,7 +54,7 @@ class PartInputs:
             # Where cells are packed into words, a box of words is not one of cells.
             able = self._model.windowed and block.whole == self._size
             size = window_on(block, windowed=able)
-            if isinstance(size, Window):
+            if isinstance(size, GridWindow):
                 made = self._static(size)
                 if all(in_window(x, size) is x for x in made.values()):
                     return self._kept(made, size)

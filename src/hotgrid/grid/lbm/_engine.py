@@ -14,12 +14,12 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import (
     Field,
+    GridWindow,
     Input,
     Model,
     Neighbours,
     Planes,
     State,
-    Window,
     brief,
     in_window,
     window_on,
@@ -275,12 +275,12 @@ class LatticeModel(Model):
     def _around(self, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[slice, ...]]:
         """A window with the cells that gradients read beside it, and where it is in there."""
         whole = (slice(None),) * len(size)
-        if not isinstance(size, Window):
+        if not isinstance(size, GridWindow):
             return size, whole
         faces = {b.axis(len(size)) for b in self.boundaries if isinstance(b, Face)}
         joined = [axis not in faces for axis in range(len(size))]
         around = window_on(size.block.padded(START_REACH, joined), windowed=True)
-        if not isinstance(around, Window):
+        if not isinstance(around, GridWindow):
             return around, whole
         sides = size.block.margins(START_REACH, joined)
         return around, tuple(

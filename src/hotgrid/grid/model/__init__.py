@@ -30,12 +30,8 @@ from ._model import (
     Field as Field,
     Input as Input,
     Model as Model,
-    Over as Over,
     Planes as Planes,
     State as State,
-    observable as observable,
-    total as total,
-    view as view,
 )
 from ._neighbours import (
     Look as Look,
@@ -66,6 +62,12 @@ from ._seen import (
     once as once,
     pictured as pictured,
 )
+from ._shown import (
+    Over as Over,
+    observable as observable,
+    total as total,
+    view as view,
+)
 from ._vectors import (
     CellVectors as CellVectors,
     VectorModel as VectorModel,
@@ -73,7 +75,7 @@ from ._vectors import (
 )
 from ._whole import Whole as Whole
 from ._window import (
-    Window as Window,
+    GridWindow as GridWindow,
     drawn as drawn,
     in_window as in_window,
     places as places,

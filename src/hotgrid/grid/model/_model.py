@@ -5,8 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Literal, Self, TypeVar, overload
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -17,6 +16,7 @@ from ._boundary import FieldBoundary, FieldFace, checked_boundary, faces
 from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
+from ._shown import Over
 from ._whole import Whole
 from ._window import window_shape
 
@@ -24,8 +24,6 @@ State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
 Planes = Tensor | Sequence[Tensor]
 """What a step returns for a field: one tensor, or one `[*space]` for each component."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -114,71 +112,6 @@ def _check_kind(kind: Field | Input) -> None:
         )
 
 
-def view(method: F) -> F:
-    """Mark a method of a model as a picture: state in, `[*space]` out.
-
-    Example:
-        >>> @view
-        ... def speed(self, state): ...
-    """
-    method._grid_role = "view"  # pyright: ignore[reportFunctionMemberAccess]
-    return method
-
-
-Over = Literal["sum", "mean", "max"]
-"""How the numbers of parts of a grid make up that of the whole."""
-
-
-@overload
-def observable(method: F) -> F: ...
-@overload
-def observable(*, over: Over) -> Callable[[F], F]: ...
-
-
-def observable(method: Any = None, *, over: Over | None = None) -> Any:
-    """Mark a method of a model as a number to watch: state in, 0-d tensor out.
-
-    Sum with `total`, which adds in double precision on the device.
-
-    Arguments:
-        method: The method.
-        over: How the whole number follows from those of parts of the grid, each from its own
-            cells alone: their sum, their mean by cells, or the largest. On a mesh the ranks
-            then exchange numbers; without it they gather the whole state first.
-
-    Example:
-        >>> @observable(over="sum")
-        ... def heat(self, state): ...
-    """
-    if method is None:
-        return partial(_observable, over=over)
-    return _observable(method, over)
-
-
-def _observable(method: F, over: Over | None) -> F:
-    method._grid_role = "observable"  # pyright: ignore[reportFunctionMemberAccess]
-    method._grid_over = over  # pyright: ignore[reportFunctionMemberAccess]
-    return method
-
-
-# Numbers that are summed at once: to sum in double precision torch copies them into it.
-_AT_ONCE = 1 << 22
-
-
-def total(x: Tensor) -> Tensor:
-    """The sum of a tensor in double precision, on its device, as a 0-d tensor.
-
-    Example:
-        >>> total(torch.ones(3, 3))
-        tensor(9., dtype=torch.float64)
-    """
-    if x.numel() <= _AT_ONCE:
-        return x.sum(dtype=torch.float64)
-    x = x.squeeze()
-    parts = x.split(max(1, _AT_ONCE * len(x) // x.numel()))
-    return torch.stack([total(part) for part in parts]).sum()
-
-
 class Model(HasParameters, ABC):
     """How one cell follows from its neighbours.
 
@@ -219,8 +152,8 @@ class Model(HasParameters, ABC):
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
     windowed: bool = False
-    """Whether `initial` and `static` make the cells of a `Window` alone. A class that writes
-    one of its `makers` says so again: else it makes the whole grid."""
+    """Whether `initial` and `static` make the cells of a `GridWindow` alone. A class that
+    writes one of its `makers` says so again: else it makes the whole grid."""
     splits: bool = True
     """Whether `stored` and `shown` work on any box of stored cells."""
     makers: ClassVar[Sequence[str]] = ("initial", "static")
@@ -339,8 +272,8 @@ class Model(HasParameters, ABC):
         """The fields to start from, on the CPU; by default zeros.
 
         Arguments:
-            size: The grid. If the model is `windowed`, a rank of a mesh gives a `Window`: use
-                `window_shape`, `places` and `drawn` for the cells to make. What is made
+            size: The grid. If the model is `windowed`, a rank of a mesh gives a `GridWindow`:
+                use `window_shape`, `places` and `drawn` for the cells to make. What is made
                 whole nevertheless is cut.
             generator: The only source of randomness, seeded by the simulation.
         """
@@ -408,7 +341,7 @@ class Model(HasParameters, ABC):
         """The inputs for a grid, on the CPU. A model with inputs must write this.
 
         Arguments:
-            size: The grid, or a `Window` as for `initial`, with margins.
+            size: The grid, or a `GridWindow` as for `initial`, with margins.
         """
         return {}
 

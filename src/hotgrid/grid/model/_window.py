@@ -1,7 +1,7 @@
 """A window on a grid: the box of cells that one rank wants of an initial state or an input.
 
 `initial` and `static` get the size of the grid. Where a grid is cut over ranks and the model
-is `windowed`, that size is a `Window`. It is the same tuple of numbers, so that formulas hold;
+is `windowed`, that size is a `GridWindow`. It is the same tuple of numbers, so that formulas hold;
 `window_shape`, `places` and `drawn` give shapes, coordinates and random numbers of the box.
 """
 
@@ -17,7 +17,7 @@ from hotgrid.cluster import Block, take
 _AT_ONCE = 1 << 20
 
 
-class Window(tuple[int, ...]):
+class GridWindow(tuple[int, ...]):
     """The size of a grid of which only a box is wanted.
 
     Attributes:
@@ -25,7 +25,7 @@ class Window(tuple[int, ...]):
 
     Example:
         >>> from hotgrid.cluster import Block
-        >>> size = Window(Block(offset=(4, 0), size=(2, 6), whole=(8, 6)))
+        >>> size = GridWindow(Block(offset=(4, 0), size=(2, 6), whole=(8, 6)))
         >>> size[0], window_shape(size)
         (8, (2, 6))
         >>> size == (8, 6)
@@ -34,14 +34,14 @@ class Window(tuple[int, ...]):
 
     block: Block
 
-    def __new__(cls, block: Block) -> "Window":
+    def __new__(cls, block: Block) -> "GridWindow":
         made = super().__new__(cls, block.whole)
         made.block = block
         return made
 
     # What is kept by size must not be mixed up with that of the whole grid.
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Window) and self.block == other.block
+        return isinstance(other, GridWindow) and self.block == other.block
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -49,10 +49,10 @@ class Window(tuple[int, ...]):
     def __hash__(self) -> int:
         return hash(self.block)
 
-    def wider(self, by: int) -> "Window":
+    def wider(self, by: int) -> "GridWindow":
         """The window with so many cells more at every side."""
         first = tuple(n - by for n in self.block.offset)
-        return Window(
+        return GridWindow(
             Block(first, tuple(n + 2 * by for n in self.block.size), self.block.whole)
         )
 
@@ -64,7 +64,7 @@ def window_shape(size: Sequence[int]) -> tuple[int, ...]:
         >>> window_shape((8, 6))
         (8, 6)
     """
-    return size.block.size if isinstance(size, Window) else tuple(size)
+    return size.block.size if isinstance(size, GridWindow) else tuple(size)
 
 
 def places(size: Sequence[int], dtype: torch.dtype | None = None) -> list[Tensor]:
@@ -74,10 +74,10 @@ def places(size: Sequence[int], dtype: torch.dtype | None = None) -> list[Tensor
         >>> from hotgrid.cluster import Block
         >>> places((2, 3))
         [tensor([0, 1]), tensor([0, 1, 2])]
-        >>> places(Window(Block(offset=(6, -1), size=(2, 3), whole=(8, 6))))
+        >>> places(GridWindow(Block(offset=(6, -1), size=(2, 3), whole=(8, 6))))
         [tensor([6, 7]), tensor([5, 0, 1])]
     """
-    if not isinstance(size, Window):
+    if not isinstance(size, GridWindow):
         return [torch.arange(n, dtype=dtype) for n in size]
     block = size.block
     return [
@@ -104,7 +104,7 @@ def drawn(size: Sequence[int], draw: Callable[[tuple[int, ...]], Tensor]) -> Ten
         >>> whole = drawn((8, 6), draw)
         >>> generator = torch.Generator().manual_seed(0)
         >>> block = Block(offset=(2, 1), size=(3, 4), whole=(8, 6))
-        >>> torch.equal(drawn(Window(block), draw), take(whole, block))
+        >>> torch.equal(drawn(GridWindow(block), draw), take(whole, block))
         True
     """
     rows, *others = places(size)
@@ -112,7 +112,7 @@ def drawn(size: Sequence[int], draw: Callable[[tuple[int, ...]], Tensor]) -> Ten
     found = draw((0, *size[1:])).new_empty(window_shape(size))
     for first in range(0, size[0], at_once):
         some = draw((min(at_once, size[0] - first), *size[1:]))
-        if not isinstance(size, Window):
+        if not isinstance(size, GridWindow):
             found[first : first + len(some)] = some
             continue
         here = ((rows >= first) & (rows < first + len(some))).nonzero().flatten()
@@ -127,18 +127,21 @@ def in_window(x: Tensor, size: Sequence[int]) -> Tensor:
 
     Example:
         >>> from hotgrid.cluster import Block
-        >>> size = Window(Block(offset=(4,), size=(2,), whole=(8,)))
+        >>> size = GridWindow(Block(offset=(4,), size=(2,), whole=(8,)))
         >>> in_window(torch.arange(8), size), in_window(torch.tensor([4, 5]), size)
         (tensor([4, 5]), tensor([4, 5]))
     """
-    if isinstance(size, Window) and tuple(x.shape[x.ndim - len(size) :]) == size.block.whole:
+    if (
+        isinstance(size, GridWindow)
+        and tuple(x.shape[x.ndim - len(size) :]) == size.block.whole
+    ):
         return take(x, size.block)
     return x
 
 
 def window_on(block: Block, *, windowed: bool) -> tuple[int, ...]:
-    """What a model is called with for a box: a `Window`, or the whole size if that must be.
+    """What a model is called with for a box: a `GridWindow`, or the whole size if that must be.
 
     A box that goes around the whole grid could not be told from the grid by its shape.
     """
-    return Window(block) if windowed and block.size != block.whole else block.whole
+    return GridWindow(block) if windowed and block.size != block.whole else block.whole

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from hotgrid.grid.model import (
     Field,
+    GridWindow,
     Model,
     Neighbours,
     Parameter,
     Planes,
     State,
-    Window,
     observable,
     once,
     places,
@@ -66,13 +66,13 @@ class Wave(Model):
         """A round drop in the middle, at rest."""
         width = max(2.0, min(size) / 16)
         # The Laplacian reads the cells around a window.
-        around = size.wider(1) if isinstance(size, Window) else size
+        around = size.wider(1) if isinstance(size, GridWindow) else size
         axes = [x - n // 2 for x, n in zip(places(around, torch.float64), size, strict=True)]
         squares = sum(x**2 for x in torch.meshgrid(*axes, indexing="ij"))
         u = torch.exp(-torch.as_tensor(squares) / (2 * width**2))
         # At rest now means that half of the first gain is past: first order otherwise.
         v = -0.5 * self.parameters["courant"] ** 2 * _laplacian_of(u)
-        if isinstance(size, Window):
+        if isinstance(size, GridWindow):
             u, v = (x[(slice(1, -1),) * len(size)] for x in (u, v))
         return {"u": u, "v": v}
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.life._rules import AnyRule, Bounds
-from hotgrid.grid.model import Window, places, window_shape
+from hotgrid.grid.model import GridWindow, places, window_shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Pattern:
                 f"does not fit at row {y} and column {x} of a grid of {height} x {width}; take "
                 f"a `size` of at least {rows} x {columns}"
             )
-        whole = size if isinstance(size, Window) else (height, width)
+        whole = size if isinstance(size, GridWindow) else (height, width)
         grid = torch.zeros(window_shape(whole), dtype=torch.uint8)
         down, right = (place - at for place, at in zip(places(whole), (y, x), strict=True))
         i = ((down >= 0) & (down < rows)).nonzero()
