@@ -1,8 +1,8 @@
 """A window on a grid: the box of cells that one rank wants of an initial state or an input.
 
 `initial` and `static` get the size of the grid. Where a grid is cut over ranks and the model
-is `windowed`, that size is a `GridWindow`. It is the same tuple of numbers, so that formulas hold;
-`window_shape`, `places` and `drawn` give shapes, coordinates and random numbers of the box.
+is `windowed`, that size is a `GridWindow`. It is the same tuple of numbers, so that formulas
+hold; `window_shape`, `places` and `drawn` give shape, coordinates and random numbers of the box.
 """
 
 import math
