@@ -2,7 +2,7 @@
 
 `initial` and `static` get the size of the grid. Where a grid is cut over ranks and the model
 is `windowed`, that size is a `GridWindow`. It is the same tuple of numbers, so that formulas
-hold; `window_shape`, `places` and `drawn` give shape, coordinates and random numbers of the box.
+hold; `window_shape`, `places` and `drawn` give shape, coordinates and random numbers for it.
 """
 
 import math
