@@ -445,7 +445,8 @@ class GridState:
         generator = torch.Generator().manual_seed(self.seed)
         kind = f"{type(self.model).__name__}.initial"
         size = start_window(self.model, self._setting.model, self._own, self.size)
-        if size == self.size and self._own.size != self._own.whole and self._form.is_primary:
+        whole = size == self.size and self._own.size != self._own.whole
+        if whole and self._form.is_primary and not self._edits:
             note_whole(self.model, self.size)
         begin: State = {}
         # One run after the other: making a state takes the most memory.

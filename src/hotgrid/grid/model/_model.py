@@ -151,9 +151,9 @@ class Model(HasParameters, ABC):
     """The view shown by default; if empty, the first."""
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
-    windowed: bool = False
-    """Whether `initial` and `static` make the cells of a `GridWindow` alone. A class that
-    writes one of its `makers` says so again: else it makes the whole grid."""
+    windowed: bool = True
+    """Whether `initial` and `static` make the cells of a `GridWindow` alone. For a class that
+    writes one of its `makers` it is False, unless the class says `windowed = True` itself."""
     splits: bool = True
     """Whether `stored` and `shown` work on any box of stored cells."""
     makers: ClassVar[Sequence[str]] = ("initial", "static")
