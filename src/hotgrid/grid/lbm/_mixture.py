@@ -49,6 +49,8 @@ class TwoComponents(LatticeBoltzmann):
 
     radius = 2
     picture = "share"
+    windowed = True
+    makers = (*LatticeBoltzmann.makers, "shares")
     repulsion = Parameter(3.0, "how strongly the components repel each other", low=0, high=5)
     viscosity = Parameter(1 / 6, "kinematic viscosity in cells^2 per step", above=0)
 

@@ -171,8 +171,9 @@ class Model(HasParameters, ABC):
         }
         for name, parameter in own.items():
             setattr(cls, name, parameter)
-        if "windowed" not in vars(cls) and any(name in vars(cls) for name in cls.makers):
-            cls.windowed = False
+        if "windowed" not in vars(cls):
+            told = all(getattr(base, "windowed", True) for base in cls.__bases__)
+            cls.windowed = told and not any(name in vars(cls) for name in cls.makers)
         # Of all bases: a model may be put together from two.
         above = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__[1:])]
         cls._parameters = {name: x for known in (*above, own) for name, x in known.items()}
