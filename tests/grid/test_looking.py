@@ -66,7 +66,7 @@ def test_the_length_of_a_vector_is_its_norm():
 @pytest.mark.parametrize("shape", [(40,), (3, 40), (40, 3), (1, 5, 1, 9), (2, 3, 4, 5)])
 def test_sums_in_parts_are_the_sum(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch):
     x = torch.randint(-9, 9, shape, dtype=torch.int16)
-    monkeypatch.setattr("hotgrid.grid.model._model._AT_ONCE", 7)
+    monkeypatch.setattr("hotgrid.grid.model._shown._AT_ONCE", 7)
     found = total(x)
     assert found.dtype == torch.float64
     assert found == x.sum()

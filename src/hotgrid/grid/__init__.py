@@ -15,6 +15,7 @@ from .forms.cut import (
 from .model import (
     CellVectors as CellVectors,
     Field as Field,
+    GridWindow as GridWindow,
     Input as Input,
     Model as Model,
     Neighbours as Neighbours,
@@ -24,10 +25,13 @@ from .model import (
     VectorModel as VectorModel,
     Whole as Whole,
     build_model as build_model,
+    drawn as drawn,
     mixed as mixed,
     observable as observable,
     options_of as options_of,
+    places as places,
     total as total,
+    window_shape as window_shape,
 )
 from .output import (
     LivePicture as LivePicture,

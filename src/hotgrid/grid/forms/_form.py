@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from hotgrid.cluster import Block, take
 from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State, has_phase
 from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
-    from hotgrid.cluster import Block, Communicator
+    from hotgrid.cluster import Communicator
 
 # Fewer cells are not worth waking a thread, least of all on a busy machine.
 CELLS_PER_THREAD = 4096
@@ -52,6 +53,8 @@ class Setting:
         compiled: Whether steps are compiled.
         with_phase: Whether a step ends with the phase of a model that has one; on a cut grid
             it is made apart from the steps of blocks.
+        part_inputs: The inputs of a box of the grid, where it is cut over ranks; `inputs`
+            are then those of the cells that this rank owns. None if `inputs` are whole.
     """
 
     model: Model
@@ -64,6 +67,13 @@ class Setting:
     params: Mapping[str, Tensor]
     compiled: bool
     with_phase: bool = True
+    part_inputs: Callable[[Block], State] | None = None
+
+    def inputs_in(self, block: Block) -> State:
+        """The inputs of a box of the grid, `[components, *block.size]` each."""
+        if self.part_inputs is not None:
+            return self.part_inputs(block)
+        return {name: take(x, block) for name, x in self.inputs.items()}
 
     @property
     def phased(self) -> bool:
@@ -149,14 +159,12 @@ class Form(ABC):
         """The part of the state that is stored here; read-only."""
         return self.read()
 
-    def part(self, reach: int, joined: Sequence[bool]) -> "tuple[State, Block]":
+    def part(self, reach: int, joined: Sequence[bool]) -> tuple[State, Block]:
         """What is stored here and so many cells around it, with the box that it is.
 
         A collective call where the grid is cut. Margins are at cut sides only, and across the
         ends of the grid along `joined` axes.
         """
-        from hotgrid.cluster import Block
-
         size = self.setting.size
         return self.own(), Block((0,) * len(size), size, size)
 

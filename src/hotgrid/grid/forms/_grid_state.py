@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
+from hotgrid.cluster import take
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
     Field,
+    GridWindow,
     Model,
     SeenState,
     State,
@@ -21,19 +23,23 @@ from hotgrid.grid.model import (
     expect_flag,
     expect_whole,
     given_tensors,
+    in_window,
     named_tensors,
     observed,
     parameters_read,
     pictured,
     whole_number,
+    window_shape,
 )
 
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from ._parts import look_here, paint_here
+from ._part_inputs import PartInputs, note_whole, start_window, whole_block
+from ._parts import look_here, observe_parts, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of
+from .cut import cut_form, laid_out
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh
@@ -76,7 +82,11 @@ class GridState:
                 )
         if batch is not None:
             batch = whole_number("batch", batch, 1)
-        check_memory(model, self.size, self.device, storage or dtype, batch)
+        self._layout = None
+        if mesh is not None:
+            self._layout = laid_out(mesh, communicator, self.device, len(self.size))
+        parts = self._layout[0].shape if self._layout else ()
+        check_memory(model, self.size, self.device, storage or dtype, batch, parts)
         self._edits = 0
         self._callbacks: list[tuple[int, Callable[[Any], object]]] = []
         for name, flag in (("compiled", compiled), ("overlap", overlap)):
@@ -88,10 +98,11 @@ class GridState:
         self._kinds = (dtype, storage or dtype, () if batch is None else (batch,))
         self._replaced = given_tensors("inputs", {} if inputs is None else inputs)
         self._enabled = current().compile.enabled != "off" if compiled is None else compiled
-        self._wanted = (form, mesh, depth, overlap, communicator)
+        self._wanted = (form, depth, overlap)
         self._solid: Tensor | None = None
         self._build(model)
         self._start, self._start_inputs = model, self._setting.inputs
+        self._start_parts = self._setting.part_inputs
         self._schedule = ParameterSchedule()
         # The caller may go on to write into what was given.
         given = given_tensors("state", {} if state is None else state)
@@ -101,13 +112,18 @@ class GridState:
     def _build(self, model: Model) -> None:
         """Make the setting and the form that run a model, without a state."""
         dtype, storage, batch = self._kinds
-        with parameters_read(model) as read:
-            inputs = self._inputs_of(model)
         running = model.fitted(self.size)
+        stored = running.stored_size(self.size)
+        self._own = whole_block(stored)
+        if self._layout is not None:
+            self._own = self._layout[0].block(self._layout[1].rank, stored)
+        part_inputs = self._part_inputs(model)
+        with parameters_read(model) as read:
+            inputs = part_inputs(self._own)
         self.model = model
         self._setting = Setting(
             model=running,
-            size=running.stored_size(self.size),
+            size=stored,
             batch=batch,
             device=self.device,
             dtype=dtype,
@@ -118,30 +134,21 @@ class GridState:
                 for name, value in model.parameters.items()
             },
             compiled=self._enabled,
+            part_inputs=None if self._layout is None else part_inputs,
         )
-        form, mesh, depth, overlap, communicator = self._wanted
-        if mesh is None:
+        form, depth, overlap = self._wanted
+        if self._layout is None:
             self._form = chosen_form(self._setting, form)
         else:
-            from .cut import cut_form
-
-            self._form = cut_form(self._setting, mesh, depth, overlap, communicator, form)
+            self._form = cut_form(self._setting, *self._layout, depth, overlap, form)
         self._checked = False
         self._read_by_inputs = frozenset(read)
         self._constants: frozenset[str] = frozenset()
         self._shared_params = False
 
-    def _inputs_of(self, model: Model) -> State:
-        """The static inputs of a model on the device, as they are kept."""
-        static = given_tensors(f"{type(model).__name__}.static", model.static(self.size))
-        known = {**static, **self._replaced}
-        fixed = named_tensors("inputs", model, model.inputs, known, self.size, whole=True)
-        return {
-            each.name: fixed[each.name]
-            .detach()
-            .to(self.device, each.dtype or self._kinds[1], copy=True)
-            for each in model.inputs
-        }
+    def _part_inputs(self, model: Model) -> PartInputs:
+        """The static inputs of a model on the device, as they are kept, of any box."""
+        return PartInputs(model, self._replaced, self.size, self.device, self._kinds[1])
 
     @property
     def form(self) -> str:
@@ -182,7 +189,8 @@ class GridState:
         """Go back to the state it started from."""
         given = self._kept(self._given)
         lacking = [f.name for f in self._setting.model.fields if f.name not in given]
-        self._form.load({**(self._begin(lacking) if lacking else {}), **given})
+        given = {name: self._part(x) for name, x in given.items()}
+        self._form.restore({**(self._begin(lacking) if lacking else {}), **given})
         self._edits += 1
         self.step_count = 0
 
@@ -273,7 +281,8 @@ class GridState:
             and alike(model.fitted(self.size), self._setting.model)
         )
         if live and self._read_by_inputs & {*changed}:
-            live = alike(self._inputs_of(model), dict(self._setting.inputs))
+            inputs = self._part_inputs(model)(self._own)
+            live = self._form.everywhere(alike(inputs, dict(self._setting.inputs)))
         if live:
             self.model = model
             for name, value in changed.items():
@@ -309,14 +318,13 @@ class GridState:
 
     def observe(self) -> dict[str, Any]:
         """Every observable of the model as a number, or a list of them for a batch."""
-        watched = self.model.observables()
-        rows = [
-            {name: observed(self.model, name, each(state)) for name, each in watched.items()}
-            for state in self._looks()
-        ]
-        if not self._setting.batch:
-            return rows[0]
-        return {name: [row[name] for row in rows] for name in watched}
+        watched, found = self.model.observables(), observe_parts(self)
+        left = {name: each for name, each in watched.items() if name not in found}
+        for state in self._looks() if left else ():
+            for name, each in left.items():
+                found.setdefault(name, []).append(observed(self.model, name, each(state)))
+        runs = slice(None) if self._setting.batch else 0
+        return {name: found[name][runs] for name in watched}
 
     def view(self, name: str | None = None) -> Tensor:
         """One picture of the state, `[*space]` on the CPU; by default the model's own.
@@ -353,12 +361,16 @@ class GridState:
 
     def _first_run(self, stored: State) -> State:
         """Fields as users see them, of the first run, from fields as they are stored."""
+        shown = self._shown(stored)
+        return {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
+
+    def _shown(self, stored: State) -> State:
+        """Fields as users see them, from fields as they are stored."""
         fields = {
             field.name: self._seen(field, x)
             for field, x in zip(self.model.fields, stored.values(), strict=True)
         }
-        shown = self._setting.model.shown(fields)
-        return {k: x[0] for k, x in shown.items()} if self._setting.batch else shown
+        return self._setting.model.shown(fields)
 
     def paint(self, brush: str, mask: Tensor, value: float) -> None:
         """Paint into the state, between two steps.
@@ -412,12 +424,15 @@ class GridState:
             2 * setting.cells * field.components * setting.kept_as(field).itemsize
             for field in setting.model.fields
         )
-        fixed = sum(x.numel() * x.element_size() for x in self._setting.inputs.values())
+        fixed = sum(
+            math.prod(setting.size) * known.components * setting.kept_as(known).itemsize
+            for known in setting.model.inputs
+        )
         return fields + fixed
 
-    def _looks(self) -> Iterator[SeenState]:
-        """The present state of every run, one after the other."""
-        state = self.state
+    def _looks(self, stored: State | None = None) -> Iterator[SeenState]:
+        """The present state of every run, one after the other; or that of a stored part."""
+        state = self.state if stored is None else self._shown(stored)
         for run in range(math.prod(self._setting.batch)):
             yield SeenState({k: x[run] if self._setting.batch else x for k, x in state.items()})
 
@@ -426,14 +441,21 @@ class GridState:
         return x.squeeze(-self._setting.rank - 1) if field.components == 1 else x
 
     def _begin(self, lacking: Sequence[str]) -> State:
-        """Fields to start from, by the model, as the form keeps them."""
+        """Fields of this rank's cells to start from, by the model, as the form keeps them."""
         generator = torch.Generator().manual_seed(self.seed)
         kind = f"{type(self.model).__name__}.initial"
+        size = start_window(self.model, self._setting.model, self._own, self.size)
+        whole = size == self.size and self._own.size != self._own.whole
+        if whole and self._form.is_primary and not self._edits:
+            note_whole(self.model, self.size)
         begin: State = {}
         # One run after the other: making a state takes the most memory.
         for run in range(math.prod(self._setting.batch)):
-            made = given_tensors(kind, self.model.initial(self.size, generator))
-            made = self._kept({name: made[name] for name in lacking if name in made}, kind, ())
+            made = given_tensors(kind, self.model.initial(size, generator))
+            wanted = {name: in_window(made[name], size) for name in lacking if name in made}
+            made = self._kept(wanted, kind, (), size)
+            if size == self.size:
+                made = {name: self._part(x) for name, x in made.items()}
             for name in lacking:
                 if name not in made:
                     raise ArgumentError(f"`{kind}` does not return the field `{name}`")
@@ -452,11 +474,17 @@ class GridState:
         fields: Mapping[str, Tensor],
         what: str = "state",
         batch: tuple[int, ...] | None = None,
+        size: tuple[int, ...] | None = None,
     ) -> State:
-        """Fields as the form keeps them: on the device, with batch and component dims."""
+        """Fields as the form keeps them: on the device, with batch and component dims.
+
+        Those of the whole grid, unless `size` is the window of this rank's cells.
+        """
         setting = self._setting
         batch = setting.batch if batch is None else batch
-        given = named_tensors(what, self.model, self.model.fields, fields, self.size, batch)
+        cells = window_shape(self.size if size is None else size)
+        stored = self._own.size if isinstance(size, GridWindow) else setting.size
+        given = named_tensors(what, self.model, self.model.fields, fields, cells, batch)
         named = setting.model.stored(given)
         found: State = {}
         for field in setting.model.fields:
@@ -464,7 +492,9 @@ class GridState:
                 x, kept_as = named[field.name].detach(), setting.kept_as(field)
                 expect_whole(what, field.name, x, kept_as)
                 x = x.to(self.device, kept_as, copy=True)
-                found[field.name] = x.expand(
-                    *batch, field.components, *setting.size
-                ).contiguous()
+                found[field.name] = x.expand(*batch, field.components, *stored).contiguous()
         return found
+
+    def _part(self, x: Tensor) -> Tensor:
+        """The cells of this rank, of a field of the whole grid as the form keeps it."""
+        return x if self._own.size == self._own.whole else take(x, self._own)

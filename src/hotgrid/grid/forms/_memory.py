@@ -32,13 +32,14 @@ def check_memory(
     device: torch.device,
     storage: torch.dtype,
     batch: int | None,
+    mesh: tuple[int, ...] = (),
 ) -> None:
-    """Refuse a grid that cannot fit.
+    """Refuse a grid that cannot fit; of one over a mesh of such a shape, a rank's part.
 
     Raises:
         ArgumentError: It does not; the message names the given size and batch.
     """
-    need = needed(model, size, storage, batch or 1, on_cpu=device.type == "cpu")
+    need = needed(model, size, storage, batch or 1, mesh, on_cpu=device.type == "cpu")
     places = [(need.device, free_memory(device), f"on {device}")]
     if need.main:
         places.append((need.main, free_memory(torch.device("cpu")), "of main memory"))
@@ -58,17 +59,24 @@ def check_memory(
 
 
 def needed(
-    model: Model, size: tuple[int, ...], storage: torch.dtype, batch: int, *, on_cpu: bool
+    model: Model,
+    size: tuple[int, ...],
+    storage: torch.dtype,
+    batch: int,
+    mesh: tuple[int, ...] = (),
+    *,
+    on_cpu: bool,
 ) -> Need:
-    """What a model on a grid takes; measured within a third for compiled steps."""
+    """What a model on a grid takes, or a rank's part of it; within a third if compiled."""
     running = model.fitted(size)
-    kept_size = running.stored_size(size)
-    one = _bytes(running.fields, kept_size, storage)
-    seen = _bytes(model.fields, size, storage) * batch
-    fixed = _bytes(model.inputs, size, storage)
+    part = _part(size, mesh)
+    one = _bytes(running.fields, _part(running.stored_size(size), mesh), storage)
+    seen = _bytes(model.fields, part, storage) * batch
+    made = part if model.windowed else size
+    fixed = _bytes(model.inputs, made, storage)
     # Observing takes a copy of the state, and splits several components into planes.
     look = seen * (2 if any(field.components > 1 for field in model.fields) else 1)
-    begin = model.initial_bytes(size)
+    begin = model.initial_bytes(made)
     if not on_cpu:
         return Need(3 * one * batch + fixed + look, begin + one + fixed)
     # Padded buffers come with inputs of their own.
@@ -84,6 +92,12 @@ def free_memory(device: torch.device) -> int:
         return 1024 * int(text.split("MemAvailable:")[1].split()[0])
     except (OSError, IndexError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def _part(size: tuple[int, ...], mesh: tuple[int, ...]) -> tuple[int, ...]:
+    """The largest block of a mesh, without margins."""
+    parts = (*mesh, *(1,) * (len(size) - len(mesh)))
+    return tuple(-(-n // m) for n, m in zip(size, parts, strict=True))
 
 
 def _bytes(kinds: Iterable[Field | Input], size: tuple[int, ...], storage: torch.dtype) -> int:

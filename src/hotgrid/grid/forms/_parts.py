@@ -1,14 +1,16 @@
 """Views and strokes of the cells that one rank stores, in cells as users see them."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hotgrid.grid.model import Model, SeenState, State
+from hotgrid.grid.model import Model, SeenState, State, observed
 
 from ._form import Form, Setting
 
@@ -28,6 +30,7 @@ class Grid(Protocol):
 
     def look(self, name: str) -> Tensor: ...
     def _first_run(self, stored: State) -> State: ...
+    def _looks(self, stored: State | None = None) -> Iterator[SeenState]: ...
 
 
 @dataclass(frozen=True)
@@ -55,22 +58,104 @@ def _scaled(cells: Cells, ratio: Cells) -> Cells:
     return tuple(n * r for n, r in zip(cells, ratio, strict=True))
 
 
-def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
-    """A view of the cells that are stored here, and the first of them."""
-    model, form = grid.model, grid._form
-    reach = model.reach_of(name)
-    if form.ranks is None or reach is None:
-        seen = grid.look(name)
-        return seen if form.is_primary else seen[:0], (0,) * seen.ndim
-    stored, box = form.part(reach, model.joined_axes(len(grid.size)))
-    own = _own(grid)
+class _Around(NamedTuple):
+    """What is stored here with cells around it: a model of it, fields, and the own cells."""
+
+    model: Model
+    stored: State
+    inside: tuple[slice, ...]
+
+
+def _around(grid: Grid, reach: int) -> _Around:
+    """So many cells around those that are stored here; a collective call if the grid is cut."""
+    model, own = grid.model, _own(grid)
+    stored, box = grid._form.part(reach, model.joined_axes(len(grid.size)))
     offset = _scaled(box.offset, own.ratio)
-    part = model.within(grid.size, offset, _scaled(box.size, own.ratio)) or model
-    seen = part.views()[name](SeenState(grid._first_run(stored)))
     inside = tuple(
         slice(a - b, a - b + n) for a, b, n in zip(own.first, offset, own.shape, strict=True)
     )
-    return seen[inside], own.first
+    part = model.within(grid.size, offset, _scaled(box.size, own.ratio)) or model
+    return _Around(part, stored, inside)
+
+
+def look_here(grid: Grid, name: str) -> tuple[Tensor, Cells]:
+    """A view of the cells that are stored here, and the first of them."""
+    form, reach = grid._form, grid.model.reach_of(name)
+    if form.ranks is None or reach is None or not grid._setting.model.splits:
+        seen = grid.look(name)
+        return seen if form.is_primary else seen[:0], (0,) * seen.ndim
+    model, stored, inside = _around(grid, reach)
+    seen = model.views()[name](SeenState(grid._first_run(stored)))
+    return seen[inside], _own(grid).first
+
+
+def look_at(grid: Grid, name: str, cells: Sequence[range]) -> Tensor:
+    """A view at some cells of a grid that is cut, the same on every rank; a collective call.
+
+    What travels are these cells alone.
+
+    Arguments:
+        grid: The grid.
+        name: The view.
+        cells: The places along each axis.
+    """
+    here, first = look_here(grid, name)
+    found = here.new_zeros([len(places) for places in cells])
+    into, of = [], []
+    for places, low, count in zip(cells, first, here.shape, strict=True):
+        all_ = torch.tensor(places, device=here.device)
+        mine = ((all_ >= low) & (all_ < low + count)).nonzero()[:, 0]
+        into.append(mine)
+        of.append(all_[mine] - low)
+    found[torch.meshgrid(*into, indexing="ij")] = here[torch.meshgrid(*of, indexing="ij")]
+    ranks = grid._form.ranks
+    if ranks is None:
+        return found
+    # Backends do not add up every type.
+    floats = torch.float32 if found.dtype.itemsize < 4 else found.dtype
+    added = found.to(floats if found.is_floating_point() else torch.int64).to(ranks.device)
+    ranks.all_reduce(added)
+    return added.to(found.dtype)
+
+
+def _seen_here(grid: Grid) -> Iterator[SeenState]:
+    """The own cells of every run, from which `once` methods reach those around."""
+    for run, state in enumerate(grid._looks(grid._form.own())):
+
+        def wider(method: Callable[[Any, State], Any], reach: int, run: int = run) -> Any:
+            model, stored, inside = _around(grid, reach)
+            found = method(model, next(islice(grid._looks(stored), run, None)))
+            if isinstance(found, Tensor):
+                return found[(..., *inside)]
+            return [x[(..., *inside)] for x in found]
+
+        yield SeenState(state, wider)
+
+
+def observe_parts(grid: Grid) -> dict[str, list[float]]:
+    """Observables that follow from those of parts, of every run; none if it is not cut."""
+    form, own = grid._form, _own(grid)
+    if form.ranks is None or not grid._setting.model.splits:
+        return {}
+    model = grid.model.within(grid.size, own.first, own.shape)
+    watched = {} if model is None else model.observables()
+    ways = {name: way for name in watched if (way := grid.model.over_parts(name))}
+    if not ways:
+        return {}
+    rows = [
+        [observed(model, name, watched[name](state)) for name in ways]
+        for state in _seen_here(grid)
+    ]
+    share = math.prod(own.shape) / math.prod(grid.size)
+    weights = [share if way == "mean" else 1.0 for way in ways.values()]
+    largest = torch.tensor(rows, dtype=torch.float64, device=form.ranks.device)
+    sums = largest * largest.new_tensor(weights)
+    form.ranks.all_reduce(sums)
+    form.ranks.all_reduce(largest, "max")
+    return {
+        name: (largest if way == "max" else sums)[:, k].tolist()
+        for k, (name, way) in enumerate(ways.items())
+    }
 
 
 def look_box(grid: Grid, stored: State, name: str, cells: Sequence[tuple[int, int]]) -> Tensor:
@@ -120,7 +205,7 @@ def paint_here(grid: Grid, brush: str, mask: Tensor, value: float) -> None:
     low, high = _rows(here)
     first, shape = (own.first[0] + low, *own.first[1:]), (high - low, *own.shape[1:])
     model = grid.model.within(grid.size, first, shape)
-    if model is None:
+    if model is None or not grid._setting.model.splits:
         grid.state = grid.model.painted(grid.state, brush, mask.to(grid.device), value)
         return
     grid._edits += 1

@@ -12,7 +12,19 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Field, Input, Model, Neighbours, Planes, State, brief
+from hotgrid.grid.model import (
+    Field,
+    GridWindow,
+    Input,
+    Model,
+    Neighbours,
+    Planes,
+    State,
+    brief,
+    in_window,
+    window_on,
+    window_shape,
+)
 
 from ._boundary import (
     MARKS,
@@ -29,7 +41,7 @@ from ._boundary import (
 from ._collision import Collision, find_collision, relaxed_pairs
 from ._lattice import D2Q9, Lattice, find_lattice
 from ._moments import is_zero, moments
-from ._start import at_start
+from ._start import START_REACH, at_start
 
 LOWEST_TAU = 0.5001
 _VISCOSITY_MAP = "viscosity_map"
@@ -57,6 +69,8 @@ class LatticeModel(Model):
     y_up = True
     carries_heat: ClassVar[bool] = False
     """Whether a temperature moves with the flow."""
+    windowed = True
+    makers = (*Model.makers, "begin")
     # What follows from the grid; None until the model is fitted to one.
     _of_grid: Mapping[str, float] | None = None
     # Solid cells that were painted by hand, bool `[*space]`, and their boundary.
@@ -152,7 +166,7 @@ class LatticeModel(Model):
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """Density `[*space]` and velocity along each axis to start from; by default rest."""
-        rest = torch.zeros(size, dtype=torch.float64)
+        rest = torch.zeros(window_shape(size), dtype=torch.float64)
         return rest + 1, [rest] * self.lattice.rank
 
     def tau(self, size: tuple[int, ...]) -> float:
@@ -239,8 +253,9 @@ class LatticeModel(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The density and velocity of `begin` with the stress they cause, rest in solids."""
+        size, inside = self._around(size)
         density, velocity = self._checked_begin(size, generator)
-        numbers, solid = self.numbers(size), self.solid(size)
+        numbers, solid = self.numbers(tuple(size)), self.solid(size)
         viscosity = self.viscosity_in(numbers)
         if self.viscosity_map is not None:
             viscosity = viscosity * spread(self.viscosity_map, size, _VISCOSITY_MAP).double()
@@ -254,7 +269,23 @@ class LatticeModel(Model):
             faces=[b for b in self.boundaries if isinstance(b, Face)],
             solid=solid,
         )
-        return {"f": f if solid is None else f.masked_fill_(solid, 0.0)}
+        f = f if solid is None else f.masked_fill_(solid, 0.0)
+        return {"f": f[(..., *inside)]}
+
+    def _around(self, size: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[slice, ...]]:
+        """A window with the cells that gradients read beside it, and where it is in there."""
+        whole = (slice(None),) * len(size)
+        if not isinstance(size, GridWindow):
+            return size, whole
+        faces = {b.axis(len(size)) for b in self.boundaries if isinstance(b, Face)}
+        joined = [axis not in faces for axis in range(len(size))]
+        around = window_on(size.block.padded(START_REACH, joined), windowed=True)
+        if not isinstance(around, GridWindow):
+            return around, whole
+        sides = size.block.margins(START_REACH, joined)
+        return around, tuple(
+            slice(low, low + n) for (low, _), n in zip(sides, size.block.size, strict=True)
+        )
 
     def initial_bytes(self, size: tuple[int, ...]) -> int:
         """Populations, density and velocity in double precision, and some slabs."""
@@ -262,6 +293,8 @@ class LatticeModel(Model):
 
     def static(self, size: tuple[int, ...]) -> State:
         """Marks of the boundaries, one bit each, and what they need beside them."""
+        # Whole also for a window: walls reach around corners, and marks are bytes.
+        size = tuple(size)
         numbers = self.numbers(size)
         if self.force:
             check_vector("force", self.force, self.lattice, numbers)
@@ -275,13 +308,13 @@ class LatticeModel(Model):
         self._check_relaxation(size)
         self._check_faces(size)
         found: State = {}
-        marks = torch.zeros(size, dtype=self._marks_dtype())
         for k, boundary in enumerate(self.boundaries):
             own = boundary.static(self.lattice, size)
             found |= {own_name(k, name): x for name, x in own.items()}
-            marks |= boundary.cells(size).to(marks.dtype) << k
         if any(boundary.marks for boundary in self.boundaries):
-            found[MARKS] = marks
+            found[MARKS] = torch.zeros(size, dtype=self._marks_dtype())
+            for k, boundary in enumerate(self.boundaries):
+                found[MARKS] |= boundary.cells(size).to(found[MARKS].dtype) << k
         if self.viscosity_map is not None:
             factor = spread(self.viscosity_map, size, _VISCOSITY_MAP)
             if not bool((factor > 0).all()):
@@ -296,7 +329,7 @@ class LatticeModel(Model):
             return None
         key = ("solid", size, str(device))
         if key not in self._known:
-            masks = [boundary.cells(size) for boundary in bodies]
+            masks = [in_window(boundary.cells(size), size) for boundary in bodies]
             self._known[key] = torch.stack(masks).any(0).to(device)
         return self._known[key]
 
@@ -315,7 +348,9 @@ class LatticeModel(Model):
             )
         # A number is the same everywhere.
         density, *velocity = (
-            torch.full(size, float(x), dtype=torch.float64) if isinstance(x, Real) else x
+            torch.full(window_shape(size), float(x), dtype=torch.float64)
+            if isinstance(x, Real)
+            else x
             for x in (begun[0], *parts)
         )
         return spread(density, size, "density"), [spread(u, size, "velocity") for u in velocity]

@@ -47,6 +47,7 @@ class Flow(LatticeBoltzmann):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     viscosity = Parameter(0.02, "kinematic viscosity in cells^2 per step", above=0)
 
     def __init__(

@@ -49,6 +49,8 @@ class TwoComponents(LatticeBoltzmann):
 
     radius = 2
     picture = "share"
+    windowed = True
+    makers = (*LatticeBoltzmann.makers, "shares")
     repulsion = Parameter(3.0, "how strongly the components repel each other", low=0, high=5)
     viscosity = Parameter(1 / 6, "kinematic viscosity in cells^2 per step", above=0)
 
@@ -143,12 +145,12 @@ class TwoComponents(LatticeBoltzmann):
         first, second = self._densities(state)
         return (first + second + self.repulsion * first * second) / 3
 
-    @observable
+    @observable(over="sum")
     def mass_first(self, state: State) -> Tensor:
         """The mass of the first component; a solid cell counts as one."""
         return total(self._densities(state)[0])
 
-    @observable
+    @observable(over="sum")
     def mass_second(self, state: State) -> Tensor:
         """The mass of the second component; a solid cell counts as one."""
         return total(self._densities(state)[1])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.cluster import Block, take
-from hotgrid.grid.model import Brush, State, observable, once, total, view
+from hotgrid.grid.model import Brush, Over, State, observable, once, total, view
 
 from ._boundary import Face
 from ._engine import LatticeModel
@@ -66,34 +66,34 @@ class LatticeBoltzmann(LatticeModel):
         curl = self._curl(state)
         return curl[0] if len(curl) == 1 else _length(curl)
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """The mass of the whole grid; a solid cell counts as one."""
         excess = self._moments(state)[0]
         return total(excess) + excess.numel()
 
-    @observable
+    @observable(over="sum")
     def momentum_x(self, state: State) -> Tensor:
         """The momentum of the fluid along x; solids have none."""
         return total(self._momentum(state)[-1])
 
-    @observable
+    @observable(over="sum")
     def momentum_y(self, state: State) -> Tensor:
         """The momentum of the fluid along y; solids have none."""
         return total(self._momentum(state)[-2])
 
-    @observable
+    @observable(over="sum")
     def momentum_z(self, state: State) -> Tensor:
         """The momentum of the fluid along z, in 3-D; solids have none."""
         return total(self._momentum(state)[-3])
 
-    @observable
+    @observable(over="sum")
     def kinetic_energy(self, state: State) -> Tensor:
         """Half of density times velocity squared, over the whole grid."""
         density = self.density(state)
         return total(0.5 * density * self.speed(state) ** 2)
 
-    @observable
+    @observable(over="sum")
     def enstrophy(self, state: State) -> Tensor:
         """Half of the vorticity squared, over the whole grid."""
         return total(0.5 * self.vorticity(state) ** 2)
@@ -206,6 +206,15 @@ class LatticeBoltzmann(LatticeModel):
             absent |= {"drag", "lift"}
         return {k: v for k, v in super().observables().items() if k not in absent}
 
+    def over_parts(self, name: str) -> Over | None:
+        """As declared; only masses where the neighbours of a cell exert a force on it."""
+        own = type(self)
+        alone = (
+            own.force_around is LatticeModel.force_around
+            and own._moments is LatticeBoltzmann._moments
+        )
+        return super().over_parts(name) if alone or name.startswith("mass") else None
+
     @once
     def _moments(self, state: State) -> tuple[Tensor, list[Tensor]]:
         """Density minus one and momentum along each axis, half a step of force taken back."""
@@ -234,7 +243,7 @@ class LatticeBoltzmann(LatticeModel):
         solid = self.solid(tuple(excess.shape), excess.device)
         return momentum if solid is None else [torch.where(solid, 0.0, m) for m in momentum]
 
-    @once
+    @once(reach=1)
     def _curl(self, state: State) -> list[Tensor]:
         u = self.velocities(state)
         last = self.lattice.rank - 1

@@ -17,8 +17,8 @@ from ._collision import Collision
 from ._lattice import Lattice
 from ._moments import at_equilibrium, combined, half_source, slab_rows
 
-# Cells to either side that a derivative uses.
-_REACH = 2
+START_REACH = 2
+"""Cells to either side that a derivative uses."""
 
 
 def at_start(
@@ -74,7 +74,7 @@ def _around(
     parts, rank = [*velocity, fluid], fluid.ndim
     for axis, n in enumerate(fluid.shape):
         first, end = (here.start, here.stop) if axis == 0 else (0, n)
-        places = torch.arange(first - _REACH, end + _REACH)
+        places = torch.arange(first - START_REACH, end + START_REACH)
         mirrors = {face.inward: face.mirrors for face in faces if face.axis(rank) == axis}
         if not mirrors:
             parts = [x.index_select(axis, places % n) for x in parts]
@@ -112,9 +112,9 @@ def _along(x: Tensor, axis: int) -> list[Tensor]:
     """What the inner cells see along an axis, from two cells below to two above."""
     for other in range(x.ndim):
         if other != axis:
-            x = x.narrow(other, _REACH, x.shape[other] - 2 * _REACH)
-    inner = x.shape[axis] - 2 * _REACH
-    return [x.narrow(axis, k, inner) for k in range(2 * _REACH + 1)]
+            x = x.narrow(other, START_REACH, x.shape[other] - 2 * START_REACH)
+    inner = x.shape[axis] - 2 * START_REACH
+    return [x.narrow(axis, k, inner) for k in range(2 * START_REACH + 1)]
 
 
 def _changes(

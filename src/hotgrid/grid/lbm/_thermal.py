@@ -21,7 +21,9 @@ from hotgrid.grid.model import (
     Planes,
     State,
     expect_callable,
+    in_window,
     observable,
+    places,
     total,
     view,
 )
@@ -69,6 +71,8 @@ class ThermalModel(LatticeBoltzmann):
 
     picture = "temperature"
     carries_heat = True
+    windowed = True
+    makers = (*LatticeBoltzmann.makers, "warm")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -152,7 +156,7 @@ class ThermalModel(LatticeBoltzmann):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """The flow of `begin` and the temperature of `warm`, none in solids."""
-        begun = super().initial(size, generator)
+        begun = {"f": in_window(super().initial(size, generator)["f"], size)}
         warm = spread(self.warm(size, generator), size, "temperature").double()
         excess, momentum = moments(self.lattice, begun["f"].unbind(0))
         velocity = [m / (1 + excess) for m in momentum]
@@ -181,7 +185,7 @@ class ThermalModel(LatticeBoltzmann):
         g = g if g.dtype == torch.float64 else g.float()
         return combined([1] * self.carrier.count, g.unbind(0))
 
-    @observable
+    @observable(over="sum")
     def heat(self, state: State) -> Tensor:
         """The temperature summed over the whole grid."""
         return total(self.temperature(state))
@@ -232,6 +236,7 @@ class ThermalFlow(ThermalModel, Flow):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     diffusivity = Parameter(0.02, "diffusivity of the temperature in cells^2 per step", above=0)
     buoyancy = Parameter(1e-4, "acceleration up y for a temperature of one")
 
@@ -253,10 +258,9 @@ class ThermalFlow(ThermalModel, Flow):
         """The temperature to start from."""
         if self.warmth is not None:
             return self.warmth(size, generator)
-        axes = [torch.arange(n, dtype=torch.float64) + 0.5 for n in size]
-        places = torch.meshgrid(*axes, indexing="ij")
+        axes = torch.meshgrid(*[x + 0.5 for x in places(size, torch.float64)], indexing="ij")
         centre = [n / 2 for n in size]
         centre[-2] = size[-2] / 4
-        squares = [(x - c) ** 2 for x, c in zip(places, centre, strict=True)]
+        squares = [(x - c) ** 2 for x, c in zip(axes, centre, strict=True)]
         away = torch.stack(squares).sum(0)
         return torch.exp(-away / (min(size) / 10) ** 2)

@@ -14,11 +14,13 @@ from hotgrid.grid.model import (
     Neighbours,
     Parameter,
     State,
+    drawn,
     next_random,
     observable,
     random_numbers,
     total,
     view,
+    window_shape,
 )
 
 from ._covered import Covered, covering_size
@@ -41,6 +43,8 @@ class CellModel(Model):
     """
 
     differentiable = False
+    windowed = True
+    makers = (*Model.makers, "first_cells")
     picture = "alive"
     states = 2
     """The number of states of a cell."""
@@ -124,10 +128,11 @@ class CellModel(Model):
         if self._flips:
             state["random"] = random_numbers(size, generator)
         others = [field for field in self.fields if field.name not in state]
-        return {**state, **{f.name: torch.zeros(size, dtype=f.dtype) for f in others}}
+        cells = window_shape(size)
+        return {**state, **{f.name: torch.zeros(cells, dtype=f.dtype) for f in others}}
 
     def initial_bytes(self, size: tuple[int, ...]) -> int:
-        """Cells are drawn row by row, random numbers all at once."""
+        """Cells are drawn some rows at a time, random numbers all at once."""
         cell = sum((field.dtype or torch.uint8).itemsize for field in self.fields)
         return math.prod(size) * (cell + (5 if self._flips else 0))
 
@@ -135,11 +140,11 @@ class CellModel(Model):
         """The pattern in the middle, or cells alive at random, uint8 `[*size]`."""
         if self.pattern is not None:
             return self.pattern.placed(size)
-        cells = torch.zeros(size, dtype=torch.uint8)
-        # Row by row, because the random numbers take four bytes a cell.
-        for row in cells:
-            row.copy_(torch.rand(row.shape, generator=generator) < self.density)
-        return cells
+
+        def alive(shape: tuple[int, ...]) -> Tensor:
+            return (torch.rand(shape, generator=generator) < self.density).to(torch.uint8)
+
+        return drawn(size, alive)
 
     def with_noise(self, after: Tensor, state: Mapping[str, Neighbours]) -> dict[str, Tensor]:
         """What a step returns, from what the rule gave, uint8 `[*space]`."""
@@ -178,7 +183,7 @@ class CellModel(Model):
         """The cells, `[*space]`: 1 is alive."""
         return state["cells"] if self.states == 2 else (state["cells"] == 1).to(torch.uint8)
 
-    @observable
+    @observable(over="sum")
     def population(self, state: State) -> Tensor:
         """The number of living cells."""
         return total(self.alive(state))

@@ -55,6 +55,7 @@ class Covered(Model):
     """
 
     differentiable = False
+    splits = False
 
     def __init__(self, inner: Model, topology: Topology) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
-from hotgrid.grid.model import Brush, Field, Neighbours, Planes, State
+from hotgrid.grid.model import Brush, Field, Neighbours, Planes, State, places
 
 from ._cells import CellModel
 
@@ -46,6 +46,7 @@ class Margolus(CellModel):
         ArgumentError: An argument is wrong; the message names it.
     """
 
+    windowed = True
     topologies = ("torus",)
 
     def __init__(
@@ -101,11 +102,12 @@ class Margolus(CellModel):
         """The cells, and where each is in its block."""
         cells = self.first_cells(size, generator)
         if self.start == "square":
-            inside = torch.zeros_like(cells)
-            rows, columns = (slice(3 * n // 8, n - 3 * n // 8) for n in size)
-            inside[rows, columns] = 1
-            cells = cells * inside
-        y, x = (torch.arange(n, dtype=torch.uint8) % 2 for n in size)
+            rows, columns = (
+                (x >= 3 * n // 8) & (x < n - 3 * n // 8)
+                for x, n in zip(places(size), size, strict=True)
+            )
+            cells = cells * (rows[:, None] & columns)
+        y, x = ((x % 2).to(torch.uint8) for x in places(size))
         return {"cells": cells, "place": 2 * y[:, None] + x}
 
     def stored(self, state: State) -> State:

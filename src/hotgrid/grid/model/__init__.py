@@ -32,9 +32,6 @@ from ._model import (
     Model as Model,
     Planes as Planes,
     State as State,
-    observable as observable,
-    total as total,
-    view as view,
 )
 from ._neighbours import (
     Look as Look,
@@ -54,12 +51,22 @@ from ._phase import (
     has_phase as has_phase,
     is_local as is_local,
 )
-from ._random import next_random as next_random, random_numbers as random_numbers
+from ._random import (
+    next_random as next_random,
+    random_numbers as random_numbers,
+    uniform as uniform,
+)
 from ._seen import (
     SeenState as SeenState,
     observed as observed,
     once as once,
     pictured as pictured,
+)
+from ._shown import (
+    Over as Over,
+    observable as observable,
+    total as total,
+    view as view,
 )
 from ._vectors import (
     CellVectors as CellVectors,
@@ -67,3 +74,11 @@ from ._vectors import (
     mixed as mixed,
 )
 from ._whole import Whole as Whole
+from ._window import (
+    GridWindow as GridWindow,
+    drawn as drawn,
+    in_window as in_window,
+    places as places,
+    window_on as window_on,
+    window_shape as window_shape,
+)

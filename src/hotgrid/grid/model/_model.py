@@ -5,7 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -16,14 +16,14 @@ from ._boundary import FieldBoundary, FieldFace, checked_boundary, faces
 from ._brush import Brush
 from ._neighbours import Neighbours
 from ._parameter import HasParameters, Parameter
+from ._shown import Over
 from ._whole import Whole
+from ._window import window_shape
 
 State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
 Planes = Tensor | Sequence[Tensor]
 """What a step returns for a field: one tensor, or one `[*space]` for each component."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -112,48 +112,6 @@ def _check_kind(kind: Field | Input) -> None:
         )
 
 
-def view(method: F) -> F:
-    """Mark a method of a model as a picture: state in, `[*space]` out.
-
-    Example:
-        >>> @view
-        ... def speed(self, state): ...
-    """
-    method._grid_role = "view"  # pyright: ignore[reportFunctionMemberAccess]
-    return method
-
-
-def observable(method: F) -> F:
-    """Mark a method of a model as a number to watch: state in, 0-d tensor out.
-
-    Sum with `total`, which adds in double precision on the device.
-
-    Example:
-        >>> @observable
-        ... def heat(self, state): ...
-    """
-    method._grid_role = "observable"  # pyright: ignore[reportFunctionMemberAccess]
-    return method
-
-
-# Numbers that are summed at once: to sum in double precision torch copies them into it.
-_AT_ONCE = 1 << 22
-
-
-def total(x: Tensor) -> Tensor:
-    """The sum of a tensor in double precision, on its device, as a 0-d tensor.
-
-    Example:
-        >>> total(torch.ones(3, 3))
-        tensor(9., dtype=torch.float64)
-    """
-    if x.numel() <= _AT_ONCE:
-        return x.sum(dtype=torch.float64)
-    x = x.squeeze()
-    parts = x.split(max(1, _AT_ONCE * len(x) // x.numel()))
-    return torch.stack([total(part) for part in parts]).sum()
-
-
 class Model(HasParameters, ABC):
     """How one cell follows from its neighbours.
 
@@ -193,6 +151,13 @@ class Model(HasParameters, ABC):
     """The view shown by default; if empty, the first."""
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
+    windowed: bool = True
+    """Whether `initial` and `static` make the cells of a `GridWindow` alone. For a class that
+    writes one of its `makers` it is False, unless the class says `windowed = True` itself."""
+    splits: bool = True
+    """Whether `stored` and `shown` work on any box of stored cells."""
+    makers: ClassVar[Sequence[str]] = ("initial", "static")
+    """The methods that make an initial state and inputs."""
 
     _parameters: ClassVar[Mapping[str, Parameter]] = {}
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
@@ -206,6 +171,9 @@ class Model(HasParameters, ABC):
         }
         for name, parameter in own.items():
             setattr(cls, name, parameter)
+        if "windowed" not in vars(cls):
+            told = all(getattr(base, "windowed", True) for base in cls.__bases__)
+            cls.windowed = told and not any(name in vars(cls) for name in cls.makers)
         # Of all bases: a model may be put together from two.
         above = [vars(base).get("_parameters", {}) for base in reversed(cls.__mro__[1:])]
         cls._parameters = {name: x for known in (*above, own) for name, x in known.items()}
@@ -305,12 +273,15 @@ class Model(HasParameters, ABC):
         """The fields to start from, on the CPU; by default zeros.
 
         Arguments:
-            size: The grid.
+            size: The grid. If the model is `windowed`, a rank of a mesh gives a `GridWindow`:
+                use `window_shape`, `places` and `drawn` for the cells to make. What is made
+                whole nevertheless is cut.
             generator: The only source of randomness, seeded by the simulation.
         """
+        cells = window_shape(size)
         return {
             field.name: torch.zeros(
-                (field.components, *size) if field.components > 1 else size,
+                (field.components, *cells) if field.components > 1 else cells,
                 dtype=field.dtype or torch.float32,
             )
             for field in self.fields
@@ -368,7 +339,11 @@ class Model(HasParameters, ABC):
         return state
 
     def static(self, size: tuple[int, ...]) -> State:
-        """The inputs for a grid, on the CPU. A model with inputs must write this."""
+        """The inputs for a grid, on the CPU. A model with inputs must write this.
+
+        Arguments:
+            size: The grid, or a `GridWindow` as for `initial`, with margins.
+        """
         return {}
 
     def cause(self, state: State) -> str:
@@ -453,6 +428,10 @@ class Model(HasParameters, ABC):
     def observables(self) -> dict[str, Callable[[State], Tensor]]:
         """The numbers to watch, by name: its `observable` methods."""
         return self._with_role("observable")
+
+    def over_parts(self, name: str) -> Over | None:
+        """How an observable follows from those of parts of the grid; None if it does not."""
+        return getattr(getattr(type(self), name, None), "_grid_over", None)
 
     def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:
         names = dict.fromkeys(

@@ -7,13 +7,26 @@ after it was saved.
 import torch
 from torch import Tensor
 
+from ._window import drawn
+
 
 def random_numbers(size: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """Random numbers to begin with, int32 `[*size]`, none of them 0."""
+    """Random numbers to begin with, int32 `[*space]`, none of them 0."""
     low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
-    drawn = torch.randint(low, high, size, generator=generator, dtype=torch.int32)
+
+    def draw(shape: tuple[int, ...]) -> Tensor:
+        return torch.randint(low, high, shape, generator=generator, dtype=torch.int32)
+
+    found = drawn(size, draw)
     # The largest number is not drawn above, so that 0 can be skipped.
-    return drawn + (drawn >= 0)
+    return found + (found >= 0)
+
+
+def uniform(
+    size: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Random numbers between 0 and 1, `[*space]`; of a window those of the whole grid."""
+    return drawn(size, lambda shape: torch.rand(shape, generator=generator, dtype=dtype))
 
 
 def next_random(x: Tensor) -> Tensor:

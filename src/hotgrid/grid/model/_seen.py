@@ -1,9 +1,9 @@
 """A state with a cache, so that views and observables share what they compute."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from torch import Tensor
 
@@ -18,27 +18,57 @@ class SeenState(dict[str, Tensor]):
     """A state with a cache for what was computed from it.
 
     It exists for one observation, during which nothing changes it.
+
+    Arguments:
+        fields: The state.
+        wider: Where it is a part of a grid: calls a method of a model with so many cells more
+            at every side, and returns what it gave for the part.
     """
 
-    def __init__(self, fields: State) -> None:
+    def __init__(
+        self,
+        fields: State,
+        wider: Callable[[Callable[[Any, State], Any], int], Any] | None = None,
+    ) -> None:
         super().__init__(fields)
+        self.wider = wider
         self.parts: dict[str, Any] = {}
 
 
-def once(method: Callable[[Any, State], Part]) -> Callable[[Any, State], Part]:
+Method = Callable[[Any, State], Part]
+
+
+@overload
+def once(method: Method[Part]) -> Method[Part]: ...
+@overload
+def once(*, reach: int) -> Callable[[Method[Part]], Method[Part]]: ...
+
+
+def once(method: Any = None, *, reach: int = 0) -> Any:
     """Compute a part of several views or observables once per observation.
 
     For a method of a model that takes a state and is pure. Outside of an observation it is
     computed each time.
-    """
 
+    Arguments:
+        method: The method.
+        reach: How many cells around a cell its numbers depend on, where it gives a tensor
+            `[..., *space]` or a list of them. Then observables over parts of a grid can use it.
+    """
+    if method is None:
+        return partial(_once, reach=reach)
+    return _once(method, reach)
+
+
+def _once(method: Method[Part], reach: int) -> Method[Part]:
     @wraps(method)
     def found(model: Any, state: State) -> Part:
         if not isinstance(state, SeenState):
             return method(model, state)
         name = method.__qualname__
         if name not in state.parts:
-            state.parts[name] = method(model, state)
+            wider = state.wider if reach else None
+            state.parts[name] = wider(method, reach) if wider else method(model, state)
         return state.parts[name]
 
     return found

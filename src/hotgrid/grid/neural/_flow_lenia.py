@@ -164,7 +164,7 @@ class FlowLenia(Model):
         cloud = torch.nn.functional.interpolate(coarse, size=size, mode="bicubic")[0, 0]
         return {"cells": (1.5 * cloud - 0.6).clamp(0, 1)}
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """The sum of all cells."""
         return total(state["cells"])

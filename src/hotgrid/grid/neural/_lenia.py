@@ -128,7 +128,7 @@ class Lenia(Model):
                 cells[y : y + own.shape[0], x : x + own.shape[1]] = own
         return {"cells": cells}
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """The sum of all cells."""
         return total(state["cells"])

@@ -1,15 +1,17 @@
 """Pictures of a simulation: one view with title and colour bar."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from torch import Tensor
 
+from hotgrid.cluster import Block
 from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
-from hotgrid.grid.forms import GridState
+from hotgrid.grid.forms import GridState, look_at
 
 from ._colours import SOLID, Colours, colours_of
 
@@ -136,9 +138,13 @@ class Picture:
     def _numbers(self) -> np.ndarray:
         """The view as an array of one or two dims, solid cells masked."""
         simulation = self._simulation
-        setting = simulation._setting
-        seen = simulation.view(self.view)
-        numbers = _slice(seen[0] if setting.batch else seen)
+        # Of a grid over ranks only what is drawn travels.
+        if simulation._form.ranks is None or simulation.model.reach_of(self.view) is None:
+            seen = simulation.view(self.view)
+            numbers = _slice(seen[0] if simulation._setting.batch else seen)
+        else:
+            seen = look_at(simulation, self.view, _drawn(simulation.size)).cpu()
+            numbers = _array(seen[0] if seen.ndim == 3 else seen)
         if numbers.dtype.kind not in "buif":
             raise ArgumentError(f"the view `{self.view}` has no real numbers")
         solid = solid_cells(simulation)
@@ -220,9 +226,11 @@ def view_name(simulation: GridState, view: str | None) -> str:
 
 def solid_cells(simulation: GridState) -> Tensor | None:
     """Where a model is solid, bool `[*space]` on the CPU, or None if it does not define it."""
-    known = simulation._setting.inputs.get("solid")
-    if known is not None:
-        return known[0].cpu() != 0
+    setting = simulation._setting
+    if "solid" in setting.inputs:
+        part, size = setting.part_inputs, setting.size
+        inputs = part(Block((0,) * len(size), size, size)) if part else setting.inputs
+        return inputs["solid"][0].cpu() != 0
     say = getattr(simulation.model, "solid", None)
     # A view of that name takes a state, not a size.
     if not callable(say) or hasattr(say, "_grid_role"):
@@ -233,10 +241,17 @@ def solid_cells(simulation: GridState) -> Tensor | None:
 
 def _slice(x: Tensor) -> np.ndarray:
     """The visible part of `[*space]`: the middle of three dims, thinned if it is large."""
-    if x.ndim == 3:
-        x = x[x.shape[0] // 2]
-    thin = tuple(slice(None, None, -(-n // _MOST_CELLS)) for n in x.shape)
-    x = x[thin]
+    x = x[tuple(slice(places.start, places.stop, places.step) for places in _drawn(x.shape))]
+    return _array(x[0] if x.ndim == 3 else x)
+
+
+def _drawn(size: Sequence[int]) -> list[range]:
+    """The places along each axis of the cells that are drawn."""
+    thin = [range(0, n, -(-n // _MOST_CELLS)) for n in size]
+    return [range(size[0] // 2, size[0] // 2 + 1), *thin[1:]] if len(size) == 3 else thin
+
+
+def _array(x: Tensor) -> np.ndarray:
     # NumPy has no bfloat16, and percentiles of float16 are coarse.
     return (x.float() if x.is_floating_point() else x).numpy()
 

@@ -1,7 +1,8 @@
 """One view of a simulation as 8-bit levels, reduced on its device to the size of a screen."""
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from ._picture import need_matplotlib, solid_cells, view_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hotgrid.cluster import Communicator
 
 
 class ReducedView:
@@ -52,18 +55,22 @@ class ReducedView:
         """The levels of `colours` now, with at most so many rows and columns.
 
         It keeps the shape of the grid, and is enlarged by a whole number where there is space.
+        On a mesh all ranks must call it, and what travels has the size of the image.
         """
         simulation = self._simulation
-        seen = simulation.model.views()[self.name](next(simulation._looks()))
-        if not isinstance(seen, Tensor) or seen.is_complex():
-            pictured(simulation.model, self.name, seen)
-            raise ArgumentError(f"the view `{self.name}` is not made of real numbers")
-        cells = _plane(seen)
-        flat = seen.ndim == 1
+        seen, place = self._seen()
+        size = tuple(seen.shape) if place is None else simulation.size
+        flat = len(size) == 1
+        shown = (1, *size) if flat else size[-2:]
         # A curve may be as high as it likes.
-        height, width, zoom = fitted(cells.shape, columns if flat else rows, columns)
-        numbers = _means_of_shown(cells, self._solid, (height, width)).cpu().numpy()
-        now = _colours(cells, numbers)
+        height, width, zoom = fitted(shown, columns if flat else rows, columns)
+        if place is None:
+            cells = _plane(seen)
+            means, ends = _means_of_shown(cells, self._solid, (height, width)), _ends(cells)
+        else:
+            means, ends = place.reduced(seen, self._solid, (height, width))
+        numbers = means.cpu().numpy()
+        now = _colours(ends, numbers)
         self.colours = now if self._is_first else self.colours.followed(now)
         self._is_first = False
         levels = self.colours.levels(numbers)
@@ -72,6 +79,74 @@ class ReducedView:
         elif simulation.model.y_up:
             levels = levels[::-1]
         return levels.repeat(1 if flat else zoom, 0).repeat(zoom, 1)
+
+    def _seen(self) -> "tuple[Tensor, _Place | None]":
+        """The view, of the cells of this rank where it can be had so, and where they are."""
+        simulation, model = self._simulation, self._simulation.model
+        ranks = simulation._form.ranks
+        if ranks is None or model.reach_of(self.name) is None:
+            seen, place = model.views()[self.name](next(simulation._looks())), None
+        else:
+            seen, first = simulation.look_here(self.name)
+            place = _Place(ranks, first, simulation.size)
+        if not isinstance(seen, Tensor) or seen.is_complex():
+            pictured(model, self.name, seen)
+            raise ArgumentError(f"the view `{self.name}` is not made of real numbers")
+        return seen, place
+
+
+class _Place(NamedTuple):
+    """Where the cells of a rank are in a grid.
+
+    Attributes:
+        ranks: Those that have the others.
+        first: The first of them.
+        size: The grid.
+    """
+
+    ranks: "Communicator"
+    first: tuple[int, ...]
+    size: tuple[int, ...]
+
+    def reduced(
+        self, here: Tensor, solid: Tensor | None, shape: tuple[int, int]
+    ) -> tuple[Tensor, tuple[float, float] | None]:
+        """The means of all ranks, and the ends of whole numbers; the same on every rank."""
+        first, size = self.first[-2:], self.size[-2:]
+        if here.ndim == 3:
+            middle = self.size[0] // 2 - self.first[0]
+            here = here[middle] if 0 <= middle < len(here) else here[:0].flatten(0, 1)
+        if here.ndim == 1:
+            here, first, size = here[None], (0, *first), (1, *size)
+        places = zip(size, shape, first, here.shape, strict=True)
+        rows, columns = (_weights(*each).to(here.device) for each in places)
+        shown = here.isfinite()
+        if solid is not None:
+            own = tuple(slice(a, a + n) for a, n in zip(first, here.shape, strict=True))
+            shown &= ~solid[own]
+        sums = torch.stack([torch.where(shown, here.float(), 0.0), shown.float()])
+        sums = (rows @ sums @ columns.T).to(self.ranks.device)
+        self.ranks.all_reduce(sums)
+        means = torch.where(sums[1] >= 0.5, sums[0] / sums[1], torch.nan)
+        low, high = _ends(here) or (math.inf, -math.inf)
+        ends = torch.tensor([-low, high], dtype=torch.float64, device=self.ranks.device)
+        self.ranks.all_reduce(ends, "max")
+        whole = not here.is_floating_point()
+        return means, (-ends[0].item(), ends[1].item()) if whole else None
+
+
+def _weights(cells: int, pixels: int, first: int, count: int) -> Tensor:
+    """By how much each of some cells counts for each pixel, `[pixels, count]`."""
+    pixel, cell = torch.arange(pixels)[:, None], torch.arange(first, first + count)
+    low, high = pixel * cells // pixels, ((pixel + 1) * cells + pixels - 1) // pixels
+    return ((cell >= low) & (cell < high)) / (high - low)
+
+
+def _ends(cells: Tensor) -> tuple[float, float] | None:
+    """The smallest and the largest of whole numbers; None for others, or without any."""
+    if cells.is_floating_point() or not cells.numel():
+        return None
+    return cells.min().item(), cells.max().item()
 
 
 def fitted(shape: Sequence[int], rows: int, columns: int) -> tuple[int, int, int]:
@@ -102,13 +177,12 @@ def _means(x: Tensor, shape: tuple[int, int]) -> Tensor:
     return adaptive_avg_pool2d(x[None, None], shape)[0, 0]
 
 
-def _colours(cells: Tensor, numbers: np.ndarray) -> Colours:
-    if not cells.is_floating_point():
-        ends = np.array([cells.min().item(), cells.max().item()], dtype=np.int64)
-        if colours_of(ends).kind == "states":
-            # Means of few cells that are alive would all look the same.
-            largest = float(np.nan_to_num(numbers).max())
-            return Colours("states", 0.0, largest or 1.0)
+def _colours(ends: tuple[float, float] | None, numbers: np.ndarray) -> Colours:
+    """The colours of means; `ends` are those of the cells where these are whole numbers."""
+    if ends and colours_of(np.array(ends, dtype=np.int64)).kind == "states":
+        # Means of few cells that are alive would all look the same.
+        largest = float(np.nan_to_num(numbers).max())
+        return Colours("states", 0.0, largest or 1.0)
     return colours_of(numbers)
 
 

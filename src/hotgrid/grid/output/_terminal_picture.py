@@ -153,21 +153,34 @@ class TerminalPicture:
     def draw(self) -> None:
         """Draw the present state over the one before."""
         simulation, begin = self._simulation, time.perf_counter()
-        if self._gone or not simulation._form.is_primary:
-            # Reading is for all ranks.
-            simulation._form.read()
+        size, form = self._screen(), simulation._form
+        # Every rank reduces its part to the screen of the first.
+        shape = (size.columns, size.lines) if size else None
+        shape = shape if form.ranks is None else form.ranks.gather_json(shape)[0]
+        if shape is None:
+            return
+        # Below it are the line of text and the cursor.
+        image = self._view.image(2 * max(1, shape[1] - 2), shape[0])
+        if not form.is_primary or size is None:
             return
         try:
-            self._draw()
+            self._draw(image, size)
         except OSError:
             self._gone = True
         self._cost = time.perf_counter() - begin
         self._drawn = (simulation.step_count, begin + self._cost)
 
-    def _draw(self) -> None:
-        size = os.get_terminal_size(self._stream.fileno())
-        # Below it are the line of text and the cursor.
-        image = self._view.image(2 * max(1, size.lines - 2), size.columns)
+    def _screen(self) -> os.terminal_size | None:
+        """The size of the terminal; None where there is none any more, or not of this rank."""
+        if self._gone or not self._simulation._form.is_primary:
+            return None
+        try:
+            return os.get_terminal_size(self._stream.fileno())
+        except OSError:
+            self._gone = True
+            return None
+
+    def _draw(self, image: "NDArray[np.uint8]", size: os.terminal_size) -> None:
         codes = self._codes_now()
         lines = [*half_blocks(image, codes), self._status(codes, size.columns)]
         self._write(self._frame(lines, size))

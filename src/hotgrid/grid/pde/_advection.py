@@ -15,6 +15,7 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
 )
 
@@ -49,6 +50,7 @@ class Advection(Model):
     fields = (Field("u"),)
     ranks = (1, 2, 3)
     conserved = ("amount",)
+    windowed = True
     courant = Parameter(0.5, "cells that the wind blows in a step", low=-1, high=1)
 
     def __init__(self, scheme: Scheme = "weno5", **parameters: float) -> None:
@@ -82,19 +84,19 @@ class Advection(Model):
         """A smooth hill and a block, at a random place."""
         shift = int(torch.randint(size[-1], (), generator=generator))
         hill = block = torch.ones(())
-        for dim, n in enumerate(size):
+        for dim, (n, place) in enumerate(zip(size, places(size), strict=True)):
             last = dim == len(size) - 1
-            x = ((torch.arange(n) + shift * last) % n + 0.5) / n
+            x = ((place + shift * last) % n + 0.5) / n
             hill = hill[..., None] * torch.exp(-((x - (0.3 if last else 0.5)) ** 2) / 0.005)
             block = block[..., None] * ((x - (0.7 if last else 0.5)).abs() < 0.1)
         return {"u": hill + block}
 
-    @observable
+    @observable(over="sum")
     def amount(self, state: State) -> Tensor:
         """All of `u`; nothing is lost."""
         return total(state["u"])
 
-    @observable
+    @observable(over="max")
     def largest(self, state: State) -> Tensor:
         """The largest value; `upwind` never raises it."""
         return state["u"].max()

@@ -13,7 +13,10 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    once,
+    places,
     total,
+    window_shape,
 )
 
 from ._schemes import along, expect_stable, laplacian
@@ -37,6 +40,7 @@ class Burgers(Model):
     fields = (Field("u"),)
     ranks = (1, 2)
     conserved = ("momentum",)
+    windowed = True
     viscosity = Parameter(0.05, "how fast velocity spreads", low=0, unit="dx^2/dt")
     dt = Parameter(0.2, "time of a step", above=0, high=1)
 
@@ -61,23 +65,26 @@ class Burgers(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A sine along every dim, with a random phase, around a slow drift."""
-        u = torch.zeros(size, dtype=torch.float64)
-        for dim, n in enumerate(size):
-            shape = [n if each == dim else 1 for each in range(len(size))]
+        u = torch.zeros(window_shape(size), dtype=torch.float64)
+        for dim, (n, x) in enumerate(zip(size, places(size, torch.float64), strict=True)):
+            shape = [-1 if each == dim else 1 for each in range(len(size))]
             phase = torch.rand((), generator=generator, dtype=torch.float64)
-            x = torch.arange(n, dtype=torch.float64).view(shape) / n
-            u = u + torch.sin(2 * torch.pi * (x + phase))
+            u = u + torch.sin(2 * torch.pi * (x.view(shape) / n + phase))
         return {"u": 0.3 + u / len(size)}
 
-    @observable
+    @observable(over="sum")
     def momentum(self, state: State) -> Tensor:
         """The velocity of the whole grid; shocks do not change it."""
         return total(state["u"])
 
-    @observable
+    @observable(over="max")
     def steepest(self, state: State) -> Tensor:
         """The largest difference between two cells along the last dim."""
-        return (state["u"].roll(-1, -1) - state["u"]).abs().max()
+        return self._rises(state).abs().max()
+
+    @once(reach=1)
+    def _rises(self, state: State) -> Tensor:
+        return state["u"].roll(-1, -1) - state["u"]
 
 
 def _flux(left: Tensor, right: Tensor) -> Tensor:

@@ -13,7 +13,9 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    once,
     total,
+    uniform,
 )
 
 from ._schemes import expect_stable
@@ -39,6 +41,7 @@ class CahnHilliard(Model):
     ranks = (1, 2)
     radius = 2
     conserved = ("amount",)
+    windowed = True
     mobility = Parameter(0.02, "how fast substances move", above=0, unit="dx^2/dt")
     kappa = Parameter(1.0, "square of the width of an interface", above=0, unit="dx^2")
 
@@ -71,16 +74,22 @@ class CahnHilliard(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A mixture with small noise."""
-        return {"c": 0.1 * (torch.rand(size, generator=generator) - 0.5)}
+        return {"c": 0.1 * (uniform(size, generator) - 0.5)}
 
-    @observable
+    @observable(over="sum")
     def amount(self, state: State) -> Tensor:
         """The sum of the mixture; nothing is lost."""
         return total(state["c"])
 
-    @observable
+    @observable(over="sum")
     def energy(self, state: State) -> Tensor:
         """The free energy: of mixing, and of interfaces."""
         c = state["c"].double()
-        steps = torch.stack([(c.roll(-1, dim) - c).square() for dim in range(c.ndim)])
-        return total((c * c - 1).square() / 4) + self.parameters["kappa"] / 2 * total(steps)
+        return total((c * c - 1).square() / 4) + self.parameters["kappa"] / 2 * total(
+            self._steps(state)
+        )
+
+    @once(reach=1)
+    def _steps(self, state: State) -> Tensor:
+        c = state["c"].double()
+        return torch.stack([(c.roll(-1, dim) - c).square() for dim in range(c.ndim)])

@@ -13,7 +13,9 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
+    window_shape,
 )
 
 from ._schemes import expect_stable, laplacian
@@ -36,6 +38,7 @@ class FitzhughNagumo(Model):
 
     fields = (Field("u"), Field("v"))
     ranks = (1, 2, 3)
+    windowed = True
     picture = "u"
     diffusion = Parameter(0.4, "how fast voltage spreads", low=0, unit="dx^2")
     threshold = Parameter(0.05, "voltage from which a cell fires", low=0, high=0.5)
@@ -65,15 +68,16 @@ class FitzhughNagumo(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A broken front, which curls up into a spiral."""
-        u, v = torch.zeros(size), torch.zeros(size)
-        middle = size[-1] // 2
-        u[..., middle : middle + max(2, size[-1] // 16)] = 1
-        v[..., middle + max(2, size[-1] // 16) : middle + max(4, size[-1] // 4)] = 0.2
-        if len(size) > 1:
-            u[..., : size[-2] // 2, :] = 0
+        *others, x = places(size)
+        x = x - size[-1] // 2
+        front, tail = max(2, size[-1] // 16), max(4, size[-1] // 4)
+        u = torch.where((x >= 0) & (x < front), 1.0, 0.0).repeat(*window_shape(size)[:-1], 1)
+        v = torch.where((x >= front) & (x < tail), 0.2, 0.0).expand(u.shape).contiguous()
+        if others:
+            u[..., others[-1] < size[-2] // 2, :] = 0
         return {"u": u, "v": v}
 
-    @observable
+    @observable(over="sum")
     def excited(self, state: State) -> Tensor:
         """Cells above half of the voltage of firing."""
         return total(state["u"] > 0.5)

@@ -15,8 +15,10 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
     view,
+    window_shape,
 )
 
 from ._schemes import Cell, Law, conserved_change, fastest
@@ -114,6 +116,7 @@ class Gas(Model):
     ranks = (2,)
     radius = 2
     conserved = ("mass", "all_energy")
+    windowed = True
     picture = "rho"
     gamma = Parameter(1.4, "ratio of specific heats", above=1, high=3)
     dt = Parameter(0.1, "time of a step", above=0, high=1)
@@ -131,12 +134,12 @@ class Gas(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A heavy stream between two light ones, in opposite directions, slightly disturbed."""
-        y = (torch.arange(size[0], dtype=torch.float64) + 0.5)[:, None] / size[0]
-        x = (torch.arange(size[1], dtype=torch.float64) + 0.5) / size[1]
+        y, x = ((x + 0.5) / n for x, n in zip(places(size, torch.float64), size, strict=True))
+        y, cells = y[:, None], window_shape(size)
         phase = torch.rand((), generator=generator, dtype=torch.float64)
         inside = (torch.tanh((y - 0.25) / 0.02) - torch.tanh((y - 0.75) / 0.02)) / 2
-        rho = (1 + inside).expand(size)
-        vx = (inside - 0.5).expand(size)
+        rho = (1 + inside).expand(cells)
+        vx = (inside - 0.5).expand(cells)
         bump = torch.exp(-((y - 0.25) ** 2) / 0.005) + torch.exp(-((y - 0.75) ** 2) / 0.005)
         vy = 0.05 * torch.sin(4 * torch.pi * (x + phase)) * bump
         moving = 0.5 * rho * (vx * vx + vy * vy)
@@ -150,12 +153,12 @@ class Gas(Model):
         moving = 0.5 * (mx * mx + my * my) / rho.clamp(min=_EMPTY)
         return (self.parameters["gamma"] - 1) * (energy - moving)
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """All gas; nothing is lost."""
         return total(state["rho"])
 
-    @observable
+    @observable(over="sum")
     def all_energy(self, state: State) -> Tensor:
         """All energy; nothing is lost."""
         return total(state["energy"])

@@ -13,7 +13,10 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
+    uniform,
+    window_shape,
 )
 
 from ._schemes import expect_stable, laplacian
@@ -39,6 +42,7 @@ class GrayScott(Model):
 
     fields = (Field("u"), Field("v"))
     ranks = (1, 2, 3)
+    windowed = True
     picture = "v"
     diffusion_u = Parameter(0.16, "how fast food spreads", low=0, high=0.5, unit="dx^2/dt")
     diffusion_v = Parameter(0.08, "how fast the eater spreads", low=0, high=0.5, unit="dx^2/dt")
@@ -69,29 +73,29 @@ class GrayScott(Model):
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Food everywhere, and a few blocks of the eater at random places."""
         reach = max(2, min(size) // 32)
-        axes = torch.meshgrid(*[torch.arange(n) for n in size], indexing="ij")
-        seeded = torch.zeros(size, dtype=torch.bool)
+        axes = torch.meshgrid(*places(size), indexing="ij")
+        seeded = torch.zeros(window_shape(size), dtype=torch.bool)
         for _ in range(_SEEDS):
-            block = torch.ones(size, dtype=torch.bool)
+            block = torch.ones_like(seeded)
             for x, n in zip(axes, size, strict=True):
                 centre = torch.randint(n, (), generator=generator)
                 block &= (x - centre + reach) % n <= 2 * reach
             seeded |= block
-        noise = 0.01 * torch.rand(size, generator=generator)
+        noise = 0.01 * uniform(size, generator)
         u = torch.where(seeded, 0.5 + noise, 1.0)
         return {"u": u, "v": torch.where(seeded, 0.25 + noise, 0.0)}
 
-    @observable
+    @observable(over="sum")
     def food(self, state: State) -> Tensor:
         """All of `u`."""
         return total(state["u"])
 
-    @observable
+    @observable(over="sum")
     def eater(self, state: State) -> Tensor:
         """All of `v`."""
         return total(state["v"])
 
-    @observable
+    @observable(over="mean")
     def covered(self, state: State) -> Tensor:
         """The share of the grid where `v` is above 0.1."""
         return total(state["v"] > 0.1) / state["v"].numel()

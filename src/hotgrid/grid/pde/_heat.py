@@ -1,5 +1,6 @@
 """Heat: the smallest model, and the one to copy from."""
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -12,7 +13,9 @@ from hotgrid.grid.model import (
     Parameter,
     Planes,
     State,
+    drawn,
     observable,
+    places,
     total,
 )
 
@@ -33,6 +36,7 @@ class Heat(Model):
     fields = (Field("u"),)
     ranks = (1, 2, 3)
     conserved = ("heat",)
+    windowed = True
     rate = Parameter(0.15, "share of the difference that flows in a step", low=0, high=0.5)
 
     def check(self, size: tuple[int, ...]) -> None:
@@ -51,12 +55,23 @@ class Heat(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Hot cells, scattered at random; at least one."""
-        u = (torch.rand(size, generator=generator) > 0.95).float()
-        if not u.any():
-            u.view(-1)[u.numel() // 2] = 1
+        found = []
+
+        def hot(shape: tuple[int, ...]) -> Tensor:
+            some = torch.rand(shape, generator=generator) > 0.95
+            found.append(bool(some.any()))
+            return some
+
+        u = drawn(size, hot).float()
+        if not any(found):
+            middle = torch.unravel_index(torch.tensor(math.prod(size) // 2), tuple(size))
+            here = [
+                (x == at).nonzero()[:, 0] for x, at in zip(places(size), middle, strict=True)
+            ]
+            u[torch.meshgrid(*here, indexing="ij")] = 1
         return {"u": u}
 
-    @observable
+    @observable(over="sum")
     def heat(self, state: State) -> Tensor:
         """The heat of the whole grid; nothing is lost."""
         return total(state["u"])

@@ -15,11 +15,15 @@ from hotgrid.grid.model import (
     Parameter,
     Planes,
     State,
+    drawn,
     next_random,
     observable,
+    once,
+    places,
     random_numbers,
     total,
     view,
+    window_shape,
 )
 
 _BESIDE = ((-1, 0), (1, 0), (0, -1), (0, 1))
@@ -49,6 +53,7 @@ class Ising(Model):
     inputs = (Input("colour", dtype=torch.int8),)
     ranks = (2,)
     differentiable = False
+    windowed = True
     picture = "spins"
     temperature = Parameter(
         2.269185, "temperature, in units of the coupling", above=0, high=100
@@ -86,13 +91,17 @@ class Ising(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Spins at random, as at a very high temperature."""
-        spin = torch.randint(0, 2, size, generator=generator, dtype=torch.int8) * 2 - 1
-        turn = torch.zeros(size, dtype=torch.int8)
+
+        def coins(shape: tuple[int, ...]) -> Tensor:
+            return torch.randint(0, 2, shape, generator=generator, dtype=torch.int8)
+
+        spin = drawn(size, coins) * 2 - 1
+        turn = torch.zeros(window_shape(size), dtype=torch.int8)
         return {"spin": spin, "turn": turn, "random": random_numbers(size, generator)}
 
     def static(self, size: tuple[int, ...]) -> dict[str, Tensor]:
         """The colours of a chess board."""
-        rows, columns = (torch.arange(n, dtype=torch.int8) % 2 for n in size)
+        rows, columns = ((x % 2).to(torch.int8) for x in places(size))
         return {"colour": rows[:, None] ^ columns}
 
     def brushes(self) -> Sequence[Brush]:
@@ -104,15 +113,19 @@ class Ising(Model):
         """The spins, `[*space]`: +1 and -1."""
         return state["spin"]
 
-    @observable
+    @observable(over="mean")
     def magnetisation(self, state: State) -> Tensor:
         """The mean spin."""
         return total(state["spin"]) / state["spin"].numel()
 
-    @observable
+    @observable(over="mean")
     def energy(self, state: State) -> Tensor:
         """The energy of a spin: -2 where all are aligned."""
         spin = state["spin"].to(torch.int32)
-        beside = spin.roll(1, 0) + spin.roll(1, 1)
         field = self.parameters["field"]
-        return (-total(spin * beside) - field * total(spin)) / spin.numel()
+        return (-total(spin * self._beside(state)) - field * total(spin)) / spin.numel()
+
+    @once(reach=1)
+    def _beside(self, state: State) -> Tensor:
+        spin = state["spin"].to(torch.int32)
+        return spin.roll(1, 0) + spin.roll(1, 1)

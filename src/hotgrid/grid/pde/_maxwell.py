@@ -16,8 +16,10 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
     whole_number,
+    window_shape,
 )
 
 from ._schemes import expect_stable
@@ -48,6 +50,7 @@ class Maxwell(Model):
     fields = (Field("e"), Field("hx"), Field("hy"))
     inputs = (Input("loss"), Input("permittivity"))
     ranks = (2,)
+    windowed = True
     picture = "e"
     courant = Parameter(0.5, "cells that light travels in a step", above=0, high=1)
     absorption = Parameter(
@@ -98,13 +101,13 @@ class Maxwell(Model):
         rows, columns = size
         row = rows // 2 + int(torch.randint(-rows // 8, rows // 8 + 1, (), generator=generator))
         e = torch.exp(-_squares(size, (row, columns // 4)) / 18)
-        return {"e": e, "hx": torch.zeros(size), "hy": torch.zeros(size)}
+        return {"e": e, "hx": torch.zeros(e.shape), "hy": torch.zeros(e.shape)}
 
     def static(self, size: tuple[int, ...]) -> dict[str, Tensor]:
         """The losses at the ends, which grow with the cube of the depth, and the glass."""
-        loss = torch.zeros(size)
-        for dim, n in enumerate(size):
-            end = torch.minimum(torch.arange(n), n - 1 - torch.arange(n))
+        loss = torch.zeros(window_shape(size))
+        for dim, (n, x) in enumerate(zip(size, places(size), strict=True)):
+            end = torch.minimum(x, n - 1 - x)
             depth = ((self.margin - end).clamp(min=0) / max(1, self.margin)) ** 3
             loss = torch.maximum(loss, depth[:, None] if dim == 0 else depth)
         return {"loss": loss, "permittivity": self._permittivity(size)}
@@ -126,5 +129,5 @@ class Maxwell(Model):
 
 def _squares(size: tuple[int, ...], place: tuple[int, ...]) -> Tensor:
     """Squared distances to a cell, `[*space]`."""
-    axes = [torch.arange(n) - at for n, at in zip(size, place, strict=True)]
+    axes = [x - at for x, at in zip(places(size), place, strict=True)]
     return torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0)

@@ -15,8 +15,10 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
     view,
+    window_shape,
 )
 
 from ._schemes import along, expect_stable
@@ -41,6 +43,7 @@ class Schroedinger(Model):
     fields = (Field("re"), Field("im"))
     inputs = (Input("potential"),)
     ranks = (1, 2)
+    windowed = True
     radius = 2
     picture = "density"
     dt = Parameter(0.2, "time of a step", above=0, high=1)
@@ -74,7 +77,7 @@ class Schroedinger(Model):
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A packet that moves along the last dim."""
         width, turn = min(size) / 10, 0.8
-        axes = [torch.arange(n, dtype=torch.float64) - n // 2 for n in size]
+        axes = [x - n // 2 for x, n in zip(places(size, torch.float64), size, strict=True)]
         axes[-1] = axes[-1] + size[-1] // 4
         grid = torch.meshgrid(*axes, indexing="ij")
         squares = torch.stack(grid).square().sum(0)
@@ -86,13 +89,15 @@ class Schroedinger(Model):
 
     def static(self, size: tuple[int, ...]) -> dict[str, Tensor]:
         """A wall across the middle; in two dims it has two slits."""
-        potential = torch.zeros(size)
+        axes = [x - n // 2 for x, n in zip(places(size), size, strict=True)]
+        first, last = axes[0], axes[-1]
         thick = max(1, size[-1] // 64)
-        potential[..., size[-1] // 2 : size[-1] // 2 + thick] = self.wall
+        wall = torch.where((last >= 0) & (last < thick), self.wall, 0.0)
+        potential = wall.repeat(*window_shape(size)[:-1], 1)
         if len(size) == 2:
-            open_, apart, middle = max(1, size[0] // 24), max(2, size[0] // 10), size[0] // 2
-            for centre in (middle - apart, middle + apart):
-                potential[centre - open_ : centre + open_] = 0
+            open_, apart = max(1, size[0] // 24), max(2, size[0] // 10)
+            for centre in (-apart, apart):
+                potential[(first >= centre - open_) & (first < centre + open_)] = 0
         return {"potential": potential}
 
     @view
@@ -100,7 +105,7 @@ class Schroedinger(Model):
         """The probability of a cell, `[*space]`, to first order in a step."""
         return state["re"] * state["re"] + state["im"] * state["im"]
 
-    @observable
+    @observable(over="sum")
     def norm(self, state: State) -> Tensor:
         """The probability of the whole grid, up to what half a step changes."""
         re, im = state["re"].double(), state["im"].double()

@@ -14,6 +14,7 @@ from hotgrid.grid.model import (
     Planes,
     State,
     observable,
+    places,
     total,
     view,
 )
@@ -87,6 +88,7 @@ class ShallowWater(Model):
     ranks = (2,)
     radius = 2
     conserved = ("volume",)
+    windowed = True
     picture = "h"
     gravity = Parameter(1.0, "acceleration downwards", above=0, high=10)
     dt = Parameter(0.2, "time of a step", above=0, high=1)
@@ -106,24 +108,24 @@ class ShallowWater(Model):
         """Still water with a round column of it, at a random place."""
         place = [torch.randint(n, (), generator=generator) for n in size]
         axes = [
-            (torch.arange(n) - at + n // 2) % n - n // 2
-            for n, at in zip(size, place, strict=True)
+            (x - at + n // 2) % n - n // 2
+            for x, n, at in zip(places(size), size, place, strict=True)
         ]
         squares = torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0)
         h = 1 + 0.5 * (squares < (min(size) / 8) ** 2)
-        return {"h": h, "mx": torch.zeros(size), "my": torch.zeros(size)}
+        return {"h": h, "mx": torch.zeros(h.shape), "my": torch.zeros(h.shape)}
 
     @view
     def speed(self, state: State) -> Tensor:
         """How fast the water moves, `[*space]`."""
         return torch.hypot(state["mx"], state["my"]) / state["h"].clamp(min=_DRY)
 
-    @observable
+    @observable(over="sum")
     def volume(self, state: State) -> Tensor:
         """All water; nothing is lost."""
         return total(state["h"])
 
-    @observable
+    @observable(over="sum")
     def energy(self, state: State) -> Tensor:
         """Kinetic and potential energy; it falls in bores."""
         h, mx, my = (state[name].double() for name in ("h", "mx", "my"))

@@ -8,12 +8,15 @@ from torch import Tensor
 
 from hotgrid.grid.model import (
     Field,
+    GridWindow,
     Model,
     Neighbours,
     Parameter,
     Planes,
     State,
     observable,
+    once,
+    places,
     total,
 )
 
@@ -40,6 +43,7 @@ class Wave(Model):
     fields = (Field("u"), Field("v"))
     ranks = (1, 2, 3)
     conserved = ("energy", "momentum")
+    windowed = True
     picture = "u"
     courant = Parameter(0.5, "cells a wave travels in a step", above=0, high=1)
 
@@ -61,21 +65,29 @@ class Wave(Model):
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A round drop in the middle, at rest."""
         width = max(2.0, min(size) / 16)
-        axes = [torch.arange(n, dtype=torch.float64) - n // 2 for n in size]
+        # The Laplacian reads the cells around a window.
+        around = size.wider(1) if isinstance(size, GridWindow) else size
+        axes = [x - n // 2 for x, n in zip(places(around, torch.float64), size, strict=True)]
         squares = sum(x**2 for x in torch.meshgrid(*axes, indexing="ij"))
         u = torch.exp(-torch.as_tensor(squares) / (2 * width**2))
         # At rest now means that half of the first gain is past: first order otherwise.
         v = -0.5 * self.parameters["courant"] ** 2 * _laplacian_of(u)
+        if isinstance(size, GridWindow):
+            u, v = (x[(slice(1, -1),) * len(size)] for x in (u, v))
         return {"u": u, "v": v}
 
-    @observable
+    @observable(over="sum")
     def energy(self, state: State) -> Tensor:
         """Kinetic and potential energy, in the form that leapfrog keeps exactly."""
         u, v = state["u"].double(), state["v"].double()
-        bent = total((u - v) * _laplacian_of(u))
+        bent = total((u - v) * self._bent(state))
         return 0.5 * (total(v * v) - self.parameters["courant"] ** 2 * bent)
 
-    @observable
+    @once(reach=1)
+    def _bent(self, state: State) -> Tensor:
+        return _laplacian_of(state["u"].double())
+
+    @observable(over="sum")
     def momentum(self, state: State) -> Tensor:
         """The gain of the whole grid in a step."""
         return total(state["v"])

@@ -11,7 +11,7 @@ from hotgrid.grid.output import LivePicture, Picture, can_play, draw
 from hotgrid.progress import Progress
 
 from ._pace import CHECK_EVERY, Pace, goal_of
-from ._snapshot import digest, read_snapshot, snapshot_path, write_snapshot
+from ._snapshot import digest, digest_of_parts, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed, speed_note
 
 
@@ -171,10 +171,16 @@ class Simulation(GridState):
             "batch": str(self._setting.batch[0] if self._setting.batch else "none"),
             "storage": str(self._setting.storage),
             "dtype": str(self._setting.dtype),
-            "inputs": digest(self._start_inputs),
+            "inputs": self._digest_of_inputs(),
             "parameters": repr(sorted(self._start.parameters.items())),
             "choices": self._start.choices(),
         }
+
+    def _digest_of_inputs(self) -> str:
+        """That of the whole inputs of the start, also where a rank has a part of them."""
+        if self._start_parts is None:
+            return digest(self._start_inputs)
+        return digest_of_parts(self._start_inputs, self._setting.size, self._start_parts)
 
 
 def explain_form(simulation: Simulation) -> FormExplanation:

@@ -1,8 +1,10 @@
 """One file for a state: safetensors, written atomically."""
 
 import hashlib
+import itertools
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -10,11 +12,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from hotgrid.cluster import Block
 from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.files import whole_file
 from hotgrid.grid.model import State
 
 _FORMAT = "hotgrid state 1"
+# Cells of a grid whose inputs are made at once.
+_AT_ONCE = 1 << 22
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -23,6 +28,30 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     for name, x in sorted(tensors.items()):
         found.update(f"{name} {x.dtype} {tuple(x.shape)} ".encode())
         found.update(x.cpu().contiguous().view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def digest_of_parts(
+    own: Mapping[str, Tensor], size: tuple[int, ...], part: Callable[[Block], State]
+) -> str:
+    """The digest of tensors `[components, *size]` of which only a box is made at a time.
+
+    Arguments:
+        own: Some box of each tensor, by name.
+        size: The whole grid.
+        part: From a box to the tensors there.
+    """
+    found = hashlib.blake2b(digest_size=16)
+    rows = max(1, _AT_ONCE // math.prod(size[1:]))
+    boxes = [
+        Block((at, *(0 for _ in size[1:])), (min(rows, size[0] - at), *size[1:]), size)
+        for at in range(0, size[0], rows)
+    ]
+    for name, x in sorted(own.items()):
+        found.update(f"{name} {x.dtype} {(len(x), *size)} ".encode())
+        for component, box in itertools.product(range(len(x)), boxes):
+            some = part(box)[name][component]
+            found.update(some.cpu().contiguous().view(torch.uint8).numpy().data)
     return found.hexdigest()
 
 

@@ -5,4 +5,4 @@ from ._layout import (
     job_of as job_of,
     planned_depth as planned_depth,
 )
-from ._make import cut_form as cut_form
+from ._make import cut_form as cut_form, laid_out as laid_out

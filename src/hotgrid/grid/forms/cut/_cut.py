@@ -27,7 +27,7 @@ class CutForm(Form):
     """One rank's part of a grid.
 
     Arguments:
-        setting: What is run, as if it were run whole; inputs are those of the whole grid.
+        setting: What is run, as if it were run whole.
         communicator: The ranks.
         mesh: Their layout over the grid.
         depth: Steps between two exchanges.
@@ -66,7 +66,8 @@ class CutForm(Form):
         local = replace(
             setting,
             size=around.size,
-            inputs={name: take(x, around) for name, x in setting.inputs.items()},
+            inputs=setting.inputs_in(around),
+            part_inputs=None,
         )
         self.inside = chosen_form(local, form, communicator, setting.cells // communicator.size)
         self._clean = 0

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.cluster import Block
 from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.forms._roll import shifting
-from hotgrid.grid.model import Input, Model, Neighbours, Planes
+from hotgrid.grid.model import Input, Model, Neighbours, Planes, State
 
 from ._crossing import asked_of_inputs
 
@@ -39,12 +40,26 @@ def with_far_inputs(setting: Setting) -> Setting:
     asked = far_asked(setting)
     if asked is None:
         return setting
-    spread = {name: spread_input(x, asked[name]) for name, x in setting.inputs.items()}
-    return replace(setting, model=far_model(setting.model, asked), inputs=spread)
+    model, part = far_model(setting.model, asked), setting.part_inputs
+    if part is None:
+        spread = {name: spread_input(x, asked[name]) for name, x in setting.inputs.items()}
+        return replace(setting, model=model, inputs=spread)
+    radius = setting.model.radius
+    inside = (slice(radius, -radius),) * setting.rank
+
+    def spread_in(block: Block) -> State:
+        first = tuple(n - radius for n in block.offset)
+        around = Block(first, tuple(n + 2 * radius for n in block.size), block.whole)
+        return {
+            name: spread_input(x, asked[name])[(..., *inside)].contiguous()
+            for name, x in part(around).items()
+        }
+
+    return replace(setting, model=model, inputs={}, part_inputs=spread_in)
 
 
 def spread_input(x: Tensor, asked: list[tuple[int, tuple[int, ...]]]) -> Tensor:
-    """Neighbours of a whole input `[components, *space]`, as `[asked, *space]`."""
+    """Neighbours of an input `[components, *space]`, as `[asked, *space]`; ends are joined."""
     look = shifting(Input("x"))
     return torch.stack([look(x[component], offset) for component, offset in asked])
 

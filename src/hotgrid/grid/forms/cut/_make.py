@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import torch
+
 from hotgrid.cluster import Communicator, Mesh, world
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting
@@ -13,24 +15,38 @@ from ._overlap import OverlappedForm
 from ._phased import PhasedForm, expect_phased
 
 
+def laid_out(
+    mesh: Mesh | str | Sequence[int],
+    communicator: Communicator | None,
+    device: torch.device,
+    axes: int,
+) -> tuple[Mesh, Communicator]:
+    """A mesh over a grid of so many axes, and its ranks.
+
+    Raises:
+        ArgumentError: Mesh, ranks and axes do not fit; the message says what would.
+    """
+    layout = Mesh(mesh)
+    if communicator is not None and not isinstance(communicator, Communicator):
+        raise ArgumentError(f"`communicator` must be a Communicator, got {communicator!r}")
+    ranks = communicator or world(device)
+    layout.over(axes).check_ranks(ranks.size)
+    return layout, ranks
+
+
 def cut_form(
     setting: Setting,
-    mesh: Mesh | str | Sequence[int],
+    layout: Mesh,
+    ranks: Communicator,
     depth: int | None,
     overlap: bool | None,
-    communicator: Communicator | None,
     form: str | None = None,
 ) -> CutForm:
     """This rank's form of a grid that is cut over a mesh.
 
     Raises:
-        ArgumentError: Mesh, ranks, grid and depth do not fit; the message says what would.
+        ArgumentError: Grid and depth do not fit the mesh; the message says what would.
     """
-    layout = Mesh(mesh)
-    if communicator is not None and not isinstance(communicator, Communicator):
-        raise ArgumentError(f"`communicator` must be a Communicator, got {communicator!r}")
-    ranks = communicator or world(setting.device)
-    layout.over(setting.rank).check_ranks(ranks.size)
     if setting.phased:
         expect_phased(setting, depth, overlap)
         if layout.ranks > 1:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from hotgrid.cluster import Block, take
+from hotgrid.cluster import Block
 from hotgrid.grid.forms._choice import first_form
 from hotgrid.grid.forms._form import Form
 from hotgrid.grid.model import State
@@ -152,9 +152,9 @@ class OverlappedForm(CutForm):
         offset[axis] += cells.start
         size[axis] = cells.stop - cells.start
         block = Block(tuple(offset), tuple(size), padded.whole)
-        inputs = {name: take(x, block) for name, x in setting.inputs.items()}
+        inputs = setting.inputs_in(block)
         # Slabs are small, and the ranks have different ones: nothing is timed.
-        local = replace(setting, size=block.size, inputs=inputs)
+        local = replace(setting, size=block.size, inputs=inputs, part_inputs=None)
         return first_form(local, self._form_name)
 
     def _sides(self) -> tuple[tuple[int, int], ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch.profiler import record_function
 
-from hotgrid.cluster import Communicator, Mesh, take
+from hotgrid.cluster import Communicator, Mesh
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.forms._phase import Phase, fusing
@@ -37,8 +37,8 @@ class PhasedForm(CutForm):
         # Ranks differ in their shapes, and compile each their own.
         whole = CutWhole(communicator, self.mesh, setting.size, fusing(setting))
         self._phase = Phase(setting, whole)
-        block = self.halo.block
-        self._fixed = [take(setting.inputs[i.name], block) for i in setting.model.inputs]
+        own = setting.inputs_in(self.halo.block)
+        self._fixed = [own[known.name] for known in setting.model.inputs]
         self._params = list(setting.params.values())
 
     def fresh(self) -> "PhasedForm":

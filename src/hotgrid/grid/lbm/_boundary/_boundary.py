@@ -17,7 +17,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.lbm._lattice import Lattice
 from hotgrid.grid.lbm._moments import is_zero
-from hotgrid.grid.model import Input, Neighbours
+from hotgrid.grid.model import Input, Neighbours, in_window, window_shape
 
 from ._forces import cut_links, exchanged_momentum
 
@@ -281,16 +281,16 @@ def check_vector(
 
 
 def spread(shape: Shape, size: tuple[int, ...], what: str) -> Tensor:
-    """A shape as a tensor for a grid, or an `ArgumentError` that names it."""
+    """A shape as a tensor for a grid or window, or an `ArgumentError` that names it."""
     given = shape(size) if callable(shape) else shape
     try:
-        found = torch.as_tensor(given)
+        found = in_window(torch.as_tensor(given), size)
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(
             f"`{what}` must be a tensor of the size of the grid, or a function from the size "
             f"to one, got {given!r}"
         ) from None
-    if tuple(found.shape) != tuple(size):
+    if tuple(found.shape) != window_shape(size):
         raise ArgumentError(
             f"`{what}` has the shape {tuple(found.shape)}, but the grid is {tuple(size)}"
         )

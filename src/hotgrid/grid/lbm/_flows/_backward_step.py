@@ -6,7 +6,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.lbm._boundary import ExtrapolationOutlet, HalfWay, Wall, ZouHeVelocity
 from hotgrid.grid.lbm._collision import Collision
-from hotgrid.grid.model import Parameter, State, observable
+from hotgrid.grid.model import Parameter, State, observable, places, window_shape
 
 from ._reynolds import ReynoldsFlow
 
@@ -38,6 +38,7 @@ class BackwardFacingStep(ReynoldsFlow):
         ArgumentError: A parameter is out of bounds, or the grid too small for the step.
     """
 
+    windowed = True
     reynolds = Parameter(200.0, "mean velocity times twice the height over viscosity", above=0)
     entry = Parameter(2.0, "length of the step over its height", low=0.5)
 
@@ -87,18 +88,19 @@ class BackwardFacingStep(ReynoldsFlow):
     def profile(self, size: tuple[int, ...]) -> Tensor:
         """The velocity of the inlet over its peak, float64 `[y, x]`."""
         low = size[0] // 2
-        y = (torch.arange(size[0], dtype=torch.float64) - low + 0.5) / (size[0] - low)
-        return (4 * y * (1 - y)).clamp(min=0).unsqueeze(1).expand(size)
+        y = (places(size, torch.float64)[0] - low + 0.5) / (size[0] - low)
+        return (4 * y * (1 - y)).clamp(min=0).unsqueeze(1).expand(window_shape(size))
 
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """The parabola above the step all along, which widens behind it."""
-        y = (torch.arange(size[0], dtype=torch.float64) + 0.5) / size[0]
-        wide = (2 * y * (1 - y)).unsqueeze(1).expand(size)
-        behind = torch.arange(size[1]) >= self.edge(size)
+        rows, columns = places(size, torch.float64)
+        y = (rows + 0.5) / size[0]
+        wide = (2 * y * (1 - y)).unsqueeze(1).expand(window_shape(size))
+        behind = columns >= self.edge(size)
         along = self.velocity * torch.where(behind, wide, self.profile(size))
-        return torch.ones(size, dtype=torch.float64), [torch.zeros_like(along), along]
+        return torch.ones_like(along), [torch.zeros_like(along), along]
 
     @observable
     def reattachment(self, state: State) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.lbm._collision import Collision
-from hotgrid.grid.model import Parameter
+from hotgrid.grid.model import Parameter, places
 
 from ._reynolds import ReynoldsFlow
 
@@ -34,6 +34,7 @@ class DoubleShear(ReynoldsFlow):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     reynolds = Parameter(10_000.0, "velocity times width over viscosity", above=0)
     velocity = Parameter(0.04, "velocity of the streams in cells per step", above=0, high=0.3)
     steepness = Parameter(80.0, "height over thickness of a layer", above=0)
@@ -51,9 +52,9 @@ class DoubleShear(ReynoldsFlow):
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """Two streams and a ripple across them."""
-        axes = [(torch.arange(n, dtype=torch.float64) + 0.5) / n for n in size]
+        axes = [(x + 0.5) / n for x, n in zip(places(size, torch.float64), size, strict=True)]
         y, x = torch.meshgrid(*axes, indexing="ij")
         from_layer = torch.where(y <= 0.5, y - 0.25, 0.75 - y)
         along = self.velocity * torch.tanh(self.steepness * from_layer)
         across = self.ripple * self.velocity * torch.sin(2 * math.pi * (x + 0.25))
-        return torch.ones(size, dtype=torch.float64), [across, along]
+        return torch.ones_like(along), [across, along]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hotgrid.grid.lbm._boundary import ExtrapolationOutlet, FreeSlip, HalfWay, ZouHeVelocity
 from hotgrid.grid.lbm._collision import Collision
-from hotgrid.grid.model import Parameter
+from hotgrid.grid.model import Parameter, places, window_shape
 
 from ._cylinder import CylinderFlow
 
@@ -37,6 +37,7 @@ class Karman(CylinderFlow):
         ArgumentError: A parameter is out of bounds, or the grid too small for the cylinder.
     """
 
+    windowed = True
     reynolds = Parameter(150.0, "velocity times diameter over viscosity", above=0)
     diameter = Parameter(0.1, "diameter over the height of the grid", above=0, high=0.5)
 
@@ -66,7 +67,7 @@ class Karman(CylinderFlow):
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """The stream everywhere, with a faint wave across it."""
-        x = torch.arange(size[1], dtype=torch.float64) / size[1]
-        rest = torch.zeros(size, dtype=torch.float64)
+        x = places(size, torch.float64)[1] / size[1]
+        rest = torch.zeros(window_shape(size), dtype=torch.float64)
         wave = 0.05 * self.velocity * torch.sin(2 * math.pi * x)
         return rest + 1, [rest + wave, rest + self.velocity]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.lbm._mixture import TwoComponents
-from hotgrid.grid.model import Parameter
+from hotgrid.grid.model import Parameter, uniform
 
 
 class PhaseSeparation(TwoComponents):
@@ -31,9 +31,10 @@ class PhaseSeparation(TwoComponents):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     filling = Parameter(0.5, "share of the first component", above=0, high=0.98)
 
     def shares(self, size: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """The filling, with small noise."""
-        noise = 2 * torch.rand(size, generator=generator, dtype=torch.float64) - 1
+        noise = 2 * uniform(size, generator, torch.float64) - 1
         return self.filling + 0.02 * noise * min(self.filling, 1 - self.filling)

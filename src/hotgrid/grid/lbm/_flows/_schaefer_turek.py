@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hotgrid.grid.lbm._boundary import Curved, ExtrapolationOutlet, Wall, ZouHeVelocity
 from hotgrid.grid.lbm._collision import Collision
-from hotgrid.grid.model import Parameter, State, observable, whole_number
+from hotgrid.grid.model import Parameter, State, observable, places, whole_number, window_shape
 
 from ._cylinder import CylinderFlow
 
@@ -47,6 +47,7 @@ class SchaeferTurek(CylinderFlow):
         ArgumentError: A parameter is out of bounds, or the grid too small for the cylinder.
     """
 
+    windowed = True
     reynolds = Parameter(20.0, "mean velocity times diameter over viscosity", above=0)
 
     def __init__(self, collision: Collision | str = "trt", **parameters: float) -> None:
@@ -103,14 +104,14 @@ class SchaeferTurek(CylinderFlow):
 
     def parabola(self, size: tuple[int, ...]) -> Tensor:
         """The velocity of the empty channel over its peak, `[y, x]`."""
-        y = (torch.arange(size[0], dtype=torch.float64) + 0.5) / size[0]
-        return (4 * y * (1 - y)).unsqueeze(1).expand(size)
+        y = (places(size, torch.float64)[0] + 0.5) / size[0]
+        return (4 * y * (1 - y)).unsqueeze(1).expand(window_shape(size))
 
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """The flow of the empty channel."""
-        rest = torch.zeros(size, dtype=torch.float64)
+        rest = torch.zeros(window_shape(size), dtype=torch.float64)
         return rest + 1, [rest, self.velocity * self.parabola(size)]
 
     @observable

@@ -12,7 +12,7 @@ from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.lbm._collision import Collision
 from hotgrid.grid.lbm._moments import slopes_around
 from hotgrid.grid.lbm._observed import LatticeBoltzmann
-from hotgrid.grid.model import Parameter, State, observable, view
+from hotgrid.grid.model import Parameter, State, observable, places, uniform, view, window_shape
 
 Begin = Literal["mist", "drop", "layer"]
 _BEGINS = ("mist", "drop", "layer")
@@ -49,6 +49,7 @@ class ShanChen(LatticeBoltzmann):
         ArgumentError: A parameter is out of bounds, or `begin` is unknown.
     """
 
+    windowed = True
     radius = 2
     picture = "density"
     attraction = Parameter(5.0, "how strongly cells attract each other", low=0, high=6.5)
@@ -87,15 +88,15 @@ class ShanChen(LatticeBoltzmann):
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
         """The density to start from, at rest."""
-        rest = torch.zeros(size, dtype=torch.float64)
+        rest = torch.zeros(window_shape(size), dtype=torch.float64)
         if self.begins == "mist":
-            noise = torch.rand(size, generator=generator, dtype=torch.float64) - 0.5
+            noise = uniform(size, generator, torch.float64) - 0.5
             return self.filling * (1 + 0.02 * noise), [rest, rest]
-        y, x = (torch.arange(n, dtype=torch.float64) - (n - 1) / 2 for n in size)
+        y, x = (x - (n - 1) / 2 for x, n in zip(places(size, torch.float64), size, strict=True))
         inside = (
             min(size) / 4 - torch.hypot(y[:, None], x)
             if self.begins == "drop"
-            else (size[1] / 4 - x.abs()).expand(size)
+            else (size[1] / 4 - x.abs()).expand(rest.shape)
         )
         vapour, liquid = self.coexistence()
         share = 0.5 + 0.5 * torch.tanh(inside / _SURFACE)

@@ -37,6 +37,7 @@ class ShearMixing(ThermalModel, DoubleShear):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     reynolds = Parameter(2000.0, "velocity times width over viscosity", above=0)
     steepness = Parameter(30.0, "height over thickness of a layer", above=0)
     schmidt = Parameter(1.0, "viscosity over diffusivity of the dye", above=0)
@@ -54,7 +55,7 @@ class ShearMixing(ThermalModel, DoubleShear):
         _, [_, along] = self.begin(size, generator)
         return along / (2 * self.velocity)
 
-    @observable
+    @observable(over="sum")
     def unmixed(self, state: State) -> Tensor:
         """The dye squared over the whole grid; falls as it mixes."""
         return total(self.temperature(state) ** 2)

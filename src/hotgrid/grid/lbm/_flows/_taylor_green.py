@@ -8,7 +8,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.lbm._collision import Collision
 from hotgrid.grid.lbm._lattice import D2Q9, D3Q27, Lattice
-from hotgrid.grid.model import Parameter, State, observable
+from hotgrid.grid.model import Parameter, State, observable, places
 
 from ._reynolds import ReynoldsFlow
 
@@ -35,6 +35,7 @@ class TaylorGreen(ReynoldsFlow):
         ArgumentError: A parameter is out of bounds.
     """
 
+    windowed = True
     picture = "vorticity"
 
     def __init__(
@@ -54,7 +55,7 @@ class TaylorGreen(ReynoldsFlow):
         viscosity = self.viscosity_in(self.numbers(size))
         return viscosity * sum((2 * math.pi / n) ** 2 for n in size)
 
-    def exact(self, size: tuple[int, int], steps: int = 0) -> tuple[Tensor, list[Tensor]]:
+    def exact(self, size: tuple[int, ...], steps: int = 0) -> tuple[Tensor, list[Tensor]]:
         """Density and velocity along y and x after some steps, in 2-D, float64 `[y, x]`."""
         ky, kx = (2 * math.pi / n for n in size)
         y, x = _phases(size)
@@ -70,7 +71,7 @@ class TaylorGreen(ReynoldsFlow):
     ) -> tuple[Tensor, list[Tensor]]:
         """The eddies at their strongest."""
         if len(size) == 2:
-            return self.exact((size[0], size[1]))
+            return self.exact(size)
         z, y, x = _phases(size)
         u = self.velocity * torch.sin(x) * torch.cos(y) * torch.cos(z)
         v = -self.velocity * torch.cos(x) * torch.sin(y) * torch.cos(z)
@@ -126,5 +127,5 @@ class TaylorGreen3D(TaylorGreen):
 
 def _phases(size: tuple[int, ...]) -> list[Tensor]:
     """From 0 to 2 pi along each axis, float64 `[*space]` each."""
-    axes = [2 * math.pi * torch.arange(n, dtype=torch.float64) / n for n in size]
+    axes = [2 * math.pi * x / n for x, n in zip(places(size, torch.float64), size, strict=True)]
     return list(torch.meshgrid(*axes, indexing="ij"))

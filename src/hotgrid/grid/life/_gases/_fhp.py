@@ -19,7 +19,9 @@ from hotgrid.grid.model import (
     Planes,
     State,
     next_random,
+    places,
     random_numbers,
+    window_shape,
 )
 
 from ._lattice_gas import LatticeGas, Start
@@ -51,6 +53,7 @@ class FHP(LatticeGas):
         ArgumentError: An argument is wrong; the message names it.
     """
 
+    windowed = True
     inputs = (Input("odd", dtype=torch.uint8),)
     units = (0.5, _HEIGHT)
 
@@ -72,8 +75,8 @@ class FHP(LatticeGas):
 
     def static(self, size: tuple[int, ...]) -> State:
         """1 in odd rows."""
-        odd = torch.arange(size[0], dtype=torch.uint8) % 2
-        return {"odd": odd[:, None].expand(size).contiguous()}
+        odd = (places(size)[0] % 2).to(torch.uint8)
+        return {"odd": odd[:, None].expand(window_shape(size)).contiguous()}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Particles, and the first random numbers."""

@@ -10,7 +10,19 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.model import Brush, Field, Model, Parameter, State, observable, total, view
+from hotgrid.grid.model import (
+    Brush,
+    Field,
+    Model,
+    Parameter,
+    State,
+    observable,
+    places,
+    total,
+    uniform,
+    view,
+    window_shape,
+)
 
 Start = Literal["pulse", "uniform"]
 # Cells on each side of a cell over which the view of the density takes the mean.
@@ -29,6 +41,7 @@ class LatticeGas(Model):
     """
 
     differentiable = False
+    windowed = True
     picture = "mean"
     conserved = ("mass", "momentum_x", "momentum_y")
     velocities: Sequence[tuple[int, int]] = ()
@@ -46,14 +59,14 @@ class LatticeGas(Model):
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Particles at random, more of them in the disc of a pulse."""
-        taken = torch.full(size, self.density)
+        taken = torch.full(window_shape(size), self.density)
         if self.start == "pulse":
-            y, x = (torch.arange(n) - n / 2 for n in size)
+            y, x = (x - n / 2 for x, n in zip(places(size), size, strict=True))
             inside = torch.hypot(y[:, None], x) < min(size) / 10
             taken[inside] = (1 + self.density) / 2
-        particles = torch.zeros(size, dtype=torch.uint8)
+        particles = torch.zeros(taken.shape, dtype=torch.uint8)
         for bit in range(len(self.velocities)):
-            there = torch.rand(size, generator=generator) < taken
+            there = uniform(size, generator) < taken
             particles |= there.to(torch.uint8) << bit
         return {"particles": particles}
 
@@ -82,17 +95,17 @@ class LatticeGas(Model):
         """The number of particles in each cell."""
         return reduce(add, self._there(state["particles"]))
 
-    @observable
+    @observable(over="sum")
     def mass(self, state: State) -> Tensor:
         """The number of particles."""
         return total(self.count(state))
 
-    @observable
+    @observable(over="sum")
     def momentum_x(self, state: State) -> Tensor:
         """The momentum along the columns."""
         return self._momentum(state, 0)
 
-    @observable
+    @observable(over="sum")
     def momentum_y(self, state: State) -> Tensor:
         """The momentum along the rows, downwards."""
         return self._momentum(state, 1)

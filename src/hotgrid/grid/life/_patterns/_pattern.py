@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.life._rules import AnyRule, Bounds
+from hotgrid.grid.model import GridWindow, places, window_shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +102,12 @@ class Pattern:
                 f"does not fit at row {y} and column {x} of a grid of {height} x {width}; take "
                 f"a `size` of at least {rows} x {columns}"
             )
-        grid = torch.zeros((height, width), dtype=torch.uint8)
-        grid[y : y + rows, x : x + columns] = self.cells
+        whole = size if isinstance(size, GridWindow) else (height, width)
+        grid = torch.zeros(window_shape(whole), dtype=torch.uint8)
+        down, right = (place - at for place, at in zip(places(whole), (y, x), strict=True))
+        i = ((down >= 0) & (down < rows)).nonzero()
+        j = ((right >= 0) & (right < columns)).nonzero()[:, 0]
+        grid[i, j] = self.cells[down[i], right[j]].to(torch.uint8)
         return grid
 
 

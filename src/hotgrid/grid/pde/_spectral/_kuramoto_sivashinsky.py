@@ -59,12 +59,12 @@ class KuramotoSivashinsky(PhaseModel):
         noise = 0.1 * torch.randn(size, generator=generator, dtype=torch.float64)
         return {"u": noise - noise.mean()}
 
-    @observable
+    @observable(over="mean")
     def mean(self, state: State) -> Tensor:
         """The mean of u."""
         return total(state["u"]) / state["u"].numel()
 
-    @observable
+    @observable(over="mean")
     def energy(self, state: State) -> Tensor:
         """The mean of u^2 / 2."""
         return total(state["u"].double().square()) / (2 * state["u"].numel())

@@ -166,18 +166,18 @@ class NavierStokes(Model):
         *_, v, u = state["velocity"].unbind(0)
         return (v - v.roll(1, -1)) - (u - u.roll(1, -2))
 
-    @observable
+    @observable(over="mean")
     def energy(self, state: State) -> Tensor:
         """The mean of half the square of the velocity."""
         velocity = state["velocity"]
         return total(velocity.double().square()) / (2 * velocity[0].numel())
 
-    @observable
+    @observable(over="max")
     def divergence(self, state: State) -> Tensor:
         """The largest net flow out of a cell."""
         return self._outflow(state).abs().max()
 
-    @once
+    @once(reach=1)
     def _outflow(self, state: State) -> Tensor:
         parts = [u.roll(-1, a) - u for a, u in enumerate(state["velocity"].unbind(0))]
         return torch.stack(parts).sum(0)

@@ -84,7 +84,7 @@ class SplitSchroedinger(PhaseModel):
         """The probability of a cell, `[*space]`."""
         return state["re"].square() + state["im"].square()
 
-    @observable
+    @observable(over="sum")
     def norm(self, state: State) -> Tensor:
         """The probability of the whole grid."""
         return total(state["re"].double().square() + state["im"].double().square())

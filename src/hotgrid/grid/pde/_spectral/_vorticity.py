@@ -78,7 +78,7 @@ class Vorticity(PhaseModel):
         """The mean of half the square of the velocity."""
         return total(self._velocity(state).double().square()) / (2 * state["w"].numel())
 
-    @observable
+    @observable(over="mean")
     def enstrophy(self, state: State) -> Tensor:
         """The mean of half the square of the vorticity."""
         return total(state["w"].double().square()) / (2 * state["w"].numel())
