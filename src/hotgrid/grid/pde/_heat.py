@@ -1,6 +1,5 @@
 """Heat: the smallest model, and the one to copy from."""
 
-import math
 from collections.abc import Mapping
 
 import torch
@@ -13,10 +12,10 @@ from hotgrid.grid.model import (
     Parameter,
     Planes,
     State,
-    drawn,
     observable,
     places,
     total,
+    uniform,
 )
 
 from ._schemes import expect_stable, laplacian
@@ -54,22 +53,10 @@ class Heat(Model):
         return {"u": u.here + params["rate"] * laplacian(u)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """Hot cells, scattered at random; at least one."""
-        found = []
-
-        def hot(shape: tuple[int, ...]) -> Tensor:
-            some = torch.rand(shape, generator=generator) > 0.95
-            found.append(bool(some.any()))
-            return some
-
-        u = drawn(size, hot).float()
-        if not any(found):
-            middle = torch.unravel_index(torch.tensor(math.prod(size) // 2), tuple(size))
-            here = [
-                (x == at).nonzero()[:, 0] for x, at in zip(places(size), middle, strict=True)
-            ]
-            u[torch.meshgrid(*here, indexing="ij")] = 1
-        return {"u": u}
+        """Hot cells, scattered at random, and one in the middle."""
+        axes = torch.meshgrid(*places(size), indexing="ij")
+        middle = torch.stack([x == n // 2 for x, n in zip(axes, size, strict=True)]).all(0)
+        return {"u": (middle | (uniform(size, generator) > 0.95)).float()}
 
     @observable(over="sum")
     def heat(self, state: State) -> Tensor:
