@@ -43,13 +43,16 @@ class Tape:
 
     @torch.inference_mode()
     def replay(self) -> None:
+        """Call all kernels."""
         for call in self._calls:
             call()
 
     def snapshot(self) -> list[Tensor]:
+        """Return a copy of what they change, and the states of generators."""
         return [x.clone() for x in self._written] + [g.get_state() for g in self._random]
 
     def restore(self, found: Sequence[Tensor]) -> None:
+        """Go back to a snapshot."""
         for x, value in zip(self._written, found, strict=False):
             x.copy_(value)
         for generator, value in zip(self._random, found[len(self._written) :], strict=True):
