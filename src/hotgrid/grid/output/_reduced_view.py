@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import GridState
 from hotgrid.grid.model import pictured
 
-from ._colours import SOLID_LEVEL, Colours, colours_of
+from ._colours import CODED, SOLID_LEVEL, Colours, colours_of
 from ._picture import need_matplotlib, solid_cells, view_name
 
 if TYPE_CHECKING:
@@ -62,8 +62,12 @@ class ReducedView:
         flat = seen.ndim == 1
         # A curve may be as high as it likes.
         height, width, zoom = fitted(cells.shape, columns if flat else rows, columns)
-        numbers = _means_of_shown(cells, self._solid, (height, width)).cpu().numpy()
-        now = _colours(cells, numbers)
+        if self.name in simulation.model.coloured:
+            numbers = _nearest(cells, (height, width)).cpu().numpy()
+            now = CODED
+        else:
+            numbers = _means_of_shown(cells, self._solid, (height, width)).cpu().numpy()
+            now = _colours(cells, numbers)
         self.colours = now if self._is_first else self.colours.followed(now)
         self._is_first = False
         levels = self.colours.levels(numbers)
@@ -96,6 +100,11 @@ def _means_of_shown(cells: Tensor, solid: Tensor | None, shape: tuple[int, int])
     share = _means(shown.float(), shape)
     means = _means(torch.where(shown, cells, 0.0), shape) / share
     return torch.where(share >= 0.5, means, torch.nan)
+
+
+def _nearest(cells: Tensor, shape: tuple[int, int]) -> Tensor:
+    """One cell for each pixel: there is no mean of codes."""
+    return interpolate(cells[None, None].float(), shape, mode="nearest-exact")[0, 0]
 
 
 def _means(x: Tensor, shape: tuple[int, int]) -> Tensor:

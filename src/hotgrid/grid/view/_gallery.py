@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hotgrid.errors import HotgridError
 from hotgrid.grid.model import Model, options_of
-from hotgrid.grid.output import colour_map, colours_of, solid_cells
+from hotgrid.grid.output import colours_for, solid_cells
 from hotgrid.grid.run import Simulation, models
 
 from ._reduce import few_threads
@@ -115,10 +115,10 @@ def thumbnail(name: str, ended: threading.Event | None = None) -> bytes:
         seen, solid = seen[len(seen) // 2], None if solid is None else solid[len(solid) // 2]
     numbers = (seen.float() if seen.is_floating_point() else seen).numpy()
     numbers = np.atleast_2d(numbers)
-    colours = colours_of(numbers)
+    colours = colours_for(model, model.picture, numbers)
     span = colours.high - colours.low or 1.0
     scaled = np.clip((numbers.astype(np.float64) - colours.low) / span, 0, 1)
-    pixels = colour_map(colours)(scaled)
+    pixels = colours.colour_map()(scaled)
     if solid is not None:
         pixels[np.atleast_2d(solid.numpy())] = (0.62, 0.62, 0.62, 1)
     if model.y_up:
