@@ -1,5 +1,7 @@
 """The training of neural automata: its steps of living cells are those of the engine."""
 
+import importlib
+
 import torch
 
 from hotgrid.grid import rollout
@@ -17,8 +19,7 @@ class Blob(NeuralCells):
 
 
 def test_steps_of_living_cells_have_the_states_and_gradients_of_a_rollout(scripts):
-    from cell_training import steps_of_living
-
+    steps_of_living = importlib.import_module("cell_training").steps_of_living
     draw = torch.Generator().manual_seed(0)
     for around, fire in ((True, 0.5), (False, 1.0)):
         network = CellNetwork.random(6, 8, scale=0.3)
@@ -41,10 +42,9 @@ def test_steps_of_living_cells_have_the_states_and_gradients_of_a_rollout(script
 
 
 def test_descent_comes_down_and_stops(scripts):
-    from cell_training import Descent
-
+    training = importlib.import_module("cell_training")
     network = CellNetwork.random(4, 8, scale=0.5)
-    descent, losses = Descent(network, 0.05, iterations=60, minutes=5), []
+    descent, losses = training.Descent(network, 0.05, iterations=60, minutes=5), []
     while descent.share < 1:
         loss = network.output.square().sum() + network.hidden.square().sum()
         losses.append(loss.item())
@@ -54,13 +54,12 @@ def test_descent_comes_down_and_stops(scripts):
 
 
 def test_a_target_is_drawn_and_damage_leaves_a_part(scripts):
-    from train_growing_ca import flower, undamaged
-
-    picture = flower(24)
+    script = importlib.import_module("train_growing_ca")
+    picture = script.flower(24)
     assert picture.shape == (4, 24, 24)
     assert 0.3 < picture[3].mean() < 0.6
     assert (picture[:3] <= picture[3] + 1e-6).all()
     assert picture[3, 12, 12] == 1
     draw = torch.Generator().manual_seed(0)
-    left = torch.stack([undamaged((30, 30), draw) for _ in range(40)]).mean((1, 2))
+    left = torch.stack([script.undamaged((30, 30), draw) for _ in range(40)]).mean((1, 2))
     assert 0.2 < left.min() < left.max() < 1
