@@ -43,7 +43,7 @@ class GrowingCA(NeuralCells):
         ArgumentError: The file is none of a growing automaton.
     """
 
-    size = (48, 48)
+    size = (32, 32)
     picture = "colour"
     coloured = ("colour",)
 
