@@ -15,7 +15,7 @@ from torch import Tensor
 import hotgrid as hg
 from hotgrid.grid.model import coded_colours
 
-GROWING, HEALING = (0, 10, 20, 40, 120), (0, 10, 20, 40, 200)
+GROWING, HEALING = (0, 10, 20, 40, 120), (0, 10, 20, 40, 80)
 
 
 # %% Let it grow, erase the right half, let it heal
