@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 
 from hotgrid.cluster import Communicator, run_ranks
 from hotgrid.config import Case, case_of, override
-from hotgrid.grid import Field, Model, Simulation, lbm, life, pde
+from hotgrid.grid import Field, Model, Simulation, lbm, life, neural, pde
 from hotgrid.grid.model import view
 from hotgrid.grid.view import Eye, Gaze, LiveRun, Session
 
@@ -49,6 +49,7 @@ MODELS = {
     "cells": (life.Life3D, (9, 10, 11), "alive"),
     "karman": (lbm.Karman, (48, 144), "vorticity"),
     "shear": (lbm.DoubleShear, (32, 32), "vorticity"),
+    "coloured": (neural.GrowingCA, (48, 52), "colour"),
     "wide": (Wide, (12, 16), "above"),
 }
 LOOKS = [

@@ -25,6 +25,7 @@ from ._checks import (
     named_tensors as named_tensors,
     whole_number as whole_number,
 )
+from ._colour_codes import coded_colours as coded_colours, colour_codes as colour_codes
 from ._declared import checked_model as checked_model
 from ._model import (
     Field as Field,

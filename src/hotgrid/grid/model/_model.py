@@ -149,6 +149,8 @@ class Model(HasParameters, ABC):
     """Whether a gradient through a step is meaningful."""
     picture: str = ""
     """The view shown by default; if empty, the first."""
+    coloured: Sequence[str] = ()
+    """Views whose numbers are colours, as `colour_codes` makes them."""
     y_up: bool = False
     """Whether pictures begin with the first row at the bottom, as a flow's do."""
     windowed: bool = True

@@ -2,6 +2,7 @@
 
 from ._cell_network import FILTERS as FILTERS, CellNetwork as CellNetwork
 from ._flow_lenia import FlowLenia as FlowLenia
+from ._growing_ca import GrowingCA as GrowingCA
 from ._lenia import Lenia as Lenia
 from ._neural_cells import NeuralCells as NeuralCells
 from ._pool import SamplePool as SamplePool

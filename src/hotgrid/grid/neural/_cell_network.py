@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError, near
+from hotgrid.files import whole_file
 from hotgrid.grid.model import CellVectors, mixed
 
 FILTERS = ("identity", "sobel_y", "sobel_x", "laplacian")
 """What a cell can perceive of the 3 x 3 cells around it, channel by channel."""
+_TENSORS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
 def perceived(cells: CellVectors, filters: Sequence[str]) -> Tensor:
@@ -121,8 +123,7 @@ class CellNetwork:
 
     def tensors(self) -> dict[str, Tensor]:
         """Its matrices and biases, by name."""
-        names = ("hidden", "hidden_bias", "output", "output_bias")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _TENSORS}
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
         """The same network elsewhere, or in another floating type."""
@@ -137,16 +138,26 @@ class CellNetwork:
         inside = torch.relu(mixed(seen, self.hidden, self.hidden_bias))
         return mixed(inside, self.output, self.output_bias)
 
-    def save(self, path: str | Path) -> None:
-        """Write it as one safetensors file."""
+    def save(self, path: str | Path, **more: Tensor) -> None:
+        """Write it as one safetensors file, with other tensors if given."""
         from safetensors.torch import save_file
 
         kept = {name: x.detach().cpu().contiguous() for name, x in self.tensors().items()}
-        save_file(kept, str(path), metadata={"filters": " ".join(self.filters)})
+        with whole_file(Path(path)) as aside:
+            save_file({**kept, **more}, aside, metadata={"filters": " ".join(self.filters)})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote; numbers are returned in single precision.
+
+        Raises:
+            ArgumentError: There is no such file, or it is none of a network.
+        """
+        return cls.read(path)[0]
+
+    @classmethod
+    def read(cls, path: str | Path) -> tuple[Self, dict[str, Tensor]]:
+        """Read what `save` wrote: the network, and the other tensors.
 
         Raises:
             ArgumentError: There is no such file, or it is none of a network.
@@ -156,9 +167,11 @@ class CellNetwork:
         try:
             with safe_open(str(path), "pt") as file:
                 filters = (file.metadata() or {}).get("filters", "").split()
-                kept = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-            return cls(filters=tuple(filters), **kept)
-        except (OSError, SafetensorError, TypeError) as problem:
-            raise ArgumentError(
-                f"`{path}` is no file of a cell network: {problem}"
-            ) from problem
+                found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            own = {name: found.pop(name).float() for name in _TENSORS}
+            return cls(filters=tuple(filters), **own), found
+        except KeyError as missing:
+            problem = f"it has no tensor {missing}"
+        except (OSError, SafetensorError, ArgumentError) as wrong:
+            problem = str(wrong)
+        raise ArgumentError(f"`{path}` is no file of a cell network: {problem}")

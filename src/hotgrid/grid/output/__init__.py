@@ -1,7 +1,9 @@
 """output: pictures, films, tables and files of a simulation."""
 
 from ._colours import (
+    CODED as CODED,
     Colours as Colours,
+    colours_for as colours_for,
     colours_of as colours_of,
 )
 from ._export import (
@@ -16,7 +18,6 @@ from ._live_picture import (
 from ._observations import Observations as Observations
 from ._picture import (
     Picture as Picture,
-    colour_map as colour_map,
     draw as draw,
     solid_cells as solid_cells,
 )

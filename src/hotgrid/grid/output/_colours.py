@@ -1,9 +1,11 @@
 """How the numbers of a view become colours."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from hotgrid.grid.model import Model, coded_colours
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -12,7 +14,7 @@ SOLID = 0.62
 """The grey of solid cells, from black to white."""
 SOLID_LEVEL = 255
 """What stands for a solid cell among the levels of `Colours`."""
-Kind = Literal["states", "signed", "plain"]
+Kind = Literal["states", "signed", "plain", "coded"]
 _MAPS: dict[Kind, str] = {"states": "binary", "signed": "RdBu_r", "plain": "inferno"}
 # A field is signed when its smaller side is at least this share of its larger one;
 # below that it is round-off or a small overshoot.
@@ -31,7 +33,8 @@ class Colours:
     """A colour map and the range it spans.
 
     Attributes:
-        kind: Two states, numbers around zero (diverging colours, symmetric limits), or plain.
+        kind: Two states, numbers around zero (diverging colours, symmetric limits), plain, or
+            numbers that are colours.
         low: The number of the first colour.
         high: The number of the last colour.
         beyond: Whether numbers are outside the limits.
@@ -42,10 +45,17 @@ class Colours:
     high: float
     beyond: bool = False
 
-    @property
-    def map_name(self) -> str:
-        """The colour map as matplotlib names it."""
-        return _MAPS[self.kind]
+    def colour_map(self) -> Any:
+        """The colour map of matplotlib, with a grey for what is solid."""
+        from matplotlib import colormaps
+        from matplotlib.colors import ListedColormap
+
+        if self.kind == "coded":
+            codes = coded_colours().numpy()
+            found: Any = ListedColormap(np.pad(codes, ((0, SOLID_LEVEL - len(codes)), (0, 0))))
+        else:
+            found = colormaps[_MAPS[self.kind]]
+        return found.with_extremes(bad=str(SOLID))
 
     def followed(self, now: "Colours") -> "Colours":
         """The range for the next frame of a film: it grows at once and shrinks slowly.
@@ -69,9 +79,7 @@ class Colours:
 
     def palette(self) -> "NDArray[np.uint8]":
         """The red, green and blue of every level, `[256, 3]`."""
-        from matplotlib import colormaps
-
-        colours = colormaps[self.map_name](np.linspace(0, 1, SOLID_LEVEL))[:, :3]
+        colours = self.colour_map()(np.linspace(0, 1, SOLID_LEVEL))[:, :3]
         return (255 * np.vstack([colours, [[SOLID] * 3]])).round().astype(np.uint8)
 
     def suits(self, other: "Colours") -> bool:
@@ -82,6 +90,15 @@ class Colours:
             and other.high <= self.high
             and other.high - other.low >= _USED * (self.high - self.low)
         )
+
+
+CODED = Colours("coded", 0.0, SOLID_LEVEL - 1.0)
+"""Of views whose numbers are colours."""
+
+
+def colours_for(model: Model, view: str, numbers: np.ndarray) -> Colours:
+    """The colours of a view: those that suit its numbers, unless these are colours."""
+    return CODED if view in model.coloured else colours_of(numbers)
 
 
 def colours_of(numbers: np.ndarray) -> Colours:

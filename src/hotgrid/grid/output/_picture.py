@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState, look_at
 
-from ._colours import SOLID, Colours, colours_of
+from ._colours import Colours, colours_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ class Picture:
         self._simulation = simulation
         self.view = view_name(simulation, view)
         numbers = self._numbers()
-        self._colours = self._range = colours_of(_unmasked(numbers))
+        self._colours = self._range = self._suited(numbers)
         self.figure, self._axes, self._when = _frame(self._title(), numbers.shape)
         if numbers.ndim == 1:
             self._drawn: Any = self._axes.plot(numbers, color="0.15", lw=1.2)[0]
@@ -71,7 +71,7 @@ class Picture:
     def redraw(self) -> None:
         """Show the present state; the range of the colours follows it slowly."""
         numbers = self._numbers()
-        self._range = self._range.followed(colours_of(_unmasked(numbers)))
+        self._range = self._range.followed(self._suited(numbers))
         if numbers.ndim == 1:
             self._drawn.set_ydata(numbers)
             self._axes.relim()
@@ -82,7 +82,7 @@ class Picture:
         if numbers.ndim > 1 and not self._colours.suits(self._range):
             self._colours = self._range
             self._drawn.set_clim(self._colours.low, self._colours.high)
-            self._drawn.set_cmap(colour_map(self._colours))
+            self._drawn.set_cmap(self._colours.colour_map())
             self._still = None
         self._when.set_text(self._moment())
 
@@ -108,7 +108,9 @@ class Picture:
 
     def palette(self) -> "NDArray[np.uint8]":
         """The 256 colours that approximate the pixels, `[256, 3]`: the map and greys."""
-        colours = colour_map(self._colours)(np.linspace(0, 1, 224))[:, :3]
+        if self._colours.kind == "coded":
+            return self._colours.palette()
+        colours = self._colours.colour_map()(np.linspace(0, 1, 224))[:, :3]
         greys = np.linspace(0, 1, 32)[:, None].repeat(3, 1)
         return (255 * np.concatenate([colours, greys])).round().astype(np.uint8)
 
@@ -149,6 +151,9 @@ class Picture:
             raise ArgumentError(f"the view `{self.view}` has no real numbers")
         solid = solid_cells(simulation)
         return numbers if solid is None else np.ma.masked_array(numbers, mask=_slice(solid))
+
+    def _suited(self, numbers: np.ndarray) -> Colours:
+        return colours_for(self._simulation.model, self.view, _unmasked(numbers))
 
     def _title(self) -> str:
         size = self._simulation.size
@@ -288,23 +293,18 @@ def _even(inches: float) -> float:
 def _image(figure: "Figure", axes: Any, numbers: np.ndarray, colours: Colours) -> Any:
     image = axes.imshow(
         numbers,
-        cmap=colour_map(colours),
+        cmap=colours.colour_map(),
         vmin=colours.low,
         vmax=colours.high,
         aspect="auto",
         interpolation_stage="data",
     )
     axes.set_ylabel("y")
+    if colours.kind == "coded":
+        return image
     inch, box = 1 / figure.get_figwidth(), axes.get_position()
     beside = figure.add_axes((box.x1 + _BAR_GAP * inch, box.y0, _BAR * inch, box.height))
     bar = figure.colorbar(image, cax=beside, extend="both" if colours.beyond else "neither")
     if colours.kind == "states":
         bar.set_ticks([0, 1])
     return image
-
-
-def colour_map(colours: Colours) -> Any:
-    """The colour map of matplotlib, with a grey for what is solid."""
-    from matplotlib import colormaps
-
-    return colormaps[colours.map_name].with_extremes(bad=str(SOLID))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import GridState
 from hotgrid.grid.model import pictured
 
-from ._colours import SOLID_LEVEL, Colours, colours_of
+from ._colours import CODED, SOLID_LEVEL, Colours, colours_of
 from ._picture import need_matplotlib, solid_cells, view_name
 
 if TYPE_CHECKING:
@@ -64,13 +64,17 @@ class ReducedView:
         shown = (1, *size) if flat else size[-2:]
         # A curve may be as high as it likes.
         height, width, zoom = fitted(shown, columns if flat else rows, columns)
-        if place is None:
-            cells = _plane(seen)
-            means, ends = _means_of_shown(cells, self._solid, (height, width)), _ends(cells)
+        if self.name in simulation.model.coloured:
+            numbers = _nearest(_plane(seen), (height, width)).cpu().numpy()
+            now = CODED
         else:
-            means, ends = place.reduced(seen, self._solid, (height, width))
-        numbers = means.cpu().numpy()
-        now = _colours(ends, numbers)
+            if place is None:
+                cells = _plane(seen)
+                means, ends = _means_of_shown(cells, self._solid, (height, width)), _ends(cells)
+            else:
+                means, ends = place.reduced(seen, self._solid, (height, width))
+            numbers = means.cpu().numpy()
+            now = _colours(ends, numbers)
         self.colours = now if self._is_first else self.colours.followed(now)
         self._is_first = False
         levels = self.colours.levels(numbers)
@@ -84,7 +88,9 @@ class ReducedView:
         """The view, of the cells of this rank where it can be had so, and where they are."""
         simulation, model = self._simulation, self._simulation.model
         ranks = simulation._form.ranks
-        if ranks is None or model.reach_of(self.name) is None:
+        # Codes of colours have no mean.
+        whole = self.name in model.coloured or model.reach_of(self.name) is None
+        if ranks is None or whole:
             seen, place = model.views()[self.name](next(simulation._looks())), None
         else:
             seen, first = simulation.look_here(self.name)
@@ -171,6 +177,11 @@ def _means_of_shown(cells: Tensor, solid: Tensor | None, shape: tuple[int, int])
     share = _means(shown.float(), shape)
     means = _means(torch.where(shown, cells, 0.0), shape) / share
     return torch.where(share >= 0.5, means, torch.nan)
+
+
+def _nearest(cells: Tensor, shape: tuple[int, int]) -> Tensor:
+    """One cell for each pixel: there is no mean of codes."""
+    return interpolate(cells[None, None].float(), shape, mode="nearest-exact")[0, 0]
 
 
 def _means(x: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms import GridState
-from hotgrid.grid.output import Colours, solid_cells
+from hotgrid.grid.output import CODED, Colours, solid_cells
 
 from ._look import BITS, BYTES, VOLUME, Box, Frame, Gaze, box_of, cell_box
 from ._reduce import SOLID, bits, colours_in, few_threads, means, quantized, sampled
@@ -105,13 +105,17 @@ class Eye:
             arrows = self._arrows(look, box)
             if values is None:
                 return None
-            states = self._source.is_whole(look.view) and look.range is None
+            coded = look.view in simulation.model.coloured
+            followed = look.range is None and not coded
+            states = self._source.is_whole(look.view) and followed
             hidden = self._hidden_in(box)
-        sent = [self._send(sampled(values, states))] if look.range is None else []
+        sent = [self._send(sampled(values, states))] if followed else []
         shifts = [] if arrows is None else [self._send(arrows)]
         while not all(each.there for each in (*sent, *shifts)):
             yield
-        colours = self._colours(look, sent[0].host if sent else None, states)
+        colours = (
+            CODED if coded else self._colours(look, sent[0].host if sent else None, states)
+        )
         as_bits = colours.kind == "states" and box.factor == 1 and hidden is None and not volume
         with few_threads(simulation.device, _cells(simulation)), self._beside(bool(sent)):
             found = bits(values) if as_bits else quantized(values, colours)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hotgrid.errors import HotgridError
 from hotgrid.grid.model import Model, options_of
-from hotgrid.grid.output import colour_map, colours_of, solid_cells
+from hotgrid.grid.output import colours_for, solid_cells
 from hotgrid.grid.run import Simulation, models
 
 from ._reduce import few_threads
@@ -28,6 +28,8 @@ _SECONDS = 10.0
 # A vortex street takes thousands of steps: its cylinder is thicker on a grid with fewer cells.
 _OPTIONS = {"karman": {"diameter": 0.2}}
 _CELLS = {"karman": 40 * 160}
+# What grows is best seen when it has grown.
+_FEWER_LOOKS = {"growing-ca": 6}
 
 
 def listed() -> dict[str, Any]:
@@ -109,16 +111,17 @@ def thumbnail(name: str, ended: threading.Event | None = None) -> bytes:
     size = tuple(max(8, round(n * factor)) for n in model.size)
     with torch.no_grad(), few_threads(torch.device("cpu"), 0):
         simulation = Simulation(model, size=size, device="cpu", compiled=False)
-        seen = _grown(simulation, ended or threading.Event())
+        looks = _FEWER_LOOKS.get(name, _LOOKS)
+        seen = _grown(simulation, looks, ended or threading.Event())
     solid = solid_cells(simulation)
     if seen.ndim == 3:
         seen, solid = seen[len(seen) // 2], None if solid is None else solid[len(solid) // 2]
     numbers = (seen.float() if seen.is_floating_point() else seen).numpy()
     numbers = np.atleast_2d(numbers)
-    colours = colours_of(numbers)
+    colours = colours_for(model, model.picture, numbers)
     span = colours.high - colours.low or 1.0
     scaled = np.clip((numbers.astype(np.float64) - colours.low) / span, 0, 1)
-    pixels = colour_map(colours)(scaled)
+    pixels = colours.colour_map()(scaled)
     if solid is not None:
         pixels[np.atleast_2d(solid.numpy())] = (0.62, 0.62, 0.62, 1)
     if model.y_up:
@@ -128,10 +131,10 @@ def thumbnail(name: str, ended: threading.Event | None = None) -> bytes:
     return memory.getvalue()
 
 
-def _grown(simulation: Simulation, ended: threading.Event) -> Tensor:
+def _grown(simulation: Simulation, looks: int, ended: threading.Event) -> Tensor:
     """A view after many steps, but before it has become the same everywhere."""
     began, seen = time.thread_time(), simulation.view()
-    for look in range(_LOOKS):
+    for look in range(looks):
         # Short ones first: some cells die within ten steps.
         left = min(_STEPS, 3 * 2**look)
         while left and not ended.is_set():

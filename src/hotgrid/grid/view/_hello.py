@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hotgrid.grid.output import CODED
+
 from ._live import LiveRun
 
 _MAPS = ("inferno", "viridis", "magma", "cividis", "RdBu_r", "coolwarm", "binary", "gray")
@@ -79,10 +81,11 @@ def _maps() -> dict[str, str]:
     """Colour maps as 256 colours of three bytes each, in base64."""
     from matplotlib import colormaps
 
-    found: dict[str, str] = {}
-    for name in _MAPS:
-        colours = colormaps[name](np.linspace(0, 1, 256))[:, :3]
-        found[name] = base64.b64encode(
-            (255 * colours).round().astype(np.uint8).tobytes()
-        ).decode()
-    return found
+    places = np.linspace(0, 1, 256)
+    found = {name: (255 * colormaps[name](places)[:, :3]).round() for name in _MAPS}
+    # The page spreads 255 levels over 256 colours, and each has to find its own.
+    found[CODED.kind] = CODED.palette()[(254 * places).round().astype(int)]
+    return {
+        name: base64.b64encode(colours.astype(np.uint8).tobytes()).decode()
+        for name, colours in found.items()
+    }

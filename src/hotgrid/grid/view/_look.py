@@ -13,7 +13,7 @@ HEADER = struct.Struct("<4sIddBBHIIIff4fHHfB7x")
 BYTES, BITS, VOLUME = range(3)
 """What the payload of a frame is."""
 _MAGIC = b"HGF1"
-_COLOURS = {"plain": 0, "signed": 1, "states": 2}
+_COLOURS = {"plain": 0, "signed": 1, "states": 2, "coded": 3}
 _MOST_PIXELS = 2048
 _VOXELS = 96
 

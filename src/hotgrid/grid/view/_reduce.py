@@ -86,6 +86,14 @@ def block_sums(x: Tensor, start: Sequence[int], factors: Sequence[int]) -> Tenso
     return x
 
 
+def block_firsts(x: Tensor, start: Sequence[int], factors: Sequence[int]) -> Tensor:
+    """The first cell of every block, and zeros for the others."""
+    for dim, (n, at, f) in enumerate(zip(x.shape, start, factors, strict=True)):
+        first = (torch.arange(n, device=x.device) + at) % f == 0
+        x = x * first.view([-1 if i == dim else 1 for i in range(x.ndim)])
+    return x
+
+
 def block_counts(
     size: Sequence[int], factors: Sequence[int], device: torch.device | str
 ) -> Tensor:

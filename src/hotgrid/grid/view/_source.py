@@ -10,7 +10,7 @@ from hotgrid.grid.forms import GridState, look_box
 
 from ._fused import FusedViews
 from ._look import Box
-from ._reduce import bin_means, block_counts, block_sums, means
+from ._reduce import bin_means, block_counts, block_firsts, block_sums, means
 
 
 class Source(Protocol):
@@ -59,6 +59,8 @@ class WholeGrid:
             self._whole[view] = not (cut.is_floating_point() or cut.is_complex())
             shape = [b - a for i, (a, b) in enumerate(box.cells) if i != box.axis]
             plane = cut.reshape((1, *shape) if len(shape) == 1 else shape)
+            if view in simulation.model.coloured:
+                return plane[(slice(None, None, box.factor),) * plane.ndim]
             return means(plane, box.factor, traced=self.fused.enabled)
 
         return self.fused((simulation.model, view, box), reduced, *state.values())
@@ -97,6 +99,7 @@ class CutGrid:
     def pixels(self, view: str, box: Box) -> Tensor | None:
         """The means of cells, on the first rank."""
         here, first = self._simulation.look_here(view)
+        coded = view in self._simulation.model.coloured
         self._whole[view] = not here.is_floating_point()
         whole = here.new_zeros(box.pixels, dtype=torch.float32)
         ends = [
@@ -108,6 +111,8 @@ class CutGrid:
                 tuple(slice(a - at, b - at) for (a, b), at in zip(ends, first, strict=True))
             ]
             start = [low - a for (low, _), (a, _) in zip(ends, box.cells, strict=True)]
+            if coded:
+                own = block_firsts(own, start, box.factors)
             sums = block_sums(own, start, box.factors)
             place = tuple(
                 slice(at // f, at // f + n)
@@ -117,7 +122,7 @@ class CutGrid:
         found = self._summed(whole)
         if found is None:
             return None
-        if box.factor > 1:
+        if box.factor > 1 and not coded:
             counts = [b - a for a, b in box.cells]
             found = found / block_counts(counts, box.factors, found.device)
         elif not here.is_floating_point():

@@ -13,6 +13,7 @@ const LAST = 254;
 export const PLAIN = 0;
 export const SIGNED = 1;
 export const STATES = 2;
+export const CODED = 3; // the numbers are colours
 
 /** Reads a frame. The values stay where they are: nothing is copied. */
 export function parseFrame(buffer) {

@@ -3,7 +3,7 @@
 import { icon } from "/web/icons.js";
 import { paced } from "/web/pace.js";
 import { short, titled } from "/web/text.js";
-import { SOLID, STATES } from "./frame.js";
+import { CODED, SOLID, STATES } from "./frame.js";
 import { colourOf } from "./tables.js";
 import { look, on, state } from "./state.js";
 
@@ -51,9 +51,10 @@ export class Legend {
         if (!frame || !table) return;
         delete this.#element.dataset.empty;
         const states = frame.colours === STATES && !locked;
-        low.textContent = short(frame.low, 3);
-        middle.textContent = states ? "" : short((frame.low + frame.high) / 2, 3);
-        high.textContent = short(frame.high, 3);
+        const coded = frame.colours === CODED;
+        low.textContent = coded ? "" : short(frame.low, 3);
+        middle.textContent = coded || states ? "" : short((frame.low + frame.high) / 2, 3);
+        high.textContent = coded ? "" : short(frame.high, 3);
         if (this.#drawn !== table) this.#drawBar(table);
     }
 

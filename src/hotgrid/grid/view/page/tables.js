@@ -1,6 +1,6 @@
 // Colour tables: the colour in which each byte of a frame is drawn.
 
-import { SIGNED, SOLID, STATES } from "./frame.js";
+import { CODED, SIGNED, SOLID, STATES } from "./frame.js";
 
 // Grey and a little blue: in no colour map, and visible on both grounds.
 const SOLID_COLOUR = [124, 133, 146];
@@ -33,16 +33,18 @@ export class Tables {
 
     /** Pairs of name and title for a list. */
     choices() {
-        return ["auto", ...this.#maps.keys()].map((name) => [name, TITLES[name] ?? name]);
+        const names = [...this.#maps.keys()].filter((name) => name !== "coded");
+        return ["auto", ...names].map((name) => [name, TITLES[name] ?? name]);
     }
 
     /**
      * 256 colours as red, green, blue and opacity. "auto" takes the map that suits the kind of
      * numbers; two states are drawn light on dark where the page is dark, so that an empty grid
-     * does not glare.
+     * does not glare. Numbers that are colours have their own.
      */
     table(name, colours, dark) {
-        const known = this.#maps.has(name) ? name : this.#automatic(colours);
+        const free = this.#maps.has(name) && colours !== CODED;
+        const known = free ? name : this.#automatic(colours);
         const turned = name === "auto" && known === "binary" && dark;
         const key = `${known} ${turned}`;
         if (!this.#made.has(key)) this.#made.set(key, fill(this.#maps.get(known), turned));
@@ -51,7 +53,7 @@ export class Tables {
 
     #automatic(colours) {
         const wanted =
-            colours === STATES ? "binary" : colours === SIGNED ? "RdBu_r" : "inferno";
+            { [CODED]: "coded", [STATES]: "binary", [SIGNED]: "RdBu_r" }[colours] ?? "inferno";
         return this.#maps.has(wanted) ? wanted : this.#maps.keys().next().value;
     }
 }
