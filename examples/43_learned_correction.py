@@ -104,9 +104,7 @@ def draw(fields: dict[str, Tensor], curves: dict[str, Tensor], limit: int, file:
     for name, curve in curves.items():
         plot.plot(STEPS * torch.arange(len(curve)), curve, label=name)
     plot.axvline(STEPS * limit, color="0.6", linestyle=":")
-    plot.set(
-        title="error on new starts", xlabel="coarse steps, the line: longest run trained on"
-    )
+    plot.set(title="error on new starts", xlabel="coarse steps (dotted: trained on)")
     plot.legend()
     figure.savefig(file, dpi=90)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -167,6 +168,11 @@ class CellModel(Model):
     def cells(self, state: State) -> Tensor:
         """The cells, uint8 `[*space]`: 1 is alive."""
         return state["cells"]
+
+    @classmethod
+    def names_file(cls, option: str, value: str) -> bool:
+        """A pattern has a name, or is in a file."""
+        return option == "pattern" and Path(value).suffix in (".rle", ".cells")
 
     def reach_of(self, view: str) -> int | None:
         """A cell is seen by itself."""

@@ -383,6 +383,11 @@ class Model(HasParameters, ABC):
         """
         return 0 if view in {f.name for f in self.fields if f.components == 1} else None
 
+    @classmethod
+    def names_file(cls, option: str, value: str) -> bool:
+        """Whether a value of an option names a file; the live page cannot set these."""
+        return False
+
     def joined_axes(self, rank: int) -> tuple[bool, ...]:
         """For each axis, whether a view looks across the ends of the grid."""
         each = [field.joined(rank) for field in self.fields]

@@ -70,6 +70,11 @@ class GrowingCA(NeuralCells):
         """The picture that it was trained to grow, `[4, rows, columns]` from 0 to 1."""
         return self._target
 
+    @classmethod
+    def names_file(cls, option: str, value: str) -> bool:
+        """Weights are in a file."""
+        return option == "weights"
+
     def check(self, size: tuple[int, ...]) -> None:
         """The picture must fit."""
         if any(n < m for n, m in zip(size, self._target.shape[1:], strict=True)):

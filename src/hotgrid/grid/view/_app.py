@@ -140,12 +140,12 @@ class ViewApp:
     def _case_for(self, name: str, options: Mapping[str, Any]) -> Case:
         """What a new session runs: the given case, with the options of a link over it."""
         own = self._case
+        self._expect_no_files(name, options.get("set", {}))
         if own is None or name != self._name():
             if own is not None and own.mesh is not None:
                 raise ArgumentError(
                     f"this server runs `{self._name()}` on a mesh, and no other"
                 )
-            find_model(name)
             return case_of(name, {"device": own.device if own else self._device, **options})
         if options and own.mesh is not None:
             raise ArgumentError(
@@ -155,6 +155,18 @@ class ViewApp:
         over = case_of(own.model, options)
         options = {key: getattr(over, key) for key in options}
         return replace(own, **{**options, "set": {**own.set, **over.set}})
+
+    def _expect_no_files(self, name: str, values: Mapping[str, str]) -> None:
+        """A link does not reach files of the server, but for those it was started with."""
+        own = self._case if name == self._name() else None
+        model = find_model(name if own is None else own.model)
+        for option, value in values.items():
+            given = None if own is None else own.set.get(option)
+            if value != given and model.names_file(option, value):
+                raise ArgumentError(
+                    f"a link cannot name a file, and `{option}` is {value!r}; start "
+                    f"`hotgrid view {name} --set {option}={value}`"
+                )
 
     def _end_unwatched(self) -> None:
         """End simulations that no page shows, but not the one that was started for."""

@@ -79,6 +79,11 @@ class BodyFlow(ReynoldsFlow):
         self.surface = closed_surface(icosphere() if solid is None else solid)
         self.size = (48, 48, 128)
 
+    @classmethod
+    def names_file(cls, option: str, value: str) -> bool:
+        """A body is in a file."""
+        return option == "solid"
+
     def length(self, size: tuple[int, ...]) -> float:
         """The longest side of the body in cells."""
         return self.extent * min(size[:2])
