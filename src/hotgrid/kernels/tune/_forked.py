@@ -1,7 +1,8 @@
 """Work in a forked child, which has none of the threads that torch had in its parent.
 
 The OpenMP library of torch still counts on them: an operation on more than one thread waits for
-ever. So there torch gets one thread while a candidate is timed or computes.
+ever. So there torch gets one thread while a candidate is timed or computes. On ARM, oneDNN has
+threads of its own, which are lost as well, so it is not used there.
 """
 
 import os
@@ -11,6 +12,8 @@ from functools import wraps
 from typing import Any
 
 import torch
+
+from hotgrid.tensors._torch_private import without_onednn
 
 _PROCESS = os.getpid()
 
@@ -22,14 +25,15 @@ def threads_are_lost(device: torch.device) -> bool:
 
 @contextmanager
 def without_lost_threads(device: torch.device) -> Iterator[None]:
-    """Give torch one thread if the others are lost."""
+    """Give torch one thread, and no oneDNN, if the others are lost."""
     if not threads_are_lost(device):
         yield
         return
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with without_onednn():
+            yield
     finally:
         torch.set_num_threads(before)
 
