@@ -352,10 +352,9 @@ def test_a_view_that_fails_is_told_once_and_others_go_on(tmp_path: Path):
             look = {"type": "look", "view": name, "region": [0, 0, 8, 8], "pixels": [8, 8]}
             asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
             here.until(lambda told=told: len(here.page.of("error")) > told)
-        told = len(here.page.of("error"))
+        told, shown = len(here.page.of("error")), len(here.page.frames)
         look = {"type": "look", "view": "u", "region": [0, 0, 8, 8], "pixels": [8, 8]}
         asyncio.run(session.receive(here.page, json.dumps(look)))  # pyright: ignore
-        shown = len(here.page.frames)
         here.until(lambda: len(here.page.frames) > shown)
         assert len(here.page.of("error")) == told <= 4
     finally:
