@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from hotgrid.grid.validate._spectral import flow_after
+from hotgrid.grid.validate._references import flow_after
 
 
 def axes(n: int) -> tuple[Tensor, Tensor]:

@@ -9,9 +9,8 @@ from torch import Tensor
 from hotgrid.grid.lbm import Cavity
 from hotgrid.grid.run import Simulation
 
-from . import _botella_peyret, _ghia
 from ._check import Check, Terms
-from ._profile import interpolated
+from ._references import _botella_peyret as botella_peyret, _ghia as ghia, interpolated
 from ._row import Row, compared
 
 # A whole number of launches where steps are recorded in batches.
@@ -51,24 +50,24 @@ def _ghia_rows(terms: Terms, reynolds: int) -> Iterator[Row]:
     # The lines through the middle are between two cells.
     u = sim.view("velocity_x").double()[:, half - 1 : half + 1].mean(1) / model.velocity
     v = sim.view("velocity_y").double()[half - 1 : half + 1].mean(0) / model.velocity
-    found = {"u": _across(u, 0, 1, _ghia.Y), "v": _across(v, 0, 0, _ghia.X)}
+    found = {"u": _across(u, 0, 1, ghia.Y), "v": _across(v, 0, 0, ghia.X)}
     setting = f"{n}^2, TRT, {str(dtype)[6:]}, {sim.step_count} steps to rest"
     yield from _beside_ghia(reynolds, found, setting)
-    if reynolds == _botella_peyret.REYNOLDS:
+    if reynolds == botella_peyret.REYNOLDS:
         yield from _beside_spectral(found, setting)
 
 
 def _beside_ghia(reynolds: int, found: Mapping[str, Tensor], setting: str) -> Iterator[Row]:
-    tables = {"u": (_ghia.Y, _ghia.U[reynolds]), "v": (_ghia.X, _ghia.V[reynolds])}
+    tables = {"u": (ghia.Y, ghia.U[reynolds]), "v": (ghia.X, ghia.V[reynolds])}
     for name, (places, table) in tables.items():
-        doubted = _ghia.DOUBTED.get((name, reynolds), ())
+        doubted = ghia.DOUBTED.get((name, reynolds), ())
         gaps = zip(found[name].tolist(), places, table, strict=True)
         yield compared(
             f"cavity Re {reynolds}: error of {name} / U",
             0,
             max(abs(a - b) for a, place, b in gaps if place not in doubted),
             limit=0.01,
-            source=f"{_ghia.SOURCE}, table {'I' if name == 'u' else 'II'}"
+            source=f"{ghia.SOURCE}, table {'I' if name == 'u' else 'II'}"
             + (f", without x = {', '.join(map(str, doubted))}" if doubted else ""),
             setting=setting,
         )
@@ -76,14 +75,14 @@ def _beside_ghia(reynolds: int, found: Mapping[str, Tensor], setting: str) -> It
 
 def _beside_spectral(found: Mapping[str, Tensor], setting: str) -> Iterator[Row]:
     """Every point of Ghia, those in doubt too, beside a solution with seven digits."""
-    tables = {"u": _botella_peyret.U, "v": _botella_peyret.V}
+    tables = {"u": botella_peyret.U, "v": botella_peyret.V}
     for name, table in tables.items():
         yield compared(
-            f"cavity Re {_botella_peyret.REYNOLDS}: error of {name} / U, all points",
+            f"cavity Re {botella_peyret.REYNOLDS}: error of {name} / U, all points",
             0,
             max(abs(a - b) for a, b in zip(found[name].tolist(), table, strict=True)),
             limit=0.005,
-            source=_botella_peyret.SOURCE,
+            source=botella_peyret.SOURCE,
             setting=setting,
         )
 

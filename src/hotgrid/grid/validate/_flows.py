@@ -21,8 +21,8 @@ from hotgrid.grid.pde import Heat
 from hotgrid.grid.run import Simulation
 
 from ._check import Check, Terms
+from ._references import flow_after
 from ._row import Row, compared
-from ._spectral import flow_after
 
 
 def _velocity(sim: Simulation) -> Tensor:

@@ -11,8 +11,8 @@ from hotgrid.grid.model import Model
 from hotgrid.grid.pde import KuramotoSivashinsky, NavierStokes, SplitSchroedinger, Vorticity
 
 from ._check import Check, Terms
+from ._references import flow_after
 from ._row import Row, compared
-from ._spectral import flow_after
 
 _STEPS = (1 / 8, 1 / 16, 1 / 32)
 

@@ -22,7 +22,7 @@ from hotgrid.grid.pde import (
 )
 
 from ._check import Check, Terms
-from ._riemann import dam_break, shock_tube
+from ._references import dam_break, shock_tube
 from ._row import Row, compared
 
 _TURN = 2 * math.pi
