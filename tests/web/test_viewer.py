@@ -4,6 +4,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from hotgrid.web import MessageError, Viewer
 
 
@@ -75,6 +77,19 @@ def test_a_page_that_does_not_read_is_closed():
         viewer.show(b"frame")
         await asyncio.wait_for(viewer.serve(nothing), 5)
         assert viewer.closed and page.got == []
+
+    asyncio.run(scene())
+
+
+def test_cancelled_while_it_ends_it_raises_the_cancellation_it_was_given():
+    async def scene() -> None:
+        serving = asyncio.create_task(Viewer(Page()).serve(nothing))
+        await settled()
+        serving.cancel("first")
+        await asyncio.sleep(0)  # its own tasks are told to end, and have not yet
+        serving.cancel("second")
+        with pytest.raises(asyncio.CancelledError, match="second"):
+            await serving
 
     asyncio.run(scene())
 

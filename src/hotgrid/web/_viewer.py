@@ -20,13 +20,7 @@ _MOST_TEXTS = 256
 _NUMBERS = itertools.count(1)
 _LOG = logging.getLogger("hotgrid.web")
 # How a page that leaves, or is closed, shows here.
-_GONE = (
-    asyncio.CancelledError,
-    ConnectionError,
-    TimeoutError,
-    RuntimeError,
-    WebSocketDisconnect,
-)
+_GONE = (ConnectionError, TimeoutError, RuntimeError, WebSocketDisconnect)
 
 
 class Socket(Protocol):
@@ -113,9 +107,12 @@ class Viewer:
             self.closed = True
             for task in tasks:
                 task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-            for problem in ended:
-                if isinstance(problem, BaseException) and not isinstance(problem, _GONE):
+            # Not `gather`: cancelled itself, it raises the CancelledError of a task, which a
+            # cancel scope around this one does not take for its own.
+            await asyncio.wait(tasks)
+            for task in tasks:
+                problem = None if task.cancelled() else task.exception()
+                if problem is not None and not isinstance(problem, _GONE):
                     _LOG.error("a viewer ended with an error", exc_info=problem)
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self._socket.close(1011 if self._texts else 1000), 1)

@@ -269,7 +269,7 @@ async def _unless_gone(work: Any, http: HttpRequest) -> Any:
     finally:
         for each in (task, gone):
             each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
+        await asyncio.wait((task, gone))
 
 
 async def _gone(http: HttpRequest) -> None:
