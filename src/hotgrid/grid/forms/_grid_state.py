@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from hotgrid.cluster import take
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, near
 from hotgrid.grid.model import (
     Field,
-    GridWindow,
     Model,
     SeenState,
     State,
@@ -21,21 +19,18 @@ from hotgrid.grid.model import (
     checked_size,
     expect_callable,
     expect_flag,
-    expect_whole,
     given_tensors,
-    in_window,
-    named_tensors,
     observed,
     parameters_read,
     pictured,
     whole_number,
-    window_shape,
 )
 
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from ._part_inputs import PartInputs, note_whole, start_window, whole_block
+from ._own_fields import OwnFields
+from ._part_inputs import PartInputs, whole_block
 from ._parts import look_here, observe_parts, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of
@@ -136,6 +131,7 @@ class GridState:
             compiled=self._enabled,
             part_inputs=None if self._layout is None else part_inputs,
         )
+        self._own_fields = OwnFields(self._setting, self._own, self.size)
         form, depth, overlap = self._wanted
         if self._layout is None:
             self._form = chosen_form(self._setting, form)
@@ -181,16 +177,20 @@ class GridState:
 
     @state.setter
     def state(self, fields: Mapping[str, Tensor]) -> None:
-        kept = self._kept(fields)
+        kept = self._own_fields.kept(self.model, fields)
         self._edits += 1
         self._form.load({**{k: x.clone() for k, x in self._form.read().items()}, **kept})
 
     def reset(self) -> None:
         """Go back to the state it started from."""
-        given = self._kept(self._given)
+        own = self._own_fields
+        given = own.kept(self.model, self._given)
         lacking = [f.name for f in self._setting.model.fields if f.name not in given]
-        given = {name: self._part(x) for name, x in given.items()}
-        self._form.restore({**(self._begin(lacking) if lacking else {}), **given})
+        given = {name: own.part(x) for name, x in given.items()}
+        if lacking:
+            notice = self._form.is_primary and not self._edits
+            given |= own.begin(self.model, lacking, self.seed, notice=notice)
+        self._form.restore(given)
         self._edits += 1
         self.step_count = 0
 
@@ -439,62 +439,3 @@ class GridState:
     def _seen(self, field: Field, x: Tensor) -> Tensor:
         """As users see a field: without the dim of a single component."""
         return x.squeeze(-self._setting.rank - 1) if field.components == 1 else x
-
-    def _begin(self, lacking: Sequence[str]) -> State:
-        """Fields of this rank's cells to start from, by the model, as the form keeps them."""
-        generator = torch.Generator().manual_seed(self.seed)
-        kind = f"{type(self.model).__name__}.initial"
-        size = start_window(self.model, self._setting.model, self._own, self.size)
-        whole = size == self.size and self._own.size != self._own.whole
-        if whole and self._form.is_primary and not self._edits:
-            note_whole(self.model, self.size)
-        begin: State = {}
-        # One run after the other: making a state takes the most memory.
-        for run in range(math.prod(self._setting.batch)):
-            made = given_tensors(kind, self.model.initial(size, generator))
-            wanted = {name: in_window(made[name], size) for name in lacking if name in made}
-            made = self._kept(wanted, kind, (), size)
-            if size == self.size:
-                made = {name: self._part(x) for name, x in made.items()}
-            for name in lacking:
-                if name not in made:
-                    raise ArgumentError(f"`{kind}` does not return the field `{name}`")
-                if not self._setting.batch:
-                    begin[name] = made[name]
-                    continue
-                if not run:
-                    begin[name] = made[name].new_empty(
-                        (*self._setting.batch, *made[name].shape)
-                    )
-                begin[name][run] = made[name]
-        return begin
-
-    def _kept(
-        self,
-        fields: Mapping[str, Tensor],
-        what: str = "state",
-        batch: tuple[int, ...] | None = None,
-        size: tuple[int, ...] | None = None,
-    ) -> State:
-        """Fields as the form keeps them: on the device, with batch and component dims.
-
-        Those of the whole grid, unless `size` is the window of this rank's cells.
-        """
-        setting = self._setting
-        batch = setting.batch if batch is None else batch
-        cells = window_shape(self.size if size is None else size)
-        stored = self._own.size if isinstance(size, GridWindow) else setting.size
-        given = named_tensors(what, self.model, self.model.fields, fields, cells, batch)
-        named = setting.model.stored(given)
-        found: State = {}
-        for field in setting.model.fields:
-            if field.name in named:
-                x, kept_as = named[field.name].detach(), setting.kept_as(field)
-                expect_whole(what, field.name, x, kept_as)
-                x = x.to(self.device, kept_as, copy=True)
-                found[field.name] = x.expand(*batch, field.components, *stored).contiguous()
-        return found
-
-    def _part(self, x: Tensor) -> Tensor:
-        """The cells of this rank, of a field of the whole grid as the form keeps it."""
-        return x if self._own.size == self._own.whole else take(x, self._own)
