@@ -1,5 +1,7 @@
 """Steps that are not local are refused by name before they run; local ones are not."""
 
+import copy
+import functools
 import re
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -341,6 +343,65 @@ def test_a_model_is_checked_once():
         Simulation(model, size=(8, 8), device="cpu", compiled=False).run(0)
         Simulation(model, size=(8, 8), device="cpu", compiled=False).run(2)
     assert len(calls) == 3 + 3 * 2  # the trials, and the steps
+
+
+class Held(Model):
+    """A model whose step does what it holds."""
+
+    fields = (Field("u"),)
+    rate = Parameter(0.5)
+
+    def __init__(self, held, rate=0.5):
+        super().__init__(rate=rate)
+        self._held = held
+
+    def step(self, state, inputs, params):
+        CALLS.append(1)
+        return {"u": state["u"].here}
+
+
+CALLS: list[int] = []
+
+
+def trial_steps(model: Model) -> int:
+    """How often a simulation of one step calls the step of its model but for that one."""
+    CALLS.clear()
+    Simulation(model, size=(8, 8), device="cpu", compiled=False).run(1)
+    return len(CALLS) - 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 2),
+        (1, 1.0),
+        ("a", "b"),
+        (torch.zeros(2), torch.ones(2)),
+        (torch.zeros(2), torch.zeros(2, 1)),
+        (torch.zeros(2), torch.zeros(2).double()),
+        ([1, 2], (1, 2)),
+        ({"a": 1}, {"a": 2}),
+        (frozenset({1, 2}), frozenset({1, 3})),
+        (SimpleNamespace(n=1), SimpleNamespace(n=2)),
+        (wall, in_place),
+    ],
+)
+def test_a_model_that_holds_the_same_is_not_tried_again(one, other):
+    class Other(Held):
+        pass
+
+    assert trial_steps(Other(one)) == 3
+    assert trial_steps(Other(copy.deepcopy(one))) == 0
+    assert trial_steps(Other(other)) == 3
+    assert trial_steps(Other(one, rate=0.25)) == 3
+
+
+@pytest.mark.parametrize(
+    "unknown", [np.zeros(1), torch.zeros(1 << 20), functools.partial(wall), object()]
+)
+def test_a_model_that_holds_something_unknown_is_tried_by_itself(unknown):
+    assert trial_steps(Held(unknown)) == 3
+    assert trial_steps(Held(unknown)) == 3
 
 
 def test_a_lookup_kept_on_the_model_may_be_made_by_the_first_step():

@@ -4,9 +4,10 @@ import linecache
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
 
 import torch
@@ -117,20 +118,20 @@ class Operations(TorchDispatchMode):
         kwargs = kwargs or {}
         if self._looking:
             return func(*args, **kwargs)
-        name = func._schema.name.removeprefix("aten::")
-        named = {**dict(zip([a.name for a in func._schema.arguments], args, strict=False))}
-        named |= kwargs
+        kind = _kind(func)
+        named = dict(zip(kind.arguments, args, strict=False))
+        named.update(kwargs)
         tensors = [x for x in _flat(named.values()) if isinstance(x, Tensor)]
         watched = [x for x in tensors if id(x) in self._cells]
-        if torch.Tag.nondeterministic_seeded in func.tags:
+        if kind.random:
             self._refuse(
-                name,
+                kind.name,
                 "draws random numbers, which differ between forms and meshes; keep a random "
                 "number in a `Field` and make the next one from it, as `Life(noise=0.1)` does",
                 instead="",
             )
         if watched:
-            self._expect_allowed(func, name, named)
+            self._expect_allowed(func, kind, named)
         result = func(*args, **kwargs)
         if watched:
             made = [x for x in _flat([result]) if isinstance(x, Tensor)]
@@ -139,19 +140,20 @@ class Operations(TorchDispatchMode):
                 if spread and not self._keeps_space(x.shape):
                     shape = tuple(x.shape)
                     self._refuse(
-                        name, f"makes the shape {shape}, which mixes cells of the grid"
+                        kind.name, f"makes the shape {shape}, which mixes cells of the grid"
                     )
                 self._cells[id(x)] = x
-            if _is_pointwise(func, name):
-                self._expect_no_pattern(name, tensors, made)
+            if kind.pointwise and len(watched) < len(tensors):
+                self._expect_no_pattern(kind.name, tensors, made)
         return result
 
-    def _expect_allowed(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
-        if func._schema.is_mutable:
+    def _expect_allowed(self, func: Any, kind: "_Kind", named: Mapping[str, Any]) -> None:
+        name = kind.name
+        if kind.mutable:
             self._expect_own(func, name, named)
         if name in _READS:
             self._refuse(name, "reads a number on the host, which a compiled step cannot")
-        if _is_pointwise(func, name):
+        if kind.pointwise:
             values = "" if name in _POINTWISE else self._numbers(named)
             self.noted.append((name, values, _place()))
         elif name in _TABLES:
@@ -252,8 +254,26 @@ class Operations(TorchDispatchMode):
         )
 
 
-def _is_pointwise(func: Any, name: str) -> bool:
-    return torch.Tag.pointwise in func.tags or name in _POINTWISE
+class _Kind(NamedTuple):
+    """What is asked of an operation again and again."""
+
+    name: str
+    arguments: tuple[str, ...]
+    pointwise: bool
+    random: bool
+    mutable: bool
+
+
+@cache
+def _kind(func: Any) -> _Kind:
+    name, tags = func._schema.name.removeprefix("aten::"), func.tags
+    return _Kind(
+        name,
+        tuple(argument.name for argument in func._schema.arguments),
+        torch.Tag.pointwise in tags or name in _POINTWISE,
+        torch.Tag.nondeterministic_seeded in tags,
+        func._schema.is_mutable,
+    )
 
 
 def _is_whole(name: str, named: Mapping[str, Any], x: Tensor, axis: int) -> bool:

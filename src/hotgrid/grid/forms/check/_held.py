@@ -1,0 +1,64 @@
+"""What a model holds, as a key: equal for two models whose steps do the same."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from numbers import Number
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Larger tensors are not compared.
+_MOST_BYTES = 1 << 16
+_DEPTH = 6
+
+
+def held(value: Any, owner: object = None, depth: int = _DEPTH) -> Any:
+    """What a value holds, equal for two that hold the same; for unknown things never equal.
+
+    Arguments:
+        value: A model, or a part of one.
+        owner: The model, whose methods may be among its parts.
+        depth: How deep to look into the parts.
+    """
+    owner = value if owner is None else owner
+    if value is None or isinstance(value, str | bytes | Number | type | torch.dtype):
+        return type(value), repr(value)
+    if isinstance(value, FunctionType):
+        return value
+    if isinstance(value, MethodType) and value.__self__ is owner:
+        return value.__func__
+    if isinstance(value, Tensor):
+        return _numbers(value)
+    parts = _parts(value) if depth else None
+    if parts is None:
+        return object()
+    return type(value), tuple(
+        (repr(name), held(x, owner, depth - 1)) for name, x in parts.items()
+    )
+
+
+def _numbers(x: Tensor) -> Any:
+    if x.nbytes > _MOST_BYTES or x.requires_grad or x.is_meta:
+        return object()
+    plain = x.detach().cpu().contiguous().flatten().view(torch.uint8)
+    return x.dtype, x.device, tuple(x.shape), plain.numpy().tobytes()
+
+
+def _parts(value: Any) -> Mapping[Any, Any] | None:
+    """What an object is made of, by name or index, without caches; None if unknown."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, list | tuple | set | frozenset):
+        ordered = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return dict(enumerate(ordered))
+    inside = getattr(value, "__dict__", None)
+    if not isinstance(inside, dict) or callable(value):
+        return None
+    kind = type(value)
+    return {
+        name: x
+        for name, x in inside.items()
+        if not isinstance(getattr(kind, name, None), cached_property)
+    }
