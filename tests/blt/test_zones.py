@@ -13,6 +13,8 @@ part = st.floats(-1, 1)
 directions = st.one_of(
     st.tuples(part, part, part).filter(lambda v: math.hypot(*v) > 1e-6),
     st.sampled_from([(0, 0, 1), (0, 0, -1), (0, 1, 0), (1e-9, 0, 1), (0, -1e-9, -1)]),
+    # Their squares are subnormal, or zero.
+    st.sampled_from([(0, 1.5e-160, -1), (5e-324, 5e-324, 1), (1e-200, 1e-200, 1)]),
 )
 each_zone = pytest.mark.parametrize("zone", sorted(ZONES))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+import torch
 from torch import Tensor
 
 from hotgrid.contracts import checked
@@ -52,11 +53,13 @@ def into_zone(units: Tensor, zone: str) -> Tensor:
     height = (low + high) / 2 + (high - low) / 2 * (1 - _MARGIN) * units[:, 2].clamp(-1, 1)
     found = units.clone()
     found[:, 2] = height
-    across = units[:, :2].norm(dim=1)
+    across = torch.hypot(units[:, 0], units[:, 1])
     wide = (1 - height.square()).clamp(min=0).sqrt()
-    # At a pole every longitude is as good as another.
-    found[:, 0] = (units[:, 0] / across).where(across > 0, units.new_ones(())) * wide
-    found[:, 1] = (units[:, 1] / across).where(across > 0, units.new_zeros(())) * wide
+    # At a pole, and where only a few bits are left, every longitude is as good as another.
+    limits = torch.finfo(units.dtype)
+    known = across > limits.tiny / limits.eps
+    found[:, 0] = (units[:, 0] / across).where(known, units.new_ones(())) * wide
+    found[:, 1] = (units[:, 1] / across).where(known, units.new_zeros(())) * wide
     return found
 
 
