@@ -196,6 +196,7 @@ def test_fingers_turn_and_zoom(browser: Browser, server: PageServer) -> None:
         reaches(page, f"window.hotgrid.orbit.distance < {before[1]}")
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_points(browser: Browser, tmp_path: Path) -> None:
     with Sidecar(tmp_path / "large.db") as sidecar:
         sidecar.add(Trunk("0" * 64, 400_000, [Branch("text", "text")]))

@@ -396,8 +396,12 @@ def test_a_model_that_holds_the_same_is_not_tried_again(one, other):
     assert trial_steps(Other(one, rate=0.25)) == 3
 
 
+RING: list[object] = []
+RING.append(RING)
+
+
 @pytest.mark.parametrize(
-    "unknown", [np.zeros(1), torch.zeros(1 << 20), functools.partial(wall), object()]
+    "unknown", [np.zeros(1), torch.zeros(1 << 20), functools.partial(wall), object(), RING]
 )
 def test_a_model_that_holds_something_unknown_is_tried_by_itself(unknown):
     assert trial_steps(Held(unknown)) == 3

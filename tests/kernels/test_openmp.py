@@ -78,7 +78,8 @@ def test_a_child_computes_after_its_parent_did_and_before(first: bool) -> None:
     _runs(f"FIRST = {first}\n{CHILD}", "openmp")
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
+# Without a switch the pool is one of the two.
+@pytest.mark.parametrize("switch", ["own", "openmp", pytest.param("", marks=pytest.mark.long)])
 def test_several_threads_and_other_numbers_of_them(switch: str) -> None:
     _runs(THREADS, switch)
 

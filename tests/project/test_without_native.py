@@ -49,7 +49,13 @@ SOURCES_ONLY = [
     ("options", "paths", "variables", "reason"),
     [
         (["-I", "-S"], SOURCES_ONLY, {}, "it is not built here"),
-        ([], [], {"HOTGRID_NATIVE": "off"}, "HOTGRID_NATIVE=off keeps it shut"),
+        pytest.param(
+            [],
+            [],
+            {"HOTGRID_NATIVE": "off"},
+            "HOTGRID_NATIVE=off keeps it shut",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["not built", "switched off"],
 )

@@ -11,32 +11,34 @@ from torch import Tensor
 
 # Larger tensors are not compared.
 _MOST_BYTES = 1 << 16
-_DEPTH = 6
 
 
-def held(value: Any, owner: object = None, depth: int = _DEPTH) -> Any:
-    """What a value holds, equal for two that hold the same; for unknown things never equal.
+def held(owner: object) -> Any:
+    """What a model holds, equal for two that hold the same; for unknown things never equal."""
+    return _held(owner, owner, {})
 
-    Arguments:
-        value: A model, or a part of one.
-        owner: The model, whose methods may be among its parts.
-        depth: How deep to look into the parts.
-    """
-    owner = value if owner is None else owner
+
+def _held(value: Any, owner: object, known: dict[int, Any]) -> Any:
     if value is None or isinstance(value, str | bytes | Number | type | torch.dtype):
         return type(value), repr(value)
     if isinstance(value, FunctionType):
         return value
     if isinstance(value, MethodType) and value.__self__ is owner:
         return value.__func__
+    if id(value) not in known:
+        # What holds itself is unknown.
+        known[id(value)] = object()
+        known[id(value)] = _made_of(value, owner, known)
+    return known[id(value)]
+
+
+def _made_of(value: Any, owner: object, known: dict[int, Any]) -> Any:
     if isinstance(value, Tensor):
         return _numbers(value)
-    parts = _parts(value) if depth else None
+    parts = _parts(value)
     if parts is None:
         return object()
-    return type(value), tuple(
-        (repr(name), held(x, owner, depth - 1)) for name, x in parts.items()
-    )
+    return type(value), tuple((repr(k), _held(x, owner, known)) for k, x in parts.items())
 
 
 def _numbers(x: Tensor) -> Any:
