@@ -18,6 +18,7 @@ import torch
 from hotgrid.grid import Field, Input, Model, Parameter
 
 Tree = tuple[Any, ...]
+Box = tuple[range, ...]
 FLOAT, BYTE = torch.float32, torch.uint8
 
 
@@ -232,54 +233,64 @@ _NUMPY = {
 }
 
 
-def slow_steps(made: Recipe, steps: int, seed: int = 0, start: Any = None) -> list[np.ndarray]:
+def slow_steps(made: Recipe, steps: int, seed: int = 0) -> list[np.ndarray]:
     """Every field after so many steps, by NumPy alone."""
-    fields = start or [
-        _random_cells(kind, made.size, seed, k).reshape(kind.components, *made.size)
-        for k, kind in enumerate(made.fields)
-    ]
-    inputs = [
-        _random_cells(kind, made.size, 99, k).reshape(kind.components, *made.size)
-        for k, kind in enumerate(made.inputs)
-    ]
+    fields, inputs = slow_start(made, seed)
     for _ in range(steps):
-        fields = [
-            np.stack([_slow_plane(made, tree, kind, fields, inputs) for tree in trees])
-            for trees, kind in zip(made.trees, made.fields, strict=True)
-        ]
+        fields = slow_step(made, fields, inputs, tuple(range(n) for n in made.size))
     return [x[0] if len(x) == 1 else x for x in fields]
 
 
-def _slow_plane(made: Recipe, tree: Tree, kind: Kind, fields, inputs) -> np.ndarray:
+def slow_start(made: Recipe, seed: int = 0) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Every field and every input at the start, `[components, *size]`."""
+
+    def cells(kinds: tuple[Kind, ...], seed: int) -> list[np.ndarray]:
+        return [
+            _random_cells(kind, made.size, seed, k).reshape(kind.components, *made.size)
+            for k, kind in enumerate(kinds)
+        ]
+
+    return cells(made.fields, seed), cells(made.inputs, 99)
+
+
+def slow_step(made: Recipe, fields, inputs, box: Box) -> list[np.ndarray]:
+    """The cells of a box of every field after a step from whole fields."""
+    return [
+        np.stack([_slow_plane(made, tree, kind, fields, inputs, box) for tree in trees])
+        for trees, kind in zip(made.trees, made.fields, strict=True)
+    ]
+
+
+def _slow_plane(made: Recipe, tree: Tree, kind: Kind, fields, inputs, box: Box) -> np.ndarray:
     dtype = np.float32 if kind.dtype == FLOAT else np.uint8
-    x = _slow_value(made, tree, dtype, fields, inputs)
+    x = _slow_value(made, tree, dtype, fields, inputs, box)
     return x / (np.float32(1) + np.abs(x)) if kind.dtype == FLOAT else x
 
 
-def _slow_value(made: Recipe, tree: Tree, dtype, fields, inputs) -> np.ndarray:
+def _slow_value(made: Recipe, tree: Tree, dtype, fields, inputs, box: Box) -> np.ndarray:
     name, *rest = tree
     if name in ("field", "input"):
         k, c, offset = rest
         x = (fields if name == "field" else inputs)[k][c]
         boundary = made.fields[k].boundary if name == "field" else "periodic"
-        return _seen(x, offset, boundary).astype(dtype)
+        return _seen(x, offset, boundary, box).astype(dtype)
     if name in ("const", "param"):
-        return np.full(made.size, rest[0] if rest else 0.625, dtype)
+        return np.full([len(cells) for cells in box], rest[0] if rest else 0.625, dtype)
     if name == "mod":
-        return _slow_value(made, rest[1], dtype, fields, inputs) % dtype(rest[0])
-    parts = [_slow_value(made, each, dtype, fields, inputs) for each in rest]
+        return _slow_value(made, rest[1], dtype, fields, inputs, box) % dtype(rest[0])
+    parts = [_slow_value(made, each, dtype, fields, inputs, box) for each in rest]
     return _NUMPY[name](*parts)
 
 
-def _seen(x: np.ndarray, offset: tuple[int, ...], boundary: Any) -> np.ndarray:
-    """Every cell's neighbour, by its index along each axis in turn."""
+def _seen(x: np.ndarray, offset: tuple[int, ...], boundary: Any, box: Box) -> np.ndarray:
+    """The neighbour of every cell of a box, by its index along each axis in turn."""
     axes = boundary if isinstance(boundary, tuple) else [boundary] * x.ndim
     for axis, (o, face) in enumerate(zip(offset, axes, strict=True)):
         low, high = face if isinstance(face, tuple) else (face, face)
-        n = x.shape[axis]
-        places = [_place(k + o, n, low if k + o < 0 else high) for k in range(n)]
+        n, cells = x.shape[axis], box[axis]
+        places = [_place(k + o, n, low if k + o < 0 else high) for k in cells]
         numbers = [x.dtype.type(high if k + o >= n else low) if at is None else 0
-                   for k, at in enumerate(places)]  # fmt: skip
+                   for k, at in zip(cells, places, strict=True)]  # fmt: skip
         along = (slice(None), *[None] * (x.ndim - 1 - axis))
         found = np.take(x, [0 if at is None else at for at in places], axis)
         lost = np.array([at is None for at in places])[along]
