@@ -1,0 +1,45 @@
+"""Run by a test: attention in windows goes through Triton's compiler, without a GPU."""
+
+from triton import compile as compiled
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from hotgrid.vision._layers import _triton_windows
+
+HOPPER = GPUTarget("cuda", 90, 32)
+WHOLE = ("windows", "each", "height", "width")
+KERNELS = (
+    (_triton_windows._forward, _triton_windows._WARPS),
+    (_triton_windows._backward, _triton_windows._WARPS_BACK),
+)
+
+
+def kernel(function, warps: int, kind: str, side: int, shift: int):
+    types = {
+        **dict.fromkeys(WHOLE, "i32"),
+        **dict.fromkeys(("qkv", "out", "grad", "to_qkv"), f"*{kind}"),
+        **dict.fromkeys(("bias", "to_bias"), "*fp32"),
+        "scale": "fp32",
+    }
+    block = 64 if side > 4 else 16
+    constants = {"HEADS": 3, "SIZE": 32, "SIDE": side, "SHIFT": shift, "BLOCK": block}
+    signature = {name: types.get(name, "constexpr") for name in function.arg_names}
+    aligned = {
+        (k,): [["tt.divisibility", 16]]
+        for k, name in enumerate(function.arg_names)
+        if signature[name].startswith("*")
+    }
+    source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=aligned)
+    return compiled(source, target=HOPPER, options={"num_warps": warps})
+
+
+made = 0
+for function, warps in KERNELS:
+    for kind, side, shift in (("bf16", 7, 3), ("bf16", 4, 0), ("fp32", 7, 3)):
+        ptx = kernel(function, warps, kind, side, shift).asm["ptx"]
+        if kind == "bf16" and side == 7:
+            # The products are on tensor cores, and tokens are read 16 bytes at a time.
+            assert "wgmma.mma" in ptx
+            assert "cp.async.cg.shared.global" in ptx or "ld.global.v4.b32" in ptx
+        made += 1
+print(f"{made} kernels")
