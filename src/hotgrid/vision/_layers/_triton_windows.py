@@ -113,7 +113,8 @@ def _backward(
         to_k = tl.dot(tl.trans(small), q, input_precision="ieee")
         tl.store(to + dim, to_k.to(kind), mask=real)
     # The programs of a head are HEADS apart, so this is `parts heads tokens tokens`.
-    sums = to_bias + tl.program_id(0) * (tokens * tokens) + token[:, None] * tokens + token[None, :]
+    sums = to_bias + tl.program_id(0) * (tokens * tokens)
+    sums += token[:, None] * tokens + token[None, :]
     tl.store(sums, total, mask=real & (token < tokens)[None, :])
 
 
