@@ -20,17 +20,25 @@ _WARPS, _WARPS_BACK = 4, 4
 
 @triton.jit
 def _found(window, token, height, width, SIDE: tl.constexpr, SHIFT: tl.constexpr):
-    """Where the tokens of a window are, and which edges of the map the shift took them over."""
+    """Where the map of a window begins, its tokens in there, and which edges it is at."""
     across = width // SIDE
     count = (height // SIDE) * across
     inside = window % count
-    y = (inside // across) * SIDE + token // SIDE + SHIFT
-    x = (inside % across) * SIDE + token % SIDE + SHIFT
-    over_y, over_x = y >= height, x >= width
-    y = tl.where(over_y, y - height, y)
-    x = tl.where(over_x, x - width, x)
-    place = (window // count).to(tl.int64) * (height * width) + y * width + x
-    return place, over_y.to(tl.int32) * 2 + over_x.to(tl.int32)
+    y = (inside // across) * SIDE + SHIFT
+    x = (inside % across) * SIDE + SHIFT
+    edges = (y + SIDE > height).to(tl.int32) * 2 + (x + SIDE > width).to(tl.int32)
+    y += token // SIDE
+    x += token % SIDE
+    y = tl.where(y < height, y, y - height)
+    x = tl.where(x < width, x, x - width)
+    return (window // count).to(tl.int64) * (height * width), y * width + x, edges
+
+
+@triton.jit
+def _over(token, SIDE: tl.constexpr, SHIFT: tl.constexpr):
+    """Which edges a shift takes tokens over, where their window is at them."""
+    down = (token // SIDE >= SIDE - SHIFT).to(tl.int32)
+    return down * 2 + (token % SIDE >= SIDE - SHIFT).to(tl.int32)
 
 
 @triton.jit
@@ -43,13 +51,14 @@ def _added(bias, head, token, N: tl.constexpr):
 
 
 @triton.jit
-def _shares(q, k, added, edges, scale, SHIFT: tl.constexpr):
+def _shares(q, k, added, over, edges, scale, SHIFT: tl.constexpr):
     """The softmax of scores; -100 is what `shift_mask` adds."""
     scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale + added
     if SHIFT > 0:
-        scores += tl.where(edges[:, None] == edges[None, :], 0.0, -100.0)
+        over = over & edges
+        scores += tl.where(over[:, None] == over[None, :], 0.0, -100.0)
     powers = tl.exp(scores - tl.max(scores, 1)[:, None])
-    return powers / tl.sum(powers, 1)[:, None]
+    return powers * (1.0 / tl.sum(powers, 1))[:, None]
 
 
 @triton.jit
@@ -64,17 +73,20 @@ def _forward(
     first = tl.program_id(0) // HEADS * each
     token = tl.arange(0, BLOCK)
     real = (token < tokens)[:, None]
-    channel = (head * SIZE + tl.arange(0, SIZE))[None, :]
+    channel = tl.arange(0, SIZE)[None, :]
     added = _added(bias, head, token, tokens)
+    over = _over(token, SIDE, SHIFT)
     for window in range(first, tl.minimum(first + each, windows)):
-        place, edges = _found(window, token, height, width, SIDE, SHIFT)
-        given = qkv + place[:, None] * (3 * dim) + channel
+        start, place, edges = _found(window, token, height, width, SIDE, SHIFT)
+        start = start * dim
+        place = place[:, None] * dim
+        given = qkv + start * 3 + head * SIZE + (place * 3 + channel)
         q = tl.load(given, mask=real, other=0.0)
         k = tl.load(given + dim, mask=real, other=0.0)
         v = tl.load(given + 2 * dim, mask=real, other=0.0)
-        shares = _shares(q, k, added, edges, scale, SHIFT)
+        shares = _shares(q, k, added, over, edges, scale, SHIFT)
         seen = tl.dot(shares.to(v.dtype), v, input_precision="ieee")
-        tl.store(out + place[:, None] * dim + channel, seen.to(v.dtype), mask=real)
+        tl.store(out + start + head * SIZE + (place + channel), seen.to(v.dtype), mask=real)
 
 
 @triton.jit
@@ -90,18 +102,22 @@ def _backward(
     first = tl.program_id(0) // HEADS * each
     token = tl.arange(0, BLOCK)
     real = (token < tokens)[:, None]
-    channel = (head * SIZE + tl.arange(0, SIZE))[None, :]
+    channel = tl.arange(0, SIZE)[None, :]
     added = _added(bias, head, token, tokens)
+    over = _over(token, SIDE, SHIFT)
     total = tl.zeros([BLOCK, BLOCK], tl.float32)
     for window in range(first, tl.minimum(first + each, windows)):
-        place, edges = _found(window, token, height, width, SIDE, SHIFT)
-        given = qkv + place[:, None] * (3 * dim) + channel
+        start, place, edges = _found(window, token, height, width, SIDE, SHIFT)
+        start = start * dim
+        place = place[:, None] * dim
+        given = qkv + start * 3 + head * SIZE + (place * 3 + channel)
         q = tl.load(given, mask=real, other=0.0)
         k = tl.load(given + dim, mask=real, other=0.0)
         v = tl.load(given + 2 * dim, mask=real, other=0.0)
-        g = tl.load(grad + place[:, None] * dim + channel, mask=real, other=0.0)
-        shares = _shares(q, k, added, edges, scale, SHIFT)
-        to = to_qkv + place[:, None] * (3 * dim) + channel
+        at = grad + start + head * SIZE + (place + channel)
+        g = tl.load(at, mask=real, other=0.0)
+        shares = _shares(q, k, added, over, edges, scale, SHIFT)
+        to = to_qkv + start * 3 + head * SIZE + (place * 3 + channel)
         to_v = tl.dot(tl.trans(shares.to(kind)), g, input_precision="ieee")
         tl.store(to + 2 * dim, to_v.to(kind), mask=real)
         to_shares = tl.dot(g, tl.trans(v), input_precision="ieee")
