@@ -20,7 +20,7 @@ from hotgrid.vision._layers._shifted_windows import attend_shifted
 def filled(module: torch.nn.Module) -> None:
     with torch.no_grad():
         for each in module.parameters():
-            each.copy_(0.5 * torch.randn(each.shape))
+            each.copy_(0.2 * torch.randn(each.shape))
 
 
 def mask_of(height: int, width: int, window: int, shift: int) -> Tensor | None:

@@ -15,7 +15,9 @@ from hotgrid.kernels.tune._triton_launch import Launcher
 # How many programs share the work: several for each multiprocessor of an H200, and fewer where
 # each writes a sum of its own.
 _PROGRAMS, _PROGRAMS_BACK = 2112, 1056
-_WARPS, _WARPS_BACK = 4, 4
+# The warps of a program, and how many windows are loaded at once: for products on tensor cores
+# and, where those of float32 are to be exact, without.
+_TUNED, _TUNED_EXACT = (4, 3), (8, 1)
 
 
 @triton.jit
@@ -65,7 +67,7 @@ def _shares(q, k, added, over, edges, scale, SHIFT: tl.constexpr):
 def _forward(
     qkv, bias, out, windows, each, height, width, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, SIDE: tl.constexpr, SHIFT: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     dim: tl.constexpr = HEADS * SIZE
     tokens: tl.constexpr = SIDE * SIDE
@@ -76,7 +78,8 @@ def _forward(
     channel = tl.arange(0, SIZE)[None, :]
     added = _added(bias, head, token, tokens)
     over = _over(token, SIDE, SHIFT)
-    for window in range(first, tl.minimum(first + each, windows)):
+    last = tl.minimum(first + each, windows)
+    for window in tl.range(first, last, num_stages=STAGES):
         start, place, edges = _found(window, token, height, width, SIDE, SHIFT)
         start = start * dim
         place = place[:, None] * dim
@@ -93,7 +96,7 @@ def _forward(
 def _backward(
     qkv, bias, grad, to_qkv, to_bias, windows, each, height, width, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, SIDE: tl.constexpr, SHIFT: tl.constexpr,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     dim: tl.constexpr = HEADS * SIZE
     tokens: tl.constexpr = SIDE * SIDE
@@ -106,7 +109,8 @@ def _backward(
     added = _added(bias, head, token, tokens)
     over = _over(token, SIDE, SHIFT)
     total = tl.zeros([BLOCK, BLOCK], tl.float32)
-    for window in range(first, tl.minimum(first + each, windows)):
+    last = tl.minimum(first + each, windows)
+    for window in tl.range(first, last, num_stages=STAGES):
         start, place, edges = _found(window, token, height, width, SIDE, SHIFT)
         start = start * dim
         place = place[:, None] * dim
@@ -148,9 +152,9 @@ def attend_forward(qkv: Tensor, bias: Tensor, side: int, shift: int, scale: floa
         scale: The factor of scores.
     """
     out = qkv.new_empty(*qkv.shape[:3], qkv.shape[3] // 3)
-    parts, numbers, constants = _plan(qkv, bias, side, shift, _PROGRAMS)
+    parts, numbers, constants, warps = _plan(qkv, bias, side, shift, _PROGRAMS)
     grid = (parts * len(bias), 1, 1)
-    _FORWARD(grid, (qkv, bias, out), (*numbers, scale), constants, _WARPS)
+    _FORWARD(grid, (qkv, bias, out), (*numbers, scale), constants, warps)
     return out
 
 
@@ -158,22 +162,23 @@ def attend_backward(
     grad: Tensor, qkv: Tensor, bias: Tensor, side: int, shift: int, scale: float
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of `qkv` and `bias`, from that of the result, contiguous."""
-    parts, numbers, constants = _plan(qkv, bias, side, shift, _PROGRAMS_BACK)
+    parts, numbers, constants, warps = _plan(qkv, bias, side, shift, _PROGRAMS_BACK)
     to_qkv = torch.empty_like(qkv)
     to_bias = bias.new_empty((parts, *bias.shape), dtype=torch.float32)
     grid = (parts * len(bias), 1, 1)
     tensors = (qkv, bias, grad, to_qkv, to_bias)
-    _BACKWARD(grid, tensors, (*numbers, scale), constants, _WARPS_BACK)
+    _BACKWARD(grid, tensors, (*numbers, scale), constants, warps)
     return to_qkv, to_bias.sum(0).to(bias.dtype)
 
 
 def _plan(
     qkv: Tensor, bias: Tensor, side: int, shift: int, programs: int
-) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """In how many parts windows are divided; numbers and constants of a kernel."""
+) -> tuple[int, tuple[int, ...], tuple[int, ...], int]:
+    """In how many parts windows are divided; numbers, constants and warps of a kernel."""
     (batch, height, width, channels), heads = qkv.shape, len(bias)
     windows = batch * (height // side) * (width // side)
     each = max(1, triton.cdiv(windows * heads, programs))
     block = max(16, triton.next_power_of_2(side * side))
-    constants = (heads, channels // (3 * heads), side, shift, block)
-    return triton.cdiv(windows, each), (windows, each, height, width), constants
+    warps, stages = _TUNED_EXACT if qkv.dtype == torch.float32 else _TUNED
+    constants = (heads, channels // (3 * heads), side, shift, block, stages)
+    return triton.cdiv(windows, each), (windows, each, height, width), constants, warps
