@@ -174,7 +174,7 @@ class _InWindows(nn.Module, ABC):
             x: A map whose sides are multiples of the window; see `has_kernel`.
             shift: How far; less than a window. The mask is that of `shift_mask`.
         """
-        qkv, bias = self.packed(x), self.bias()
+        qkv, bias = self.packed(x), self.bias().contiguous()
         return self.proj(attend_shifted(qkv, bias, self.window, shift, self.scale))
 
     def extra_repr(self) -> str:
@@ -189,7 +189,8 @@ class WindowAttention(_InWindows):
         dim: Channels.
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
-        fused: Whether `attend_fused` is used, and not its readable twin.
+        fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
+            readable twin.
 
     Raises:
         ArgumentError: Heads do not divide the channels.
@@ -223,7 +224,8 @@ class CosineWindowAttention(_InWindows):
         dim: Channels.
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
-        fused: Whether `attend_fused` is used, and not its readable twin.
+        fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
+            readable twin.
         trained: The window that the weights were trained with; 0 for this one.
 
     Raises:
