@@ -36,7 +36,7 @@ class Launcher:
         self,
         grid: tuple[int, int, int],
         tensors: tuple[Tensor, ...],
-        numbers: tuple[int, ...],
+        numbers: tuple[int | float, ...],
         constants: tuple[int | bool, ...],
         num_warps: int = 4,
     ) -> None:
@@ -71,7 +71,7 @@ class Launcher:
         self,
         grid: tuple[int, int, int],
         tensors: tuple[Tensor, ...],
-        numbers: tuple[int, ...],
+        numbers: tuple[int | float, ...],
         constants: tuple[int | bool, ...],
         num_warps: int = 4,
     ) -> Callable[..., None] | None:
@@ -85,7 +85,7 @@ class Launcher:
 
 
 def _again(
-    made: Any, grid: tuple[int, int, int], others: tuple[int | bool, ...], device: int
+    made: Any, grid: tuple[int, int, int], others: tuple[int | float, ...], device: int
 ) -> Callable[..., None]:
     """A compiled kernel as a function of addresses, on the current stream of a device."""
     plainly = made[grid]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from hotgrid.contracts import checked
 from hotgrid.errors import ArgumentError
 
+from ._shifted_windows import attend_shifted, kernel_fits
 from ._windows import log_spaced_positions, relative_position_index
 
 # Kernels for tensor cores work on multiples of so many tokens.
@@ -123,6 +124,10 @@ class _InWindows(nn.Module, ABC):
         """Return queries and keys whose products, times `scale`, are the scores."""
         return q, k
 
+    def packed(self, x: Tensor) -> Tensor:
+        """Return queries and keys as `scaled` has them, and values, as `projected` does."""
+        return self.projected(x)
+
     @checked(
         x="b (rows window) (columns window) dim",
         mask="(rows*columns) (window*window) (window*window)",
@@ -151,6 +156,27 @@ class _InWindows(nn.Module, ABC):
         out = out.reshape(batch, rows, columns, self.heads, side, side, -1)
         return self.proj(out.permute(0, 1, 4, 2, 5, 3, 6).reshape(x.shape))
 
+    def has_kernel(self, x: Tensor) -> bool:
+        """Return whether `shifted` takes a map; see `kernel_fits`."""
+        return self.fused and kernel_fits(x, self.window, self.dim // self.heads)
+
+    @checked(
+        x="b (rows window) (columns window) dim",
+        bind="self.dim, self.window",
+        returns="b (rows*window) (columns*window) dim",
+    )
+    def shifted(self, x: Tensor, shift: int) -> Tensor:
+        """Attend in each window of a map that is shifted up and left, and shift it back.
+
+        One kernel takes the map as it is: nothing is rolled, cut or permuted in memory.
+
+        Args:
+            x: A map whose sides are multiples of the window; see `has_kernel`.
+            shift: How far; less than a window. The mask is that of `shift_mask`.
+        """
+        qkv, bias = self.packed(x), self.bias().contiguous()
+        return self.proj(attend_shifted(qkv, bias, self.window, shift, self.scale))
+
     def extra_repr(self) -> str:
         """Return the arguments."""
         return f"{self.dim}, heads={self.heads}, window={self.window}, fused={self.fused}"
@@ -163,7 +189,8 @@ class WindowAttention(_InWindows):
         dim: Channels.
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
-        fused: Whether `attend_fused` is used, and not its readable twin.
+        fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
+            readable twin.
 
     Raises:
         ArgumentError: Heads do not divide the channels.
@@ -197,7 +224,8 @@ class CosineWindowAttention(_InWindows):
         dim: Channels.
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
-        fused: Whether `attend_fused` is used, and not its readable twin.
+        fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
+            readable twin.
         trained: The window that the weights were trained with; 0 for this one.
 
     Raises:
@@ -245,3 +273,11 @@ class CosineWindowAttention(_InWindows):
         q = F.normalize(q, dim=-1).unflatten(1, (-1, self.heads)) * scale
         # Under autocast the product is wider than the values.
         return q.flatten(1, 2).to(k.dtype), F.normalize(k, dim=-1).to(k.dtype)
+
+    def packed(self, x: Tensor) -> Tensor:
+        """Return scaled queries and keys, and values, after each other."""
+        qkv = self.projected(x)
+        # For `scaled` each token is a window of its own.
+        tokens = qkv.unflatten(-1, (3, self.heads, 1, -1)).flatten(0, 2)
+        q, k, v = tokens.unbind(1)
+        return torch.stack((*self.scaled(q, k), v), 1).view(qkv.shape)

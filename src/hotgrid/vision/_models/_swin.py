@@ -134,6 +134,8 @@ class _Block(nn.Module):
         return x + self.drop_path(self.mlp(self.norm2(x)))
 
     def _attended(self, x: Tensor) -> Tensor:
+        if not self.spare and self.attn.has_kernel(x):
+            return self.attn.shifted(x, self.shift)
         if self.shift:
             x = x.roll((-self.shift, -self.shift), (1, 2))
         if self.spare:

@@ -1,0 +1,59 @@
+"""Attention in windows as one kernel: interpreted, compiled, and where it is used."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from hotgrid.vision import WindowAttention
+from hotgrid.vision._layers import _shifted_windows
+
+
+def run_apart(script: str, **environment: str) -> str:
+    """In a process of its own: how Triton works is decided when it is imported."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(script))],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_the_kernel_agrees_with_the_plain_path():
+    assert "7 cases, wrong: {}" in run_apart("triton_windows_twins.py", TRITON_INTERPRET="1")
+
+
+@pytest.mark.long
+def test_the_kernel_compiles_to_tensor_cores(tmp_path: Path):
+    found = run_apart("triton_windows_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
+    assert "6 kernels" in found
+
+
+@pytest.mark.parametrize(
+    ("window", "size", "changed", "fits"),
+    [
+        (7, 32, {}, True),
+        (8, 16, {"dtype": torch.bfloat16}, True),
+        (9, 32, {}, False),
+        (7, 8, {}, False),
+        (7, 24, {}, False),
+        (7, 32, {"is_cuda": False}, False),
+        (7, 32, {"dtype": torch.float64}, False),
+    ],
+)
+def test_the_kernel_is_for_small_windows_on_a_gpu(
+    window: int, size: int, changed: dict[str, Any], fits: bool, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_shifted_windows, "_TRITON", True)
+    x: Any = SimpleNamespace(**{"is_cuda": True, "dtype": torch.float32, **changed})
+    assert _shifted_windows.kernel_fits(x, window, size) is fits
+    assert WindowAttention(2 * size, 2, window).has_kernel(x) is fits
+    assert not WindowAttention(2 * size, 2, window, fused=False).has_kernel(x)
