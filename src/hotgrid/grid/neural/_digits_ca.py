@@ -53,6 +53,7 @@ class DigitsCA(NeuralCells):
     size = (4 * BOX, 6 * BOX)
     picture = "colour"
     coloured = ("colour",)
+    conserved = ("ink",)
 
     def __init__(self, weights: str | None = None) -> None:
         network = CellNetwork.load(_OWN if weights is None else weights)
@@ -144,12 +145,12 @@ class DigitsCA(NeuralCells):
         """The largest vote of a cell, about 1 where it is sure."""
         return _votes(state)[0]
 
-    @observable
+    @observable(over="sum")
     def ink(self, state: State) -> Tensor:
         """The number of cells with ink."""
         return total(self._ink(state))
 
-    @observable
+    @observable(over="sum")
     def decided(self, state: State) -> Tensor:
         """The number of cells whose largest vote is above one half."""
         return total(self._ink(state) & (_votes(state)[0] > 0.5))
