@@ -23,7 +23,7 @@ _COLOURS = (
     (0.9, 0.1, 0.1), (1.0, 0.5, 0.0), (0.9, 0.8, 0.0), (0.5, 0.8, 0.1), (0.0, 0.6, 0.2),
     (0.0, 0.8, 0.8), (0.1, 0.4, 1.0), (0.4, 0.1, 0.7), (0.9, 0.3, 0.9), (0.5, 0.3, 0.1),
 )  # fmt: skip
-_UNDECIDED = 0.6
+_UNDECIDED = 0.2
 
 
 class DigitsCA(NeuralCells):
@@ -116,7 +116,7 @@ class DigitsCA(NeuralCells):
 
     def brushes(self) -> Sequence[Brush]:
         """On draws ink, off erases it."""
-        return (Brush("ink", "Ink", kind="states"),)
+        return (Brush("ink", "Ink", kind="states", radius=1.2),)
 
     def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
         """Put ink into cells that have none, or clear cells."""
