@@ -22,6 +22,7 @@ def answer(app: ViewApp, link: str) -> dict[str, object]:
         ("wireworld", "pattern:{file}.cells"),
         ("body-flow", "solid:{file}"),
         ("growing-ca", "weights:{file}"),
+        ("digits-ca", "weights:{file}"),
     ],
 )
 def test_a_link_does_not_reach_files(tmp_path: Path, name: str, option: str):

@@ -274,6 +274,7 @@ def test_hello_says_what_can_be_seen_and_touched(desk):
     assert hello["views"][0] == "speed" and hello["flow"] and hello["rank"] == 2
     assert next(each["name"] for each in hello["parameters"]) == "reynolds"
     assert {each["kind"] for each in hello["brushes"]} == {"solid", "number"}
+    assert {each["radius"] for each in hello["brushes"]} == {3.0}
     status = here.until(lambda: here.page.of("status"))[-1]
     assert status["observables"].keys() <= {*hello["observables"]}
 

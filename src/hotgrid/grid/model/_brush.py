@@ -15,6 +15,7 @@ class Brush:
         low: The smallest value.
         high: The largest value.
         value: The value when none is chosen.
+        radius: The radius in cells when none is chosen.
 
     Example:
         >>> Brush("u", "Heat").kind
@@ -27,3 +28,4 @@ class Brush:
     low: float = 0.0
     high: float = 1.0
     value: float = 1.0
+    radius: float = 3.0

@@ -1,6 +1,7 @@
 """neural: cells that hold numbers and react to what is around them. A part of `grid`."""
 
 from ._cell_network import FILTERS as FILTERS, CellNetwork as CellNetwork
+from ._digits_ca import DigitsCA as DigitsCA
 from ._flow_lenia import FlowLenia as FlowLenia
 from ._growing_ca import GrowingCA as GrowingCA
 from ._lenia import Lenia as Lenia

@@ -1,16 +1,19 @@
-"""Neural automata: matter stays, a picture grows and heals."""
+"""Neural automata: matter stays, a picture grows and heals, digits classify themselves."""
 
 from collections.abc import Iterator
 
 import torch
+from torch import Tensor
 
-from hotgrid.grid.neural import FlowLenia, GrowingCA
+from hotgrid.grid.neural import DigitsCA, FlowLenia, GrowingCA
+from hotgrid.grid.neural._drawn_digits import BOX, drawn_digit
 
 from ._check import Check, Terms
 from ._row import Row, compared
 
 # What was measured with the weights that come along, and a margin.
 _GROWN, _HEALED = 0.016, 0.05
+_MISSED = 0.1
 
 
 def _flow(terms: Terms) -> Iterator[Row]:
@@ -60,7 +63,56 @@ def _growing(terms: Terms) -> Iterator[Row]:
         )
 
 
+def _digits(terms: Terms) -> Iterator[Row]:
+    """Drawn digits are recognised, and again after each was changed into another."""
+    sets = 4 if terms.quick else 16
+    draw = torch.Generator().manual_seed(2)
+    digits = torch.arange(10).repeat(sets)
+    ink = torch.stack([drawn_digit(int(i), draw) for i in digits])
+    model = DigitsCA()
+    cells = torch.zeros(len(ink), model.network.channels, BOX, BOX)
+    cells[:, 0] = ink
+    sim = terms.simulation(
+        model,
+        (BOX, BOX),
+        small=True,
+        dtype=torch.float32,
+        batch=len(ink),
+        state={"cells": cells},
+    )
+    sim.run(60, progress=False)
+    first = _elected(sim.state["cells"].cpu(), digits)
+    changed = digits.roll(1, 0)
+    cells = sim.state["cells"].cpu()
+    cells[:, 0] = ink.roll(1, 0)
+    sim.state = {"cells": cells * cells[:, :1]}
+    sim.run(100, progress=False)
+    then = _elected(sim.state["cells"].cpu(), changed)
+    for what, found, steps in (
+        ("recognised", first[0], "60 steps"),
+        ("cells that vote with most of their digit", first[1], "60 steps"),
+        ("recognised after a change into another", then[0], "100 more steps"),
+    ):
+        yield compared(
+            f"digits CA: {what}",
+            1.0,
+            found,
+            limit=_MISSED,
+            source="the digits that were drawn",
+            setting=f"{steps}, {len(ink)} digits on {BOX} x {BOX}",
+        )
+
+
+def _elected(cells: Tensor, digits: Tensor) -> tuple[float, float]:
+    """The share of digits that most cells recognise, and of cells that vote with most."""
+    votes = torch.nn.functional.one_hot(cells[:, -10:].argmax(1), 10)
+    counts = (votes * (cells[:, 0, ..., None] > 0)).sum((1, 2)).float()
+    agreed = counts.amax(1) / counts.sum(1)
+    return (counts.argmax(1) == digits).float().mean().item(), agreed.mean().item()
+
+
 NEURAL = (
     Check("flow-lenia", True, _flow),
     Check("growing-ca", True, _growing),
+    Check("digits-ca", True, _digits),
 )

@@ -28,8 +28,8 @@ _SECONDS = 10.0
 # A vortex street takes thousands of steps: its cylinder is thicker on a grid with fewer cells.
 _OPTIONS = {"karman": {"diameter": 0.2}}
 _CELLS = {"karman": 40 * 160}
-# What grows is best seen when it has grown.
-_FEWER_LOOKS = {"growing-ca": 6}
+# What grows is best seen when it has grown, and what decides when it has decided.
+_FEWER_LOOKS = {"growing-ca": 6, "digits-ca": 6}
 
 
 def listed() -> dict[str, Any]:

@@ -54,6 +54,7 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
                 "low": each.low,
                 "high": each.high,
                 "value": each.value,
+                "radius": each.radius,
             }
             for each in brushes
         ],

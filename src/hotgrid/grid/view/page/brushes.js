@@ -56,6 +56,7 @@ function brushPart(hello, paint, stage) {
     };
     const known = hello.brushes.some((brush) => brush.name === paint.brush?.name);
     const first = known ? paint.brush.name : hello.brushes[0].name;
+    if (!known) paint.radius = hello.brushes[0].radius;
     choose(first);
     const brushes = choice(
         hello.brushes.map(({ name, label }) => [name, label ?? name]),
