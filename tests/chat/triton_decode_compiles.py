@@ -7,6 +7,7 @@ from triton.compiler import ASTSource
 from hotgrid.chat._generate._fused import _triton_attend, _triton_linear
 from hotgrid.chat._generate._fused._step import _cut
 
+DIVISIBLE = ("size", "rows", "columns", "of_q", "of_kv", "width", "along", "across")
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {"eps": "fp32", "cap": "fp32", "scale": "fp32"}
 POINTERS = {
@@ -29,7 +30,7 @@ CASES = (
     ("score", {**_cut(32768, 768, 64), "GAINED": False, "CAPPED": True, "CHOICE": 2}, {}),
     (
         "attend",
-        {"HEAD": 128, "HALF": 64, "PADDED": 128, "PAGE": 16, "BLOCK": 64}
+        {"HEAD": 128, "HALF": 64, "PADDED": 128, "PAGE": 16, "BLOCK": 32}
         | {"NORMED": True, "GAINED": False},
         {},
     ),
@@ -55,7 +56,7 @@ def kernel(name: str, constants: dict, types: dict, overlap: bool = True):
             else NUMBERS.get(each, "i32") if number
             else f"*{kinds[each]}"
         )  # fmt: skip
-        if signature[each].startswith("*") or each in ("size", "rows", "columns", "of_q"):
+        if signature[each].startswith("*") or each in DIVISIBLE:
             attrs[(place,)] = [["tt.divisibility", 16]]
     source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attrs)
     return compiled(source, target=HOPPER, options={"num_warps": 4})

@@ -28,6 +28,7 @@ class Reply:
 
     Attributes:
         tokens: All tokens so far.
+        seed: Of its numbers; see `uniform`.
         prompt: How many of them are the prompt's.
         finish: Why it ended; None while it has not.
 
@@ -52,7 +53,7 @@ class Reply:
         wrong = next((t for t in self.tokens if not 0 <= t < vocabulary), None)
         if wrong is not None:
             raise ArgumentError(f"{wrong} is not one of the model's {vocabulary} tokens")
-        self._seed = fresh_seed() if sampling.seed is None else sampling.seed
+        self.seed = fresh_seed() if sampling.seed is None else sampling.seed
         self._stream = TextStream(language.encoding, sampling.stop)
         self._untold: list[tuple[int, Likelihood | None]] = []
         self._new: list[int] = []
@@ -66,7 +67,12 @@ class Reply:
 
     def uniform(self, ahead: int = 0) -> float:
         """Return the number that the next token is drawn with, or one further ahead."""
-        return uniform(self._seed, len(self) + ahead)
+        return uniform(self.seed, len(self) + ahead)
+
+    @property
+    def left(self) -> int:
+        """The most tokens that may still come."""
+        return min(self.sampling.max_tokens - len(self), self._limit - len(self.tokens))
 
     @property
     def ended(self) -> bool:
@@ -98,7 +104,7 @@ class Reply:
             return
         self.tokens.append(token)
         self._untold.append((token, likelihood))
-        if len(self) >= self.sampling.max_tokens or len(self.tokens) >= self._limit:
+        if self.left <= 0:
             self._end = "length"
 
     def tell(self) -> Piece | None:

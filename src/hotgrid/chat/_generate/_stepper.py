@@ -1,8 +1,6 @@
 """`Stepper`: one forward pass for the next tokens of several sequences over a paged cache."""
 
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,22 +11,12 @@ from torch import Tensor
 from hotgrid.chat._model._gpt import GPT, Memory
 from hotgrid.nn import PagedCache, Pages
 
+from ._fused._batch import FusedBatch
+from ._fused._step import MOST, fusible
+from ._row import Row
 
-@dataclass(frozen=True)
-class Row:
-    """The next tokens of one sequence.
-
-    Attributes:
-        tokens: The tokens to feed.
-        position: How many are in the cache.
-        before: The token before these; -1 if there is none.
-        blocks: The blocks of the sequence, of 64 bits each; they hold the new tokens, too.
-    """
-
-    tokens: Sequence[int]
-    position: int
-    before: int
-    blocks: "array[int]"
+# More would let a new request wait, and compute more that comes after the end of a reply.
+_STEPS = 8
 
 
 class Stepper:
@@ -39,8 +27,12 @@ class Stepper:
         blocks: Blocks of the cache.
         block: The tokens of a block.
         static: Whether single tokens are fed in a few shapes only (powers of two), each
-            captured as a CUDA graph where there is CUDA.
+            captured as a CUDA graph where there is CUDA. Models that are `fusible` are then
+            decoded by fused kernels.
         compiled: Whether single tokens go through `torch.compile`, too; needs `static`.
+
+    Attributes:
+        steps: The most steps of a burst; 1 where there are none.
     """
 
     def __init__(
@@ -59,11 +51,29 @@ class Stepper:
         if compiled:
             self._one = torch.compile(self.forward, dynamic=False, fullgraph=True)
         self._graphs: dict[tuple[int, int], _Graph] = {}
+        self._fused: dict[tuple[int, int], FusedBatch] = {}
+        self.steps = _STEPS if static and not compiled and fusible(model) else 1
+
+    def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch | None:
+        """Return what decodes some rows for some steps; None where nothing does."""
+        if self.steps == 1 or len(rows) > MOST:
+            return None
+        longest = max(-(-(row.position + steps) // self._block) for row in rows)
+        shape = (_power(len(rows)), _power(longest))
+        if shape not in self._fused:
+            caches = [(cache.keys, cache.values) for cache in self._caches]
+            self._fused[shape] = FusedBatch(
+                self._model, caches, self._block, *shape, self.steps
+            )
+        return self._fused[shape]
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
         """Feed the tokens of each row, and return the logits after its last."""
         width = max(len(row.tokens) for row in rows)
+        fused = self.burst(rows, 1) if width == 1 else None
+        if fused is not None:
+            return fused.feed(rows)
         longest = max(-(-(row.position + len(row.tokens)) // self._block) for row in rows)
         count = len(rows)
         if self._static and width == 1:

@@ -24,7 +24,10 @@ _ACTIVATIONS = {name: (name, False) for name in ("relu2", "relu", "gelu", "silu"
 # Programs that keep an H200 busy, and numbers of a matrix that fit a program's registers.
 _BUSY = 132
 _NUMBERS = 16384
+# Programs of attention, the most parts of a sequence, and the fewest tokens of one.
+_SPREAD = 264
 _MOST_SPLITS = 16
+_SPAN = 64
 _ALL = 1 << 30
 
 
@@ -87,9 +90,9 @@ class FusedStep:
         )
         self.batch = batch = len(tokens)
         device = weight.device
-        # Every program reads parts of a few hundred tokens, if there are enough programs.
-        enough = -(-2 * _BUSY // (batch * config.heads))
-        self._splits = max(1, min(_MOST_SPLITS, enough, table.shape[1] * page // 64))
+        # Attention to many tokens is split where there would be too few programs.
+        enough = -(-_SPREAD // (batch * config.heads))
+        self._splits = max(1, min(_MOST_SPLITS, enough, table.shape[1] * page // _SPAN))
 
         def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.empty(shape, dtype=dtype, device=device)
@@ -195,7 +198,7 @@ class FusedStep:
                   self._parts, self._stats, config.heads, config.groups, self._qkv.shape[1],
                   self._table.shape[1], keys.stride(0), keys.stride(1), rotary.length, window,
                   self._splits, eps, scale, HEAD=config.head, HALF=half, PADDED=2 * half,
-                  PAGE=self._page, BLOCK=max(16, min(64, 4096 // half)),
+                  PAGE=self._page, BLOCK=max(16, min(64, 2048 // half)),
                   NORMED=attn.q_norm is not None, GAINED=q_gain is not self._x)  # fmt: skip
 
     def _add(self, weight: Tensor, given: Tensor, head: int) -> None:
