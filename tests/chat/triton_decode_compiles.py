@@ -11,55 +11,58 @@ DIVISIBLE = ("size", "rows", "columns", "of_q", "of_kv", "width", "along", "acro
 HOPPER = GPUTarget("cuda", 90, 32)
 NUMBERS = {"eps": "fp32", "cap": "fp32", "scale": "fp32"}
 POINTERS = {
-    **dict.fromkeys(("qkv", "parts", "stats", "x", "y", "best", "logits"), "fp32"),
+    **dict.fromkeys(("qkv", "parts", "stats", "x", "y", "best", "logits", "given"), "fp32"),
     **dict.fromkeys(("cosines", "sines"), "fp32"),
     **dict.fromkeys(("tokens", "table", "position", "forced", "place", "chosen"), "i64"),
     **dict.fromkeys(("temperature", "uniforms", "totals"), "fp64"),
     "likeliest": "i32",
 }
 WEIGHTS = ("w", "q", "k", "v", "up", "gate", "gain", "q_gain", "k_gain", "keys", "values")
+HEAD = {"HEAD": 128, "HALF": 64, "PADDED": 128, "BLOCK": 32, "NORMED": True, "GAINED": False}
+HEAD |= {"WHOLE": False}
+ONE = {"batch": 1}  # Triton takes a number that is 1 as a constant.
 CASES = (
     ("embed", {"NORMED": True, "BLOCK": 1024}, {"table": "bf16"}),
-    ("project", {**_cut(2304, 768, 1), "GAINED": False}, {}),
+    ("project", {**_cut(2304, 768, 1), **ONE, "GAINED": False}, {}),
     ("project", {**_cut(2304, 768, 32), "GAINED": True}, {}),
-    ("add", {**_cut(768, 768, 1), "HEAD": 128}, {"given": "fp32"}),
-    ("add", {**_cut(768, 3072, 32), "HEAD": 0}, {"given": "bf16"}),
-    ("widen", {**_cut(3072, 768, 1), "GAINED": False, "NAME": "relu2", "GATED": False}, {}),
-    ("widen", {**_cut(3072, 768, 8), "GAINED": True, "NAME": "gelu", "GATED": True}, {}),
-    ("score", {**_cut(32768, 768, 1), "GAINED": False, "CAPPED": True, "CHOICE": 2}, {}),
+    ("project", {**_cut(2304, 768, 8), "GAINED": False}, dict.fromkeys(WEIGHTS, "fp32")),
+    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128}, {}),
+    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128, "splits": 1}, {}),
+    ("add", {**_cut(768, 768, 64, most=32), "HEAD": 128}, {}),
+    ("add", {**_cut(768, 3072, 1), **ONE, "HEAD": 0}, {"given": "bf16"}),
+    ("add", {**_cut(768, 3072, 32), "HEAD": 0, "splits": 1}, {"given": "bf16"}),
+    ("widen", {**_cut(3072, 768, 1), **ONE, "GAINED": False, "NAME": "relu2", "GATED": False},
+     {"y": "bf16"}),
+    ("widen", {**_cut(3072, 768, 8), "GAINED": True, "NAME": "gelu", "GATED": True},
+     {"y": "bf16"}),
+    ("score", {**_cut(32768, 768, 1), **ONE, "GAINED": False, "CAPPED": True, "CHOICE": 2}, {}),
     ("score", {**_cut(32768, 768, 64), "GAINED": False, "CAPPED": True, "CHOICE": 2}, {}),
-    (
-        "attend",
-        {"HEAD": 128, "HALF": 64, "PADDED": 128, "PAGE": 16, "BLOCK": 32}
-        | {"NORMED": True, "GAINED": False},
-        {},
-    ),
-    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 2}, {}),
-)
+    ("attend", {**HEAD, "PAGE": 16}, {}),
+    ("attend", {**HEAD, "PAGE": 256, "blocks": 1, "splits": 1, "heads": 1, "groups": 1,
+                "WHOLE": True}, {}),
+    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 2, **ONE}, {}),
+    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 1}, {}),
+)  # fmt: skip
 
 
-def kernel(name: str, constants: dict, types: dict, overlap: bool = True):
+def kernel(name: str, constants: dict, types: dict, stages: int = 3):
     """A kernel as Triton compiles it for an H200."""
     home = _triton_attend if hasattr(_triton_attend, name) else _triton_linear
     function = getattr(home, name)
-    constants = {**constants, "PDL": overlap}
+    constants = {**constants, "PDL": True}
     kinds = {**dict.fromkeys(WEIGHTS, "bf16"), **POINTERS, **types}
-    if name == "widen":
-        kinds["y"] = "bf16"
     if name == "choose":
-        NUMBERS["parts"] = "i32"
+        del kinds["parts"]  # here it is a number
     signature, attrs = {}, {}
     for place, each in enumerate(function.arg_names):
-        number = each not in kinds or (name == "choose" and each == "parts")
-        signature[each] = (
-            "constexpr" if each in constants
-            else NUMBERS.get(each, "i32") if number
-            else f"*{kinds[each]}"
-        )  # fmt: skip
-        if signature[each].startswith("*") or each in DIVISIBLE:
+        number = NUMBERS.get(each, "i32")
+        signature[each] = f"*{kinds[each]}" if each in kinds else number
+        if each in constants:
+            signature[each] = "constexpr"
+        elif each in kinds or each in DIVISIBLE:
             attrs[(place,)] = [["tt.divisibility", 16]]
     source = ASTSource(fn=function, signature=signature, constexprs=constants, attrs=attrs)
-    return compiled(source, target=HOPPER, options={"num_warps": 4})
+    return compiled(source, target=HOPPER, options={"num_warps": 4, "num_stages": stages})
 
 
 def main() -> None:
@@ -71,8 +74,8 @@ def main() -> None:
             # The rows are read 16 bytes at a time, before the input is waited for.
             before = ptx[: ptx.index("griddepcontrol.wait")]
             assert "v4.b32" in before, name
-        elif "BATCH" in constants:
-            assert "mma.sync" in ptx, name
+        elif "BATCH" in constants and "w" not in types:
+            assert "mma.sync" in ptx or "wgmma" in ptx, name
     print(f"{len(CASES)} kernels")
 
 

@@ -11,7 +11,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from chat.tiny import byte_encoding, random_gpt
-
 from hotgrid.chat import Engine, LanguageModel, Sampling, generate
 from hotgrid.chat._generate import _burst, _stepper
 from hotgrid.chat._generate._fused import _step
@@ -19,10 +18,8 @@ from hotgrid.errors import UnstableError
 from hotgrid.nn import PagedCache
 
 SMALL = {"vocabulary": 61, "layers": 1, "size": 16, "heads": 2}
-LLAMA_LIKE = {
-    **{"activation": "swiglu", "norm": "rms", "cap": None, "tied": True, "layers": 2},
-    **{"heads": 4, "kv_heads": 2, "window": "SL", "short": 5, "embed_norm": False},
-}
+LLAMA_LIKE = {"activation": "swiglu", "norm": "rms", "cap": None, "tied": True, "layers": 2}
+LLAMA_LIKE |= {"heads": 4, "kv_heads": 2, "window": "SL", "short": 5, "embed_norm": False}
 MORE = {
     "plain": {},
     "llama-like": LLAMA_LIKE,
@@ -87,15 +84,13 @@ def engine_agrees(language: LanguageModel) -> bool:
     """Whether requests that come and go get what they get alone, also if the cache is full."""
     ways = [
         Sampling(temperature=0, max_tokens=4),
-        Sampling(temperature=2, seed=3, max_tokens=12, stop=("\x11",)),
-        Sampling(temperature=1, seed=-4, max_tokens=6),
+        Sampling(temperature=2, seed=3, max_tokens=9, stop=("\x11",)),
+        Sampling(temperature=1, seed=-4, top_k=9, repetition=1.5, max_tokens=2),
     ]
     prompts = [[1], [5] * 10, [2, 3, 4]]
     engine = Engine(language, slots=2, cache=64, static=True)
     asked = [engine.submit(prompt, way) for prompt, way in zip(prompts, ways, strict=True)]
-    mixed = Sampling(temperature=1, seed=1, top_k=9, repetition=1.5, max_tokens=3)
-    asked.append(engine.submit([7], mixed))
-    everything = zip([*prompts, [7]], [*ways, mixed], asked, strict=True)
+    everything = zip(prompts, ways, asked, strict=True)
     return engine._stepper.steps > 1 and all(
         told(request) == told(generate(language, prompt, way, burst=1))
         for prompt, way, request in everything

@@ -64,7 +64,9 @@ def generate(
 def _burst_pieces(model: GPT, reply: Reply, count: int, compiled: bool) -> Iterator[Piece]:
     device = model.embed.weight.device
     settings = Settings.of([reply.sampling], model.config.vocabulary, device)
-    decoder = burst_for(model, len(reply.tokens) + reply.left, count, settings, compiled=compiled)
+    decoder = burst_for(
+        model, len(reply.tokens) + reply.left, count, settings, compiled=compiled
+    )
     decoder.begin(reply.tokens, settings)
     # On a GPU one burst is ahead, so that it never waits.
     ahead, left = (2 if device.type == "cuda" else 1), reply.left

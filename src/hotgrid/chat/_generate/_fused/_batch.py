@@ -51,9 +51,7 @@ class FusedBatch:
         self._temperature, uniforms = self._real.split((batch, batch * steps))
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
         self._given = [each.numpy() for each in self._host[0].split(cuts)]
-        self._step = FusedStep(
-            model, caches, page, tokens, table.view(batch, blocks), position
-        )
+        self._step = FusedStep(model, caches, page, tokens, table.view(batch, blocks), position)
         self._graphs: dict[int, Callable[[], None]] = {}
         self._copied = torch.cuda.Event() if self._cuda else None
 

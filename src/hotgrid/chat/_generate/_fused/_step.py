@@ -24,8 +24,9 @@ _ACTIVATIONS = {name: (name, False) for name in ("relu2", "relu", "gelu", "silu"
 # Programs that keep an H200 busy, and numbers of a matrix that fit a program's registers.
 _BUSY = 132
 _NUMBERS = 16384
+_AHEAD = 65536
 # Programs of attention, the most parts of a sequence, and the fewest tokens of one.
-_SPREAD = 264
+_SPREAD = 192
 _MOST_SPLITS = 16
 _SPAN = 64
 _ALL = 1 << 30
@@ -138,7 +139,7 @@ class FusedStep:
                       attn.v.weight, x, gain, self._qkv, config.size, *rows, batch, eps,
                       **cut, GAINED=gain is not x)  # fmt: skip
             self._attend(layer)
-            self._add(attn.out.weight, self._parts, config.head)
+            self._add(attn.out.weight, self._parts, config.head if self._splits > 1 else 0)
             cut = _cut(inner, config.size, batch)
             gain, eps = _gain(each.mlp_norm, x)
             activation, gated = _ACTIVATIONS[name]
@@ -152,7 +153,8 @@ class FusedStep:
         self._run(kernels.score, (self._best.shape[1],), model.head.linear.weight, x, gain,
                   self.logits, heat, self._best, self._likeliest, self._totals, config.size,
                   config.vocabulary, batch, eps, config.cap or 1.0, **self._score,
-                  GAINED=gain is not x, CAPPED=config.cap is not None, CHOICE=choice)  # fmt: skip
+                  GAINED=gain is not x, CAPPED=config.cap is not None,
+                  CHOICE=choice)  # fmt: skip
 
     def choose(
         self, temperature: Tensor, uniforms: Tensor, forced: Tensor, place: Tensor,
@@ -199,13 +201,14 @@ class FusedStep:
                   self._table.shape[1], keys.stride(0), keys.stride(1), rotary.length, window,
                   self._splits, eps, scale, HEAD=config.head, HALF=half, PADDED=2 * half,
                   PAGE=self._page, BLOCK=max(16, min(64, 2048 // half)),
-                  NORMED=attn.q_norm is not None, GAINED=q_gain is not self._x)  # fmt: skip
+                  NORMED=attn.q_norm is not None, GAINED=q_gain is not self._x,
+                  WHOLE=self._splits == 1)  # fmt: skip
 
     def _add(self, weight: Tensor, given: Tensor, head: int) -> None:
         from . import _triton_linear as kernels
 
         rows, columns = weight.shape
-        cut = _cut(rows, columns, self.batch)
+        cut = _cut(rows, columns, self.batch, most=32 if head else 128)
         self._run(kernels.add, (-(-rows // cut["ROWS"]),), weight, given, self._stats, self._x,
                   rows, columns, self.batch, self._splits, **cut, HEAD=head)  # fmt: skip
 
@@ -213,6 +216,10 @@ class FusedStep:
         self, kernel: Any, grid: tuple[int, ...], *given: Any, first: bool = False, **shape: Any
     ) -> None:
         options = {"launch_pdl": True} if self.overlap and not first else {}
+        if shape.get("BATCH", 1) > 1:
+            # So many numbers are read ahead.
+            read = shape["BLOCK"] * (shape["ROWS"] + 2 * shape["BATCH"])
+            options["num_stages"] = max(2, min(6, _AHEAD // read))
         kernel[grid](*given, **shape, PDL=self.overlap, num_warps=4, **options)
 
 
@@ -225,17 +232,31 @@ def _gain(norm: nn.Module, none: Tensor) -> tuple[Tensor, float]:
 
 
 def _cut(
-    rows: int, columns: int, batch: int, parts: tuple[int, ...] | None = None
+    rows: int,
+    columns: int,
+    batch: int,
+    parts: tuple[int, ...] | None = None,
+    *,
+    most: int = 128,
 ) -> dict[str, Any]:
-    """Return how a matrix is divided among programs; `parts` are rows that may not mix."""
+    """Return how a matrix is divided among programs.
+
+    Args:
+        rows: Of the matrix.
+        columns: Of the matrix.
+        batch: How many sequences.
+        parts: Rows that may not mix; by default all of them may.
+        most: The most columns that are read at once for several sequences.
+    """
     whole = columns & -columns
     if batch == 1:
         block = min(256, whole) if whole >= 64 else min(256, _power(columns))
         few = max(1, min(16, rows // _BUSY, _NUMBERS // columns))
         together = 1 << (few.bit_length() - 1)
     else:
-        block = min(128, whole) if whole >= 32 else max(16, min(128, _power(columns)))
-        together = 16
+        block = min(most, whole) if whole >= 32 else max(16, min(most, _power(columns)))
+        # The more rows, the less often the inputs are read.
+        together = max(16, min(64, 1 << max(1, rows // (2 * _BUSY)).bit_length() - 1))
     even = columns % block == 0 and all(n % together == 0 for n in parts or (rows,))
     steps = -(-columns // block) if batch == 1 else 1
     padded = 1 if batch == 1 else max(16, _power(batch))

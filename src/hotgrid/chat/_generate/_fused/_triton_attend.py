@@ -3,8 +3,6 @@
 import triton
 import triton.language as tl
 
-from ._triton_linear import begin, follow
-
 
 @triton.jit
 def _turned(
@@ -29,19 +27,23 @@ def attend(
     qkv, q_gain, k_gain, cosines, sines, keys, values, table, position, parts, stats,
     heads, groups, width, blocks, along, across, reach, window, splits, eps, scale,
     HEAD: tl.constexpr, HALF: tl.constexpr, PADDED: tl.constexpr, PAGE: tl.constexpr,
-    BLOCK: tl.constexpr, NORMED: tl.constexpr, GAINED: tl.constexpr, PDL: tl.constexpr,
+    BLOCK: tl.constexpr, NORMED: tl.constexpr, GAINED: tl.constexpr, WHOLE: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     """One head's attention of a sequence to a part of its tokens, and the new key and value.
 
     `parts` are values weighted by exponentials of scores, `[sequences, heads, splits, HEAD]`;
     `stats` are the best score and the sum of exponentials. The first part has the new token.
+    With `WHOLE` there is one part, and it is the result.
     """
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     b, h, s = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     g = h // (heads // groups)
     half, whole = tl.arange(0, HALF), tl.arange(0, PADDED)
     low, all = half < HEAD // 2, whole < HEAD
-    follow(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     at = tl.load(position + b)
     angle = tl.minimum(at, reach - 1) * (HEAD // 2) + half
     cos = tl.load(cosines + angle, mask=low, other=0).to(tl.float32)
@@ -85,6 +87,8 @@ def attend(
         total = total * old + tl.sum(shares, 0)
         found = found * old + tl.sum(shares[:, None] * u.to(tl.float32), 0)
         best = most
+    if WHOLE:
+        found /= total
     part = (b * heads + h) * splits + s
     tl.store(parts + part * HEAD + whole, found, mask=all)
     tl.store(stats + 2 * part, best)
@@ -103,10 +107,12 @@ def choose(
     -1 is noted where the best logit is not finite. As in `_sampling.choose`, the cumulative
     distribution is inverted in the order of the vocabulary and in fp64.
     """
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     b = tl.program_id(0)
     part = tl.arange(0, PARTS)
-    follow(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     at = b * parts + part
     highs = tl.load(best + at, mask=part < parts, other=float("-inf"))
     high = tl.max(highs, 0)

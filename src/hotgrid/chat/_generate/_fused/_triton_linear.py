@@ -1,8 +1,8 @@
 """Linear maps of one token of each sequence, with what comes before and after them.
 
 A program has a few rows of a matrix. With `PDL` (programmatic dependent launch) a kernel begins
-before the one in front of it has ended: everything up to `follow` depends on weights alone. So
-for one sequence a program has its rows in registers when its input is there. Sums and the
+before the one in front of it has ended: everything before `gdc_wait` depends on weights alone.
+So for one sequence a program has its rows in registers when its input is there. Sums and the
 stream of the model are in fp32.
 """
 
@@ -11,26 +11,13 @@ import triton.language as tl
 
 
 @triton.jit
-def begin(PDL: tl.constexpr):
-    """Let the next kernel begin."""
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
-
-
-@triton.jit
-def follow(PDL: tl.constexpr):
-    """Wait until the kernel in front has ended."""
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-
-
-@triton.jit
 def embed(
     tokens, table, x, size, eps,
     NORMED: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """The embedding of each sequence's token; `x` is `[sequences, size]`."""
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     b = tl.program_id(0)
     k = tl.arange(0, BLOCK)
     found = tl.load(table + tl.load(tokens + b) * size + k, mask=k < size, other=0)
@@ -44,7 +31,7 @@ def embed(
 def _inputs(x, stats, b, k, here, columns, splits, HEAD: tl.constexpr):
     """Numbers `k` of sequences `b`; with `HEAD`, from the parts that `attend` has left."""
     if HEAD == 0:
-        return tl.load(x + b * columns + k, mask=here, other=0).to(tl.float32)
+        found = tl.load(x + b * columns + k, mask=here, other=0).to(tl.float32)
     else:
         at = (b * (columns // HEAD) + k // HEAD) * splits
         best = tl.load(stats + 2 * at, mask=here, other=0)
@@ -57,7 +44,8 @@ def _inputs(x, stats, b, k, here, columns, splits, HEAD: tl.constexpr):
             most = tl.maximum(best, high)
             old, new = tl.exp(best - most), tl.exp(high - most)
             found, total, best = found * old + more * new, total * old + share * new, most
-        return found / total
+        found /= total
+    return found
 
 
 @triton.jit
@@ -82,7 +70,8 @@ def _product(
             else:
                 here = (row < rows)[:, None] & (k < columns)[None, :]
                 parts = parts + (tl.load(lines + k[None, :], mask=here, other=0),)
-        follow(PDL)
+        if PDL:
+            tl.extra.cuda.gdc_wait()
         sums = tl.zeros([ROWS, BLOCK], tl.float32)
         squares = tl.zeros([BLOCK], tl.float32)
         for i in tl.static_range(STEPS):
@@ -95,9 +84,9 @@ def _product(
         found = tl.sum(sums, 1)[:, None]
         if NORMED:
             found *= tl.rsqrt(tl.sum(squares, 0) / columns + eps)
-        return found
     else:
-        follow(PDL)
+        if PDL:
+            tl.extra.cuda.gdc_wait()
         b = tl.arange(0, BATCH)[None, :]
         found = tl.zeros([ROWS, BATCH], tl.float32)
         squares = tl.zeros([BATCH], tl.float32)
@@ -118,7 +107,7 @@ def _product(
             found = tl.dot(part, given.to(part.dtype), found, input_precision="ieee")
         if NORMED:
             found *= tl.rsqrt(squares / columns + eps)[None, :]
-        return found
+    return found
 
 
 @triton.jit
@@ -128,7 +117,8 @@ def project(
     EVEN: tl.constexpr, GAINED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Norm, then queries, keys and values side by side."""
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     program = tl.program_id(0)
     w, rows, to = q, of_q, program * 0
     if program >= tl.cdiv(of_q, ROWS):
@@ -154,7 +144,8 @@ def add(
     EVEN: tl.constexpr, HEAD: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Add what a linear map makes of its input to the stream `x`."""
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
         w, given, stats, x, row, rows, columns, batch, splits, 0.0,
@@ -169,17 +160,17 @@ def add(
 @triton.jit
 def _activated(x, NAME: tl.constexpr):
     if NAME == "relu2":
-        positive = tl.maximum(x, 0)
-        return positive * positive
+        found = tl.maximum(x, 0) * tl.maximum(x, 0)
     elif NAME == "relu":
-        return tl.maximum(x, 0)
+        found = tl.maximum(x, 0)
     elif NAME == "gelu":
-        return 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
+        found = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
     elif NAME == "silu":
-        return x * tl.sigmoid(x)
+        found = x * tl.sigmoid(x)
     else:
         tl.static_assert(NAME == "sigmoid")
-        return tl.sigmoid(x)
+        found = tl.sigmoid(x)
+    return found
 
 
 @triton.jit
@@ -190,7 +181,8 @@ def widen(
     PDL: tl.constexpr,
 ):  # fmt: skip
     """Norm, then the first half of an MLP."""
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
         up, x, x, gain, row, rows, size, batch, 1, eps,
@@ -221,7 +213,8 @@ def score(
     That is the best logit and its token, and with `CHOICE` 2 the sum of their exponentials
     over the temperature, from the best one down; `[sequences, programs]` each.
     """
-    begin(PDL)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
         w, x, x, gain, row, rows, size, batch, 1, eps,
