@@ -22,15 +22,15 @@ HEAD = {"HEAD": 128, "HALF": 64, "PADDED": 128, "BLOCK": 32, "NORMED": True, "GA
 HEAD |= {"WHOLE": False}
 ONE = {"batch": 1}  # Triton takes a number that is 1 as a constant.
 CASES = (
-    ("embed", {"NORMED": True, "BLOCK": 1024}, {"table": "bf16"}),
+    ("embed", {"NORMED": True, "WIDTH": 1024}, {"table": "bf16"}),
     ("project", {**_cut(2304, 768, 1), **ONE, "GAINED": False}, {}),
     ("project", {**_cut(2304, 768, 32), "GAINED": True}, {}),
     ("project", {**_cut(2304, 768, 8), "GAINED": False}, dict.fromkeys(WEIGHTS, "fp32")),
-    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128}, {}),
-    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128, "splits": 1}, {}),
-    ("add", {**_cut(768, 768, 64, most=32), "HEAD": 128}, {}),
-    ("add", {**_cut(768, 3072, 1), **ONE, "HEAD": 0}, {"given": "bf16"}),
-    ("add", {**_cut(768, 3072, 32), "HEAD": 0, "splits": 1}, {"given": "bf16"}),
+    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128, "SPLITS": 4}, {}),
+    ("add", {**_cut(768, 768, 1), **ONE, "HEAD": 128, "SPLITS": 16}, {}),
+    ("add", {**_cut(768, 768, 8, most=64), "HEAD": 128, "SPLITS": 4}, {}),
+    ("add", {**_cut(768, 3072, 1), **ONE, "HEAD": 0, "SPLITS": 1}, {"given": "bf16"}),
+    ("add", {**_cut(768, 3072, 32), "HEAD": 0, "SPLITS": 1}, {"given": "bf16"}),
     ("widen", {**_cut(3072, 768, 1), **ONE, "GAINED": False, "NAME": "relu2", "GATED": False},
      {"y": "bf16"}),
     ("widen", {**_cut(3072, 768, 8), "GAINED": True, "NAME": "gelu", "GATED": True},
@@ -40,8 +40,10 @@ CASES = (
     ("attend", {**HEAD, "PAGE": 16}, {}),
     ("attend", {**HEAD, "PAGE": 256, "blocks": 1, "splits": 1, "heads": 1, "groups": 1,
                 "WHOLE": True}, {}),
-    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 2, **ONE}, {}),
-    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 1}, {}),
+    ("choose", {"ROWS": 16, "PARTS": 2048, "CHOICE": 2, **ONE, "NORMED": True, "WIDTH": 1024},
+     {"table": "bf16"}),
+    ("choose", {"ROWS": 64, "PARTS": 512, "CHOICE": 1, "NORMED": False, "WIDTH": 1024},
+     {"table": "bf16"}),
 )  # fmt: skip
 
 

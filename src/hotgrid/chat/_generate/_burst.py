@@ -84,6 +84,7 @@ class Burst:
         if self._memory.last is not None:
             self._last.copy_(self._memory.last)
         self._token.fill_(prompt[-1])
+        self._begin_step()
 
     @torch.inference_mode()
     def run(self, uniforms: Sequence[float]) -> Callable[[], list[int]]:
@@ -111,12 +112,17 @@ class Burst:
     def _force(self, prompt: Sequence[int]) -> None:
         """Feed all tokens of a prompt but the last, one after the other."""
         self._token.fill_(prompt[0])
+        self._begin_step()
         count = len(self._forced)
         for start in range(1, len(prompt), count):
             part = torch.tensor(prompt[start : start + count])
             self._copy(self._forced, part)
             self._repeat(len(part))
         self._forced.fill_(-1)
+
+    def _begin_step(self) -> None:
+        if self._fused is not None:
+            self._fused.embed()
 
     def _repeat(self, count: int) -> None:
         self._place.zero_()
@@ -146,6 +152,8 @@ class Burst:
         if self._fused is None:
             logits = self._logits(self._token)
         else:
+            if not self._choice:
+                self._fused.embed()
             self._fused.feed(heat, choice=self._choice)
             if self._choice:
                 self._fused.choose(heat, self._uniforms, self._forced, self._place,
@@ -170,6 +178,8 @@ class Burst:
 
     @torch.inference_mode()
     def _capture(self) -> None:
+        # The caches must stay finite.
+        self._begin_step()
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

@@ -80,6 +80,7 @@ class FusedBatch:
         given[self._batch :].reshape(-1, self._batch)[: len(uniforms), :count] = uniforms
         self._real.copy_(self._host[1], non_blocking=True)
         step = self._ready(2 if any(temperatures) else 1)
+        self._step.embed()
         for _ in range(len(uniforms)):
             step()
         self._host[2].copy_(self._chosen, non_blocking=True)
@@ -123,6 +124,8 @@ class FusedBatch:
         """Return a step; where there is CUDA, as a graph."""
 
         def step() -> None:
+            if not choice:
+                self._step.embed()
             self._step.feed(self._temperature, choice=choice)
             if choice:
                 self._step.choose(
@@ -133,6 +136,8 @@ class FusedBatch:
         if not self._cuda:
             return step
         if choice not in self._graphs:
+            # The first block must stay finite.
+            self._step.embed()
             self._graphs[choice] = captured(step, self._whole, self._real)
         return self._graphs[choice]
 

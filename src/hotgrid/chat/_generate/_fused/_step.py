@@ -30,6 +30,8 @@ _SPREAD = 192
 _MOST_SPLITS = 16
 _SPAN = 64
 _ALL = 1 << 30
+# As of `rms_norm`, which computes in float32.
+_TINY = torch.finfo(torch.float32).eps
 
 
 def fusible(model: GPT) -> bool:
@@ -93,7 +95,8 @@ class FusedStep:
         device = weight.device
         # Attention to many tokens is split where there would be too few programs.
         enough = -(-_SPREAD // (batch * config.heads))
-        self._splits = max(1, min(_MOST_SPLITS, enough, table.shape[1] * page // _SPAN))
+        most = _MOST_SPLITS if batch == 1 else 4 if batch <= 16 else 1
+        self._splits = max(1, min(most, enough, table.shape[1] * page // _SPAN))
 
         def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.empty(shape, dtype=dtype, device=device)
@@ -110,8 +113,20 @@ class FusedStep:
         self._likeliest = empty(batch, programs, dtype=torch.int32)
         self._totals = empty(batch, programs, dtype=torch.float64)
 
+    def embed(self) -> None:
+        """Begin a step: take the tokens. After `choose` this is done already."""
+        from . import _triton_linear as kernels
+
+        tokens, weight, size = self._tokens, self._model.embed.weight, self._model.config.size
+        self._run(kernels.embed, (self.batch,), tokens, weight, self._x, size, _TINY,
+                  first=True, **self._width())  # fmt: skip
+
+    def _width(self) -> dict[str, Any]:
+        config = self._model.config
+        return {"NORMED": config.embed_norm, "WIDTH": _power(config.size)}
+
     def feed(self, temperature: Tensor | None = None, *, choice: int = 0) -> None:
-        """Feed the tokens: compute the logits.
+        """Compute the logits after the tokens.
 
         Args:
             temperature: Of each sequence, of shape `(b,)` in float64, for `choice` 2.
@@ -121,23 +136,17 @@ class FusedStep:
         from . import _triton_linear as kernels
 
         model, config, x, batch = self._model, self._model.config, self._x, self.batch
-        weight, name = model.embed.weight, config.activation
-        # As of `rms_norm`, which computes in float32.
-        tiny = torch.finfo(torch.float32).eps
-        block, inner = _power(config.size), config.inner
-        shape = {"NORMED": config.embed_norm, "BLOCK": block}
-        # What comes before the first kernel may not be a kernel.
-        self._run(kernels.embed, (batch,), self._tokens, weight, x, config.size, tiny,
-                  first=True, **shape)  # fmt: skip
+        name, inner = config.activation, config.inner
         for layer, each in enumerate(model.blocks()):
             attn, mlp = each.attn, each.mlp
             rows = (config.heads * config.head, config.groups * config.head)
             cut = _cut(sum(rows) + rows[1], config.size, batch, rows)
             programs = sum(-(-n // cut["ROWS"]) for n in (*rows, rows[1]))
             gain, eps = _gain(each.attn_norm, x)
+            # What comes before a step may not be a kernel of these.
             self._run(kernels.project, (programs,), attn.q.weight, attn.k.weight,
                       attn.v.weight, x, gain, self._qkv, config.size, *rows, batch, eps,
-                      **cut, GAINED=gain is not x)  # fmt: skip
+                      first=layer == 0, **cut, GAINED=gain is not x)  # fmt: skip
             self._attend(layer)
             self._add(attn.out.weight, self._parts, config.head if self._splits > 1 else 0)
             cut = _cut(inner, config.size, batch)
@@ -160,7 +169,7 @@ class FusedStep:
         self, temperature: Tensor, uniforms: Tensor, forced: Tensor, place: Tensor,
         chosen: Tensor, *, choice: int,
     ) -> None:  # fmt: skip
-        """Choose the next tokens, and make them those to feed.
+        """Choose the next tokens, and begin the next step with them.
 
         Args:
             temperature: Of each sequence, of shape `(b,)` in float64.
@@ -174,11 +183,12 @@ class FusedStep:
         """
         from . import _triton_attend as kernels
 
-        parts = self._best.shape[1]
+        parts, config = self._best.shape[1], self._model.config
         self._run(kernels.choose, (self.batch,), self.logits, temperature, uniforms,
                   self._best, self._likeliest, self._totals, forced, place, self._position,
-                  self._tokens, chosen, self.logits.shape[1], parts, self.batch,
-                  ROWS=self._score["ROWS"], PARTS=_power(parts), CHOICE=choice)  # fmt: skip
+                  chosen, self._model.embed.weight, self._x, config.vocabulary, parts,
+                  self.batch, config.size, _TINY, ROWS=self._score["ROWS"],
+                  PARTS=_power(parts), CHOICE=choice, **self._width())  # fmt: skip
 
     def _attend(self, layer: int) -> None:
         from . import _triton_attend as kernels
@@ -208,9 +218,10 @@ class FusedStep:
         from . import _triton_linear as kernels
 
         rows, columns = weight.shape
-        cut = _cut(rows, columns, self.batch, most=32 if head else 128)
+        cut = _cut(rows, columns, self.batch, most=64 if head else 128)
         self._run(kernels.add, (-(-rows // cut["ROWS"]),), weight, given, self._stats, self._x,
-                  rows, columns, self.batch, self._splits, **cut, HEAD=head)  # fmt: skip
+                  rows, columns, self.batch, **cut, HEAD=head,
+                  SPLITS=self._splits if head else 1)  # fmt: skip
 
     def _run(
         self, kernel: Any, grid: tuple[int, ...], *given: Any, first: bool = False, **shape: Any
@@ -218,7 +229,8 @@ class FusedStep:
         options = {"launch_pdl": True} if self.overlap and not first else {}
         if shape.get("BATCH", 1) > 1:
             # So many numbers are read ahead.
-            read = shape["BLOCK"] * (shape["ROWS"] + 2 * shape["BATCH"])
+            inputs = 3 * shape["SPLITS"] if shape.get("HEAD") else 1
+            read = shape["BLOCK"] * (shape["ROWS"] + 2 * inputs * shape["BATCH"])
             options["num_stages"] = max(2, min(6, _AHEAD // read))
         kernel[grid](*given, **shape, PDL=self.overlap, num_warps=4, **options)
 

@@ -3,6 +3,8 @@
 import triton
 import triton.language as tl
 
+from ._triton_linear import embedded
+
 
 @triton.jit
 def _turned(
@@ -20,6 +22,22 @@ def _turned(
             a *= tl.load(gain + half, mask=here, other=0).to(tl.float32)
             b *= tl.load(gain + HEAD // 2 + half, mask=here, other=0).to(tl.float32)
     return a * cos - b * sin, a * sin + b * cos
+
+
+@triton.jit
+def _held(
+    keys, values, pages, token, end, along, start, half, whole,
+    HEAD: tl.constexpr, PAGE: tl.constexpr,
+):  # fmt: skip
+    """The halves of the keys of some tokens, and their values; 0 from the end on."""
+    here = token < end
+    page = tl.load(pages + token // PAGE, mask=here, other=0)
+    line = ((page * PAGE + token % PAGE) * along + start)[:, None]
+    low = here[:, None] & (half < HEAD // 2)[None, :]
+    a = tl.load(keys + line + half[None, :], mask=low, other=0)
+    b = tl.load(keys + line + HEAD // 2 + half[None, :], mask=low, other=0)
+    all = here[:, None] & (whole < HEAD)[None, :]
+    return a, b, tl.load(values + line + whole[None, :], mask=all, other=0)
 
 
 @triton.jit
@@ -42,51 +60,56 @@ def attend(
     g = h // (heads // groups)
     half, whole = tl.arange(0, HALF), tl.arange(0, PADDED)
     low, all = half < HEAD // 2, whole < HEAD
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    # Everything that is older than this step is there already.
     at = tl.load(position + b)
     angle = tl.minimum(at, reach - 1) * (HEAD // 2) + half
     cos = tl.load(cosines + angle, mask=low, other=0).to(tl.float32)
     sin = tl.load(sines + angle, mask=low, other=0).to(tl.float32)
+    pages = table + b * blocks
+    # Tokens beyond a sequence's blocks, which nobody reads, go to the first block.
+    page = tl.load(pages + at // PAGE, mask=at // PAGE < blocks, other=0)
+    first = tl.maximum(at + 1 - window, 0)
+    span = tl.cdiv(tl.cdiv(at - first, splits), BLOCK) * BLOCK
+    start = first + s * span
+    end = tl.minimum(start + span, at)
+    token = start + tl.arange(0, BLOCK)
+    ka, kb, kv = _held(
+        keys, values, pages, token, end, along, g * across, half, whole, HEAD, PAGE
+    )  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     new = qkv + b * width
     q1, q2 = _turned(new + h * HEAD, q_gain, cos, sin, half, eps, HEAD, NORMED, GAINED)
     q1, q2 = q1 * scale, q2 * scale
     key = new + (heads + g) * HEAD
     k1, k2 = _turned(key, k_gain, cos, sin, half, eps, HEAD, NORMED, GAINED)
     v = tl.load(new + (heads + groups + g) * HEAD + whole, mask=all, other=0)
-    pages = table + b * blocks
-    first = tl.maximum(at + 1 - window, 0)
-    span = tl.cdiv(tl.cdiv(at - first, splits), BLOCK) * BLOCK
-    start = first + s * span
-    end = tl.minimum(start + span, at)
     own = tl.sum(q1 * k1, 0) + tl.sum(q2 * k2, 0)
     best = tl.where(s == 0, own, float("-inf"))
     total = tl.where(s == 0, 1.0, 0.0)
     found = tl.where(s == 0, v, 0.0)
-    # Tokens beyond a sequence's blocks, which nobody reads, go to the first block.
-    page = tl.load(pages + at // PAGE, mask=at // PAGE < blocks, other=0)
     to = (page * PAGE + at % PAGE) * along + g * across
     kind: tl.constexpr = keys.dtype.element_ty
     writes = (s == 0) & (h % (heads // groups) == 0)
     tl.store(keys + to + half, k1.to(kind), mask=low & writes)
     tl.store(keys + to + HEAD // 2 + half, k2.to(kind), mask=low & writes)
     tl.store(values + to + whole, v.to(kind), mask=all & writes)
-    for t in range(start, end, BLOCK):
-        token = t + tl.arange(0, BLOCK)
+    for _ in range(start, end, BLOCK):
         here = token < end
-        held = tl.load(pages + token // PAGE, mask=here, other=0)
-        line = ((held * PAGE + token % PAGE) * along + g * across)[:, None]
-        seen = here[:, None] & low[None, :]
-        a = tl.load(keys + line + half[None, :], mask=seen, other=0).to(tl.float32)
-        c = tl.load(keys + line + HEAD // 2 + half[None, :], mask=seen, other=0).to(tl.float32)
-        u = tl.load(values + line + whole[None, :], mask=here[:, None] & all[None, :], other=0)
-        scores = tl.sum(a * q1[None, :], 1) + tl.sum(c * q2[None, :], 1)
+        token += BLOCK
+        # The next ones are on their way while these are at work.
+        na, nb, nv = _held(
+            keys, values, pages, token, end, along, g * across, half, whole, HEAD, PAGE
+        )  # fmt: skip
+        scores = tl.sum(ka.to(tl.float32) * q1[None, :], 1)
+        scores += tl.sum(kb.to(tl.float32) * q2[None, :], 1)
         scores = tl.where(here, scores, float("-inf"))
         most = tl.maximum(best, tl.max(scores, 0))
         old, shares = tl.exp(best - most), tl.exp(scores - most)
         total = total * old + tl.sum(shares, 0)
-        found = found * old + tl.sum(shares[:, None] * u.to(tl.float32), 0)
+        found = found * old + tl.sum(shares[:, None] * kv.to(tl.float32), 0)
         best = most
+        ka, kb, kv = na, nb, nv
     if WHOLE:
         found /= total
     part = (b * heads + h) * splits + s
@@ -97,13 +120,15 @@ def attend(
 
 @triton.jit
 def choose(
-    logits, temperature, uniforms, best, likeliest, totals, forced, place, position, tokens,
-    chosen, rows, parts, batch,
-    ROWS: tl.constexpr, PARTS: tl.constexpr, CHOICE: tl.constexpr, PDL: tl.constexpr,
+    logits, temperature, uniforms, best, likeliest, totals, forced, place, position, chosen,
+    table, x, rows, parts, batch, size, eps,
+    ROWS: tl.constexpr, PARTS: tl.constexpr, CHOICE: tl.constexpr, NORMED: tl.constexpr,
+    WIDTH: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """The next token of each sequence, from what `score` has left of its logits.
 
-    It is noted in `chosen`, `[steps, sequences]`, and fed next, unless `forced` has another.
+    It is noted in `chosen`, `[steps, sequences]`, and begins the stream of the next step,
+    unless `forced` has another one.
     -1 is noted where the best logit is not finite. As in `_sampling.choose`, the cumulative
     distribution is inverted in the order of the vocabulary and in fp64.
     """
@@ -139,7 +164,7 @@ def choose(
     finite = (high > float("-inf")) & (high < float("inf"))
     tl.store(chosen + step * batch + b, tl.where(finite, token, -1))
     given = tl.load(forced + step * batch + b)
-    next = tl.where(given >= 0, given, tl.where(finite, token, 0))
-    tl.store(tokens + b, next)
+    token = tl.where(given >= 0, given, tl.where(finite, token, 0))
+    embedded(token, b, table, x, size, eps, NORMED, WIDTH)
     tl.store(position + b, tl.load(position + b) + 1)
     tl.store(place + b, step + 1)

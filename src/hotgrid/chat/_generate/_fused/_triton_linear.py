@@ -11,33 +11,42 @@ import triton.language as tl
 
 
 @triton.jit
-def embed(
-    tokens, table, x, size, eps,
-    NORMED: tl.constexpr, BLOCK: tl.constexpr, PDL: tl.constexpr,
+def embedded(
+    token, b, table, x, size, eps, NORMED: tl.constexpr, WIDTH: tl.constexpr
 ):  # fmt: skip
-    """The embedding of each sequence's token; `x` is `[sequences, size]`."""
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
-    b = tl.program_id(0)
-    k = tl.arange(0, BLOCK)
-    found = tl.load(table + tl.load(tokens + b) * size + k, mask=k < size, other=0)
-    found = found.to(tl.float32)
+    """Begin the stream of sequence `b` with a token; `x` is `[sequences, size]`."""
+    k = tl.arange(0, WIDTH)
+    found = tl.load(table + token * size + k, mask=k < size, other=0).to(tl.float32)
     if NORMED:
         found *= tl.rsqrt(tl.sum(found * found, 0) / size + eps)
     tl.store(x + b * size + k, found, mask=k < size)
 
 
 @triton.jit
-def _inputs(x, stats, b, k, here, columns, splits, HEAD: tl.constexpr):
+def embed(
+    tokens, table, x, size, eps,
+    NORMED: tl.constexpr, WIDTH: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Begin the stream of each sequence with its token."""
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    b = tl.program_id(0)
+    embedded(tl.load(tokens + b), b, table, x, size, eps, NORMED, WIDTH)
+
+
+@triton.jit
+def _inputs(
+    x, stats, b, k, here, columns, HEAD: tl.constexpr, SPLITS: tl.constexpr
+):  # fmt: skip
     """Numbers `k` of sequences `b`; with `HEAD`, from the parts that `attend` has left."""
     if HEAD == 0:
         found = tl.load(x + b * columns + k, mask=here, other=0).to(tl.float32)
     else:
-        at = (b * (columns // HEAD) + k // HEAD) * splits
+        at = (b * (columns // HEAD) + k // HEAD) * SPLITS
         best = tl.load(stats + 2 * at, mask=here, other=0)
         total = tl.load(stats + 2 * at + 1, mask=here, other=1)
         found = tl.load(x + at * HEAD + k % HEAD, mask=here, other=0)
-        for s in range(1, splits):
+        for s in tl.static_range(1, SPLITS):
             high = tl.load(stats + 2 * (at + s), mask=here, other=0)
             share = tl.load(stats + 2 * (at + s) + 1, mask=here, other=0)
             more = tl.load(x + (at + s) * HEAD + k % HEAD, mask=here, other=0)
@@ -50,10 +59,10 @@ def _inputs(x, stats, b, k, here, columns, splits, HEAD: tl.constexpr):
 
 @triton.jit
 def _product(
-    w, x, stats, gain, row, rows, columns, batch, splits, eps,
+    w, x, stats, gain, row, rows, columns, batch, eps,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr, BATCH: tl.constexpr,
     EVEN: tl.constexpr, NORMED: tl.constexpr, GAINED: tl.constexpr, HEAD: tl.constexpr,
-    PDL: tl.constexpr,
+    SPLITS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Some rows of a matrix times the input of each sequence: `[ROWS, BATCH]`.
 
@@ -76,7 +85,7 @@ def _product(
         squares = tl.zeros([BLOCK], tl.float32)
         for i in tl.static_range(STEPS):
             k = i * BLOCK + step
-            given = _inputs(x, stats, 0, k, k < columns, columns, splits, HEAD)
+            given = _inputs(x, stats, 0, k, k < columns, columns, HEAD, SPLITS)
             squares += given * given
             if GAINED:
                 given *= tl.load(gain + k, mask=k < columns, other=0).to(tl.float32)
@@ -99,7 +108,7 @@ def _product(
                 part = tl.load(lines + k[None, :], mask=here, other=0)
             k = k[:, None]
             here = (k < columns) & (b < batch)
-            given = _inputs(x, stats, b, k, here, columns, splits, HEAD)
+            given = _inputs(x, stats, b, k, here, columns, HEAD, SPLITS)
             if NORMED:
                 squares += tl.sum(given * given, 0)
             if GAINED:
@@ -129,8 +138,8 @@ def project(
             w, to = v, of_q + of_kv
     row = program * ROWS + tl.arange(0, ROWS)
     found = _product(
-        w, x, x, gain, row, rows, size, batch, 1, eps,
-        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, PDL,
+        w, x, x, gain, row, rows, size, batch, eps,
+        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, 1, PDL,
     )  # fmt: skip
     b = tl.arange(0, BATCH)[None, :]
     here = (row < rows)[:, None] & (b < batch)
@@ -139,17 +148,17 @@ def project(
 
 @triton.jit
 def add(
-    w, given, stats, x, rows, columns, batch, splits,
+    w, given, stats, x, rows, columns, batch,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, STEPS: tl.constexpr, BATCH: tl.constexpr,
-    EVEN: tl.constexpr, HEAD: tl.constexpr, PDL: tl.constexpr,
+    EVEN: tl.constexpr, HEAD: tl.constexpr, SPLITS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Add what a linear map makes of its input to the stream `x`."""
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
-        w, given, stats, x, row, rows, columns, batch, splits, 0.0,
-        ROWS, BLOCK, STEPS, BATCH, EVEN, False, False, HEAD, PDL,
+        w, given, stats, x, row, rows, columns, batch, 0.0,
+        ROWS, BLOCK, STEPS, BATCH, EVEN, False, False, HEAD, SPLITS, PDL,
     )  # fmt: skip
     b = tl.arange(0, BATCH)[None, :]
     here = (row < rows)[:, None] & (b < batch)
@@ -185,13 +194,13 @@ def widen(
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
-        up, x, x, gain, row, rows, size, batch, 1, eps,
-        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, PDL,
+        up, x, x, gain, row, rows, size, batch, eps,
+        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, 1, PDL,
     )  # fmt: skip
     if GATED:
         gates = _product(
-            gate, x, x, gain, row, rows, size, batch, 1, eps,
-            ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, PDL,
+            gate, x, x, gain, row, rows, size, batch, eps,
+            ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, 1, PDL,
         )  # fmt: skip
         found *= _activated(gates, NAME)
     else:
@@ -217,8 +226,8 @@ def score(
         tl.extra.cuda.gdc_launch_dependents()
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     found = _product(
-        w, x, x, gain, row, rows, size, batch, 1, eps,
-        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, PDL,
+        w, x, x, gain, row, rows, size, batch, eps,
+        ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, 1, PDL,
     )  # fmt: skip
     if CAPPED:
         # The hyperbolic tangent.
