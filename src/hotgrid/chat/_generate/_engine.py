@@ -11,7 +11,6 @@ from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._blocks import BlockPool
-from ._fused._step import MOST
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
 from ._row import Row
@@ -268,7 +267,7 @@ class Engine:
     def _steps(self) -> int:
         """Return how many steps are done before the host looks at the tokens."""
         plain = all(request.reply.sampling.plain for request in self._running)
-        return self._stepper.steps if plain and len(self._running) <= MOST else 1
+        return self._stepper.most_steps(len(self._running)) if plain else 1
 
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.

@@ -30,9 +30,6 @@ class Stepper:
             captured as a CUDA graph where there is CUDA. Models that are `fusible` are then
             decoded by fused kernels.
         compiled: Whether single tokens go through `torch.compile`, too; needs `static`.
-
-    Attributes:
-        steps: The most steps of a burst; 1 where there are none.
     """
 
     def __init__(
@@ -52,19 +49,21 @@ class Stepper:
             self._one = torch.compile(self.forward, dynamic=False, fullgraph=True)
         self._graphs: dict[tuple[int, int], _Graph] = {}
         self._fused: dict[tuple[int, int], FusedBatch] = {}
-        self.steps = _STEPS if static and not compiled and fusible(model) else 1
+        self._bursts = static and not compiled and fusible(model)
+
+    def most_steps(self, rows: int) -> int:
+        """Return the most steps of a burst of so many rows; 1 if they are not for bursts."""
+        return _STEPS if self._bursts and rows <= MOST else 1
 
     def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch | None:
-        """Return what decodes some rows for some steps; None where nothing does."""
-        if self.steps == 1 or len(rows) > MOST:
+        """Return what decodes some rows for some steps; None if they are not for bursts."""
+        if self.most_steps(len(rows)) == 1:
             return None
         longest = max(-(-(row.position + steps) // self._block) for row in rows)
         shape = (_power(len(rows)), _power(longest))
         if shape not in self._fused:
             caches = [(cache.keys, cache.values) for cache in self._caches]
-            self._fused[shape] = FusedBatch(
-                self._model, caches, self._block, *shape, self.steps
-            )
+            self._fused[shape] = FusedBatch(self._model, caches, self._block, *shape, _STEPS)
         return self._fused[shape]
 
     @torch.inference_mode()

@@ -230,8 +230,11 @@ def score(
         ROWS, BLOCK, STEPS, BATCH, EVEN, True, GAINED, 0, 1, PDL,
     )  # fmt: skip
     if CAPPED:
-        # The hyperbolic tangent.
-        found = cap * (2 * tl.sigmoid(2 * found / cap) - 1)
+        # The hyperbolic tangent, by its series where the difference would lose digits.
+        z = found / cap
+        z2 = z * z
+        series = z * (1 - z2 * (1 / 3 - z2 * (2 / 15 - z2 * (17 / 315))))
+        found = cap * tl.where(z2 < 0.01, series, 2 * tl.sigmoid(2 * z) - 1)
     b = tl.arange(0, BATCH)
     here = (row < rows)[:, None] & (b < batch)[None, :]
     tl.store(y + b.to(tl.int64)[None, :] * rows + row[:, None], found, mask=here)
