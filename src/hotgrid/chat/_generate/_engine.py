@@ -369,10 +369,7 @@ class Engine:
             if request.reply.finish is not None:
                 continue
             try:
-                for token in tokens:
-                    request.reply.accept(token, likelihood)
-                    if request.reply.ended:
-                        break
+                request.reply.accept(tokens, likelihood)
             except UnstableError as problem:
                 with self._lock:
                     self._leave(request)

@@ -60,7 +60,8 @@ class Stepper:
         if self.most_steps(len(rows)) == 1:
             return None
         longest = max(-(-(row.position + steps) // self._block) for row in rows)
-        shape = (_power(len(rows)), _power(longest))
+        # A longer table costs nothing, and each shape is captured.
+        shape = (_power(len(rows)), _power(max(longest, 256 // self._block)))
         if shape not in self._fused:
             caches = [(cache.keys, cache.values) for cache in self._caches]
             self._fused[shape] = FusedBatch(self._model, caches, self._block, *shape, _STEPS)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.chat._model._gpt import GPT
-from hotgrid.nn import Rotary
+from hotgrid.nn import MLP, Attention, Rotary
 
 MOST = 64
 _KINDS = (torch.float32, torch.bfloat16, torch.float16)
@@ -35,8 +35,11 @@ _TINY = torch.finfo(torch.float32).eps
 
 
 def fusible(model: GPT) -> bool:
-    """Return whether a model is decoded by `FusedStep`: on CUDA, with plain matrices."""
-    return model.embed.weight.device.type == "cuda" and understood(model)
+    """Return whether a model is decoded by `FusedStep`: on this GPU, with plain matrices."""
+    device = model.embed.weight.device
+    # Triton launches on the current one.
+    here = device.type == "cuda" and device.index == torch.cuda.current_device()
+    return here and understood(model)
 
 
 def understood(model: GPT) -> bool:
@@ -45,16 +48,18 @@ def understood(model: GPT) -> bool:
     plain = config.norm in _NORMS and config.activation in _ACTIVATIONS
     plain = plain and not config.mixing and not config.value_embeddings
     plain = plain and config.head % 2 == 0 and weight.dtype in _KINDS
-    linear = [model.head.linear]
-    for block in model.blocks():
+    blocks = model.blocks()
+    matrices = [model.embed, model.head.linear]
+    for block in blocks:
         attn, mlp = block.attn, block.mlp
-        linear += [attn.q, attn.k, attn.v, attn.out, mlp.up, mlp.gate or mlp.down, mlp.down]
-    known = type(model.embed) is nn.Embedding and all(
-        type(each) is nn.Linear
-        and each.bias is None
+        plain = plain and type(attn) is Attention and type(mlp) is MLP
+        matrices += [attn.q, attn.k, attn.v, attn.out, mlp.up, mlp.gate or mlp.up, mlp.down]
+    known = len(blocks) == config.layers and all(
+        type(each) in (nn.Embedding, nn.Linear)
+        and getattr(each, "bias", None) is None
         and each.weight.dtype is weight.dtype
         and each.weight.is_contiguous()
-        for each in linear
+        for each in matrices
     )
     return plain and known and importlib.util.find_spec("triton") is not None
 
