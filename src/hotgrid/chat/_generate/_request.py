@@ -84,8 +84,8 @@ class Request:
         """
         with self._changed:
             self._notify, self._whole = function, whole
-            waiting = self._ended if whole else self._pieces
-        if waiting or self._problem:
+            waiting = (self._ended if whole else self._pieces) or self._problem
+        if waiting:
             function()
 
     def take(self, *, wait: bool = True) -> list[Piece]:

@@ -25,6 +25,8 @@ _ACTIVATIONS = {name: (name, False) for name in ("relu2", "relu", "gelu", "silu"
 _BUSY = 132
 _NUMBERS = 16384
 _AHEAD = 65536
+# GPUs with room for that, of NVIDIA: A100, H100 and H200, B200.
+_LARGE = ((8, 0), (9, 0), (10, 0))
 # Programs of attention, the most parts of a sequence, and the fewest tokens of one.
 _SPREAD = 192
 _MOST_SPLITS = 16
@@ -35,11 +37,13 @@ _TINY = torch.finfo(torch.float32).eps
 
 
 def fusible(model: GPT) -> bool:
-    """Return whether a model is decoded by `FusedStep`: on this GPU, with plain matrices."""
+    """Return whether a model is decoded by `FusedStep`: plain matrices on a large GPU."""
     device = model.embed.weight.device
     # Triton launches on the current one.
-    here = device.type == "cuda" and device.index == torch.cuda.current_device()
-    return here and understood(model)
+    if device.type != "cuda" or device.index != torch.cuda.current_device():
+        return False
+    large = torch.version.cuda is not None and torch.cuda.get_device_capability() in _LARGE
+    return large and understood(model)
 
 
 def understood(model: GPT) -> bool:
