@@ -195,6 +195,8 @@ class Engine:
         self.stop()
 
     def _run(self) -> None:
+        if self._stepper.device.type == "cuda":
+            torch.cuda.set_device(self._stepper.device)
         while not self._abandoned:
             self._awake.clear()
             if self.step():
