@@ -1,6 +1,7 @@
 """The engine: every request gets what `generate` alone gives it, whatever else is going on."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from hotgrid.chat import Engine, Piece, Sampling, UnavailableError, generate
 from hotgrid.chat._generate._burst import Burst
-from hotgrid.chat._generate._sampling import Settings
+from hotgrid.chat._generate._sampling import Settings, choose
+from hotgrid.chat._model._gpt import Memory
 from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.nn import PagedCache, Pages
 
 from .test_generate import KINDS
 from .tiny import random_language
@@ -55,17 +58,74 @@ arrivals = st.lists(
 )
 
 
-@settings(max_examples=12)
+class PlainBatch:
+    """What `FusedBatch` does, by the plain forward pass and `choose`."""
+
+    def __init__(self, model, caches, page, batch, blocks, steps) -> None:
+        self._model, self._page, self._blocks = model, page, blocks
+        self._caches = [PagedCache(1, 1, page, 1) for _ in caches]
+        for cache, (keys, values) in zip(self._caches, caches, strict=True):
+            cache.keys, cache.values = keys, values
+
+    @torch.inference_mode()
+    def feed(self, rows, ahead: int = 0) -> torch.Tensor:
+        """Feed a token of each row; what is beyond its end may be anything."""
+        table = torch.zeros(len(rows), self._blocks, dtype=torch.int64)
+        for line, row in zip(table, rows, strict=True):
+            line[: len(row.blocks)] = torch.tensor(row.blocks[: self._blocks])
+        last = self._model.config.context - 1
+        position = torch.tensor([min(row.position + ahead, last) for row in rows])
+        pages = Pages(table, position, torch.ones_like(position), 1, self._page)
+        for cache in self._caches:
+            cache.pages = pages
+        tokens = torch.tensor([[row.tokens[ahead]] for row in rows])
+        return self._model(tokens, memory=Memory(self._caches))[:, 0]
+
+    def start(self, rows, temperatures, uniforms) -> None:
+        rows = [replace(row, tokens=list(row.tokens)) for row in rows]
+        ways = [Sampling(temperature=temperature) for temperature in temperatures]
+        how = Settings.of(ways, self._model.config.vocabulary, torch.device("cpu"))
+        self._found: list[list[int]] = [[] for _ in rows]
+        for ahead, numbers in enumerate(uniforms):
+            chosen = choose(self.feed(rows, ahead), how, torch.tensor(numbers)).tolist()
+            for row, found, token in zip(rows, self._found, chosen, strict=True):
+                found.append(token)
+                if len(row.tokens) == ahead + 1:
+                    row.tokens.append(token)
+
+    def chosen(self) -> list[list[int]]:
+        return self._found
+
+
+@settings(max_examples=18)
 @given(
     arrivals,
     st.integers(1, 4),
     st.sampled_from([64, 80, 200]),
     st.sampled_from([1, 3, 16]),
-    st.booleans(),
+    st.sampled_from(["plain", "static", "bursts"]),
 )
 def test_requests_that_come_and_go_get_what_they_get_alone(
-    coming, slots, cache, chunk, static
+    coming, slots, cache, chunk, way
 ) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "bursts":
+            patch.setattr("hotgrid.chat._generate._stepper.fusible", lambda model: True)
+            patch.setattr("hotgrid.chat._generate._stepper.FusedBatch", PlainBatch)
+            coming = [
+                (at, prompt, plain(sampling), leaves) for at, prompt, sampling, leaves in coming
+            ]
+        come_and_go(coming, slots, cache, chunk, way != "plain")
+
+
+def plain(sampling: Sampling) -> Sampling:
+    """The same, but such that bursts are for it; some seeds stay as they are."""
+    if sampling.seed and sampling.seed > 7:
+        return sampling
+    return replace(sampling, top_k=None, top_p=None, repetition=1.0, logprobs=None)
+
+
+def come_and_go(coming, slots, cache, chunk, static) -> None:
     engine = Engine(LANGUAGE, slots=slots, cache=cache, chunk=chunk, static=static)
     requests, now = {}, 0
     while len(requests) < len(coming) or engine.load["running"] + engine.load["waiting"]:

@@ -1,7 +1,8 @@
 """`Burst`: several tokens of one sequence before the host looks at them, for GPUs.
 
 The next token is chosen on the device and fed again there, and one step is one CUDA graph. So
-the device never waits for the host within a burst. What comes after an end is thrown away.
+the device never waits for the host within a burst, nor between two of them if the second is
+begun before the tokens of the first are read. What comes after an end is thrown away.
 """
 
 import weakref
@@ -13,9 +14,12 @@ from torch import Tensor
 
 from hotgrid.chat._model._gpt import GPT
 
+from ._fused._step import FusedStep, fusible
 from ._sampling import Settings, choose
 
 _CHUNK = 512
+# Shorter prompts are fed faster by fused steps.
+_SHORT = 64
 # Graphs and caches of the last few kinds of calls are kept with their model.
 _MOST = 2
 _kept: "weakref.WeakKeyDictionary[GPT, dict[tuple[object, ...], Burst]]" = (
@@ -31,7 +35,8 @@ class Burst:
         length: The most tokens of a sequence.
         count: The most tokens of a burst.
         settings: The kind of sampling; its numbers can change.
-        compiled: Whether the model goes through `torch.compile`.
+        compiled: Whether the model goes through `torch.compile`; otherwise one that is
+            `fusible` is decoded by fused kernels.
     """
 
     def __init__(
@@ -47,6 +52,10 @@ class Burst:
         self._chosen = torch.zeros(count, dtype=torch.int64, device=device)
         shape = (1, model.config.vocabulary)
         self._seen = torch.zeros(shape, dtype=torch.bool, device=device)
+        self._forced = torch.full((count,), -1, dtype=torch.int64, device=device)
+        plain = not settings.cuts and not settings.repeats
+        self._choice = (2 if settings.draws else 1) if plain else 0
+        self._fused = None if compiled or not fusible(model) else self._fuse()
         self._logits: Callable[[Tensor], Tensor] = self._forward
         if compiled:
             self._logits = torch.compile(self._forward, dynamic=False)
@@ -64,6 +73,9 @@ class Burst:
         self._memory.last = None
         self._seen.zero_()
         self._seen[0, list(prompt)] = True
+        if self._fused is not None and self._choice and len(prompt) <= _SHORT:
+            self._force(prompt)
+            return
         for start in range(0, len(prompt) - 1, _CHUNK):
             part = prompt[start : min(start + _CHUNK, len(prompt) - 1)]
             tokens = torch.tensor([part], device=self._token.device)
@@ -72,23 +84,83 @@ class Burst:
         if self._memory.last is not None:
             self._last.copy_(self._memory.last)
         self._token.fill_(prompt[-1])
+        self._begin_step()
 
     @torch.inference_mode()
-    def run(self, uniforms: Sequence[float]) -> list[int]:
-        """Return the next tokens, one for each number; -1 where none can be chosen."""
+    def run(self, uniforms: Sequence[float]) -> Callable[[], list[int]]:
+        """Compute the next tokens, one for each number, and return what waits for them.
+
+        It returns -1 where none can be chosen.
+        """
         count = len(uniforms)
-        numbers = torch.tensor(uniforms, dtype=torch.float64)
-        self._uniforms[:count].copy_(numbers)
+        self._copy(self._uniforms, torch.tensor(uniforms, dtype=torch.float64))
+        self._repeat(count)
+        if self._graph is None:
+            found = self._chosen[:count].tolist()
+            return lambda: found
+        host = torch.empty(count, dtype=torch.int64, pin_memory=True)
+        host.copy_(self._chosen[:count], non_blocking=True)
+        done = torch.cuda.Event()
+        done.record()
+
+        def wait() -> list[int]:
+            done.synchronize()
+            return host.tolist()
+
+        return wait
+
+    def _force(self, prompt: Sequence[int]) -> None:
+        """Feed all tokens of a prompt but the last, one after the other."""
+        self._token.fill_(prompt[0])
+        self._begin_step()
+        count = len(self._forced)
+        for start in range(1, len(prompt), count):
+            part = torch.tensor(prompt[start : start + count])
+            self._copy(self._forced, part)
+            self._repeat(len(part))
+        self._forced.fill_(-1)
+
+    def _begin_step(self) -> None:
+        if self._fused is not None:
+            self._fused.embed()
+
+    def _repeat(self, count: int) -> None:
         self._place.zero_()
         for _ in range(count):
             if self._graph is None:
                 self._step()
             else:
                 self._graph.replay()
-        return self._chosen[:count].tolist()
+
+    def _copy(self, to: Tensor, numbers: Tensor) -> None:
+        """Copy numbers without waiting for what the device is at."""
+        given = numbers.pin_memory() if to.is_cuda else numbers
+        to[: len(given)].copy_(given, non_blocking=True)
+
+    def _fuse(self) -> FusedStep:
+        caches = [(c.keys[0].transpose(0, 1), c.values[0].transpose(0, 1))
+                  for c in self._memory.caches]  # fmt: skip
+        # All of the cache is one block.
+        length, first = len(caches[0][0]), self._memory.caches[0].position
+        if not isinstance(first, Tensor):
+            raise AssertionError("the memory of a burst is static")
+        table = torch.zeros(1, 1, dtype=torch.int64, device=self._token.device)
+        return FusedStep(self._model, caches, length, self._token[0], table, first.view(1))
 
     def _step(self) -> None:
-        logits = self._logits(self._token)
+        heat = self._settings.temperature[:, 0]
+        if self._fused is None:
+            logits = self._logits(self._token)
+        else:
+            if not self._choice:
+                self._fused.embed()
+            self._fused.feed(heat, choice=self._choice)
+            if self._choice:
+                self._fused.choose(heat, self._uniforms, self._forced, self._place,
+                                   self._chosen, choice=self._choice)  # fmt: skip
+                return
+            self._memory.caches[0].position += 1
+            logits = self._fused.logits
         uniform = self._uniforms.index_select(0, self._place)
         seen = self._seen if self._settings.repeats else None
         chosen = choose(logits, self._settings, uniform, seen)
@@ -106,6 +178,8 @@ class Burst:
 
     @torch.inference_mode()
     def _capture(self) -> None:
+        # The caches must stay finite.
+        self._begin_step()
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

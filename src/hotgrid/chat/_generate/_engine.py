@@ -13,8 +13,9 @@ from hotgrid.errors import ArgumentError, UnstableError
 from ._blocks import BlockPool
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
-from ._sampling import Sampling, Settings, choose, likelihoods
-from ._stepper import Row, Stepper
+from ._row import Row
+from ._sampling import Likelihood, Sampling, Settings, choose, likelihoods, uniforms
+from ._stepper import Stepper
 
 _BLOCK = 16
 
@@ -153,8 +154,9 @@ class Engine:
             if not self._running:
                 return False
             try:
-                self._feed_prompts()
-                self._feed_replies()
+                steps = self._steps()
+                self._feed_prompts(steps)
+                self._feed_replies(steps)
             except Exception as problem:  # noqa: BLE001  the others must not wait forever
                 with self._lock:
                     failed = list(self._running)
@@ -193,6 +195,8 @@ class Engine:
         self.stop()
 
     def _run(self) -> None:
+        if self._stepper.device.type == "cuda":
+            torch.cuda.set_device(self._stepper.device)
         while not self._abandoned:
             self._awake.clear()
             if self.step():
@@ -250,8 +254,7 @@ class Engine:
         while not self._pool.grow(request.blocks, tokens):
             if self._untold:
                 # A reply may have ended, and those that wait must have told everything.
-                waiting, self._untold = self._untold, []
-                self._tell(waiting)
+                self._tell_untold()
                 if request.slot < 0:
                     return False
                 continue
@@ -263,10 +266,18 @@ class Engine:
                 return False
         return True
 
-    def _feed_prompts(self) -> None:
-        """Feed a part of each prompt that is not in the cache yet, those of like length."""
+    def _steps(self) -> int:
+        """Return how many steps are done before the host looks at the tokens."""
+        plain = all(request.reply.sampling.plain for request in self._running)
+        return self._stepper.most_steps(len(self._running)) if plain else 1
+
+    def _feed_prompts(self, steps: int) -> None:
+        """Feed a part of each prompt that is not in the cache yet, those of like length.
+
+        What fits into the steps of a burst is left to it.
+        """
         chosen: list[tuple[Request, int]] = []
-        new = sorted((r for r in self._running if r.pending > 1), key=lambda r: r.number)
+        new = sorted((r for r in self._running if r.pending > steps), key=lambda r: r.number)
         for request in new:
             count = min(request.pending, self._chunk)
             width = max(count, *(n for _, n in chosen)) if chosen else count
@@ -277,14 +288,37 @@ class Engine:
                 chosen.append((request, count))
         self._feed(chosen)
 
-    def _feed_replies(self) -> None:
+    def _feed_replies(self, steps: int) -> None:
         """Feed the last token of each reply under way."""
         chosen: list[tuple[Request, int]] = []
         for request in sorted(self._running, key=lambda r: r.number):
-            stays = request in self._running and request.pending == 1
-            if stays and self._reserve(request, request.cached + 1):
+            stays = request.slot >= 0 and request.pending <= steps
+            tokens = min(request.cached + steps, self.limit)
+            if stays and self._reserve(request, tokens):
                 chosen.append((request, 1))
-        self._feed(chosen)
+        if steps == 1:
+            self._feed(chosen)
+        else:
+            self._burst([request for request, _ in chosen if request.slot >= 0], steps)
+
+    @torch.inference_mode()
+    def _burst(self, requests: list[Request], steps: int) -> None:
+        """Do several steps of some requests; what comes after an end is thrown away."""
+        steps = min(steps, max((r.pending - 1 + r.reply.left for r in requests), default=0))
+        rows = [Row(r.reply.tokens[r.cached :], r.cached, -1, r.blocks) for r in requests]
+        decoder = self._stepper.burst(rows, steps) if rows else None
+        if decoder is None:
+            return
+        ahead = [request.pending - 1 for request in requests]
+        firsts = [len(r.reply) - n for r, n in zip(requests, ahead, strict=True)]
+        numbers = uniforms([r.reply.seed for r in requests], firsts, steps)
+        decoder.start(rows, [r.reply.sampling.temperature for r in requests], numbers)
+        self._tell_untold()
+        found = decoder.chosen()
+        for request in requests:
+            request.cached += steps
+        new = [row[n:steps] for row, n in zip(found, ahead, strict=False)]
+        self._accept(requests, new, [None] * len(requests))
 
     def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
         chosen = [each for each in chosen if each[0].slot >= 0]
@@ -323,14 +357,21 @@ class Engine:
         if slots is not None and self._seen is not None:
             self._seen[slots, chosen.clamp(min=0)] = True
         found = likelihoods(logits, chosen, samplings)
-        # The text of the step before, while a GPU is at work on this one.
-        self._tell(self._untold)
-        self._untold = []
-        for request, token, likelihood in zip(requests, chosen.tolist(), found, strict=True):
+        self._tell_untold()
+        self._accept(requests, [[token] for token in chosen.tolist()], found)
+
+    def _accept(
+        self,
+        requests: Sequence[Request],
+        new: Sequence[Sequence[int]],
+        found: Sequence[Likelihood | None],
+    ) -> None:
+        """Add the new tokens of each request, up to its end."""
+        for request, tokens, likelihood in zip(requests, new, found, strict=True):
             if request.reply.finish is not None:
                 continue
             try:
-                request.reply.accept(token, likelihood)
+                request.reply.accept(tokens, likelihood)
             except UnstableError as problem:
                 with self._lock:
                     self._leave(request)
@@ -340,6 +381,11 @@ class Engine:
         now = [r for r in self._untold if r.reply.ended or not self._later]
         self._untold = [r for r in self._untold if not r.reply.ended and self._later]
         self._tell(now)
+
+    def _tell_untold(self) -> None:
+        """Tell the text of the step before, while a GPU is at work on this one."""
+        untold, self._untold = self._untold, []
+        self._tell(untold)
 
     def _tell(self, requests: Sequence[Request]) -> None:
         """Hand over the text of new tokens; it may hold the end of a reply."""

@@ -28,6 +28,7 @@ class Reply:
 
     Attributes:
         tokens: All tokens so far.
+        seed: Of its numbers; see `uniform`.
         prompt: How many of them are the prompt's.
         finish: Why it ended; None while it has not.
 
@@ -52,7 +53,7 @@ class Reply:
         wrong = next((t for t in self.tokens if not 0 <= t < vocabulary), None)
         if wrong is not None:
             raise ArgumentError(f"{wrong} is not one of the model's {vocabulary} tokens")
-        self._seed = fresh_seed() if sampling.seed is None else sampling.seed
+        self.seed = fresh_seed() if sampling.seed is None else sampling.seed
         self._stream = TextStream(language.encoding, sampling.stop)
         self._untold: list[tuple[int, Likelihood | None]] = []
         self._new: list[int] = []
@@ -66,7 +67,12 @@ class Reply:
 
     def uniform(self, ahead: int = 0) -> float:
         """Return the number that the next token is drawn with, or one further ahead."""
-        return uniform(self._seed, len(self) + ahead)
+        return uniform(self.seed, len(self) + ahead)
+
+    @property
+    def left(self) -> int:
+        """The most tokens that may still come."""
+        return min(self.sampling.max_tokens - len(self), self._limit - len(self.tokens))
 
     @property
     def ended(self) -> bool:
@@ -79,27 +85,35 @@ class Reply:
         Raises:
             UnstableError: No token could be chosen, as the logits are not finite.
         """
-        self.accept(token, likelihood)
+        self.accept((token,), likelihood)
         return self.tell()
 
-    def accept(self, token: int, likelihood: Likelihood | None = None) -> None:
-        """Add the next token; its text is left for `tell`.
+    def accept(self, tokens: Sequence[int], likelihood: Likelihood | None = None) -> None:
+        """Add the next tokens, up to the end; their text is left for `tell`.
 
         Raises:
             UnstableError: No token could be chosen, as the logits are not finite.
         """
-        if token < 0:
-            raise UnstableError(
-                "the model's logits are not finite after "
-                f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
-            )
-        if token >= self._encoding.n_vocab or self._encoding.is_special_token(token):
-            self._end = "stop"
-            return
-        self.tokens.append(token)
-        self._untold.append((token, likelihood))
-        if len(self) >= self.sampling.max_tokens or len(self.tokens) >= self._limit:
-            self._end = "length"
+        left, known, special = (
+            self.left,
+            self._encoding.n_vocab,
+            self._encoding.is_special_token,
+        )
+        for token in tokens:
+            if token < 0:
+                raise UnstableError(
+                    "the model's logits are not finite after "
+                    f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
+                )
+            if token >= known or special(token):
+                self._end = "stop"
+                return
+            self.tokens.append(token)
+            self._untold.append((token, likelihood))
+            left -= 1
+            if left <= 0:
+                self._end = "length"
+                return
 
     def tell(self) -> Piece | None:
         """Return a piece if the tokens since the last one have text, or are the end."""
@@ -116,16 +130,19 @@ class Reply:
 
     def _text(self) -> str:
         """Return the text of tokens that were not told; a stop text ends the reply."""
-        text = ""
-        for token, likelihood in self._untold:
-            self._new.append(token)
-            if likelihood is not None:
-                self._likelihoods.append(likelihood)
-            text += self._stream.push(token)
+        text, untold = "", self._untold
+        self._untold = []
+        # A stop text may be complete after any token, and those behind it do not count.
+        together = 1 if self.sampling.stop else max(1, len(untold))
+        for start in range(0, len(untold), together):
+            some = untold[start : start + together]
+            tokens = [token for token, _ in some]
+            self._new += tokens
+            self._likelihoods += [each for _, each in some if each is not None]
+            text += self._stream.push(*tokens)
             if self._stream.stopped:
                 self._end = "stop"
                 break
-        self._untold.clear()
         return text
 
     def _piece(self, text: str) -> Piece:

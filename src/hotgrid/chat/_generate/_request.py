@@ -64,6 +64,7 @@ class Request:
         self._changed = threading.Condition()
         self._problem: Exception | None = None
         self._notify: Callable[[], None] | None = None
+        self._whole = False
         self._ended = False
 
     @property
@@ -76,11 +77,14 @@ class Request:
         self.cancelled = True
         self._engine.wake()
 
-    def notify(self, function: Callable[[], None]) -> None:
-        """Have a function called in the engine's thread whenever there is something to take."""
+    def notify(self, function: Callable[[], None], *, whole: bool = False) -> None:
+        """Have a function called in the engine's thread whenever there is something to take.
+
+        With `whole`, only once everything is there.
+        """
         with self._changed:
-            self._notify = function
-            waiting = self._pieces or self._problem
+            self._notify, self._whole = function, whole
+            waiting = (self._ended if whole else self._pieces) or self._problem
         if waiting:
             function()
 
@@ -122,7 +126,7 @@ class Request:
             self._pieces.append(piece)
             self._ended = self._ended or piece.finish is not None
             self._changed.notify_all()
-            function = self._notify
+            function = None if self._whole and not self._ended else self._notify
         if function is not None:
             function()
 

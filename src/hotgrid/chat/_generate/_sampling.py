@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,6 +17,9 @@ from hotgrid.contracts import checked
 from hotgrid.errors import ArgumentError
 
 _WORD = (1 << 64) - 1
+# SplitMix64.
+_STRIDE = 0x9E3779B97F4A7C15
+_MIXES = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 MOST_LOGPROBS = 20
 
 
@@ -75,6 +79,12 @@ class Sampling:
         """Whether the likeliest token is always taken."""
         return self.temperature == 0
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but the temperature matters."""
+        cuts = not self.greedy and (self.top_k is not None or self.top_p is not None)
+        return not cuts and self.repetition == 1 and self.logprobs is None
+
 
 @dataclass(frozen=True)
 class Likelihood:
@@ -101,15 +111,31 @@ def uniform(seed: int, index: int) -> float:
     return (_mixed(seed, index) >> 11) * 2.0**-53
 
 
+def uniforms(seeds: Sequence[int], firsts: Sequence[int], count: int) -> np.ndarray:
+    """Return so many numbers of several sequences, as `uniform` does: `(count, seeds)`.
+
+    Args:
+        seeds: Of each sequence.
+        firsts: The first number of each; those before 0 mean nothing.
+        count: How many of each.
+    """
+    index = np.arange(1, count + 1)[:, None] + np.array(firsts, np.int64)
+    z = np.array([seed & _WORD for seed in seeds], np.uint64)
+    z = z + index.astype(np.uint64) * np.uint64(_STRIDE)
+    for shift, factor in _MIXES:
+        z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
 def seed_of(seed: int, choice: int) -> int:
     """Return the seed of one of several replies; that of the first is the seed itself."""
     return seed if choice == 0 else _mixed(seed ^ _WORD, choice)
 
 
 def _mixed(seed: int, index: int) -> int:
-    z = (seed + (index + 1) * 0x9E3779B97F4A7C15) & _WORD
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    z = (seed + (index + 1) * _STRIDE) & _WORD
+    for shift, factor in _MIXES:
+        z = ((z ^ (z >> shift)) * factor) & _WORD
     return z ^ (z >> 31)
 
 

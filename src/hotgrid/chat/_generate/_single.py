@@ -1,6 +1,7 @@
 """`generate`: one sequence, token by token. The engine's results are compared with it."""
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -63,15 +64,20 @@ def generate(
 def _burst_pieces(model: GPT, reply: Reply, count: int, compiled: bool) -> Iterator[Piece]:
     device = model.embed.weight.device
     settings = Settings.of([reply.sampling], model.config.vocabulary, device)
-    limit = length_limit(model)
-    # A burst may go on after the end.
-    most = min(reply.prompt + reply.sampling.max_tokens, limit) + count
-    decoder = burst_for(model, most, count, settings, compiled=compiled)
+    decoder = burst_for(
+        model, len(reply.tokens) + reply.left, count, settings, compiled=compiled
+    )
     decoder.begin(reply.tokens, settings)
+    # On a GPU one burst is ahead, so that it never waits.
+    ahead, left = (2 if device.type == "cuda" else 1), reply.left
+    begun: deque[Callable[[], list[int]]] = deque()
+    first = 0
     while reply.finish is None:
-        # The positions of the model end at the limit.
-        ahead = min(count, limit - len(reply.tokens) + 1)
-        for token in decoder.run([reply.uniform(place) for place in range(ahead)]):
+        while left > first and len(begun) < ahead:
+            places = range(first, min(first + count, left))
+            begun.append(decoder.run([reply.uniform(n - len(reply)) for n in places]))
+            first = places.stop
+        for token in begun.popleft()():
             if (piece := reply.add(token)) is not None:
                 yield piece
             if reply.finish is not None:

@@ -1,8 +1,6 @@
 """`Stepper`: one forward pass for the next tokens of several sequences over a paged cache."""
 
-from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,22 +11,12 @@ from torch import Tensor
 from hotgrid.chat._model._gpt import GPT, Memory
 from hotgrid.nn import PagedCache, Pages
 
+from ._fused._batch import FusedBatch
+from ._fused._step import MOST, fusible
+from ._row import Row
 
-@dataclass(frozen=True)
-class Row:
-    """The next tokens of one sequence.
-
-    Attributes:
-        tokens: The tokens to feed.
-        position: How many are in the cache.
-        before: The token before these; -1 if there is none.
-        blocks: The blocks of the sequence, of 64 bits each; they hold the new tokens, too.
-    """
-
-    tokens: Sequence[int]
-    position: int
-    before: int
-    blocks: "array[int]"
+# More would let a new request wait, and compute more that comes after the end of a reply.
+_STEPS = 8
 
 
 class Stepper:
@@ -39,7 +27,8 @@ class Stepper:
         blocks: Blocks of the cache.
         block: The tokens of a block.
         static: Whether single tokens are fed in a few shapes only (powers of two), each
-            captured as a CUDA graph where there is CUDA.
+            captured as a CUDA graph where there is CUDA. Models that are `fusible` are then
+            decoded by fused kernels.
         compiled: Whether single tokens go through `torch.compile`, too; needs `static`.
     """
 
@@ -59,11 +48,32 @@ class Stepper:
         if compiled:
             self._one = torch.compile(self.forward, dynamic=False, fullgraph=True)
         self._graphs: dict[tuple[int, int], _Graph] = {}
+        self._fused: dict[tuple[int, int], FusedBatch] = {}
+        self._bursts = static and not compiled and fusible(model)
+
+    def most_steps(self, rows: int) -> int:
+        """Return the most steps of a burst of so many rows; 1 if they are not for bursts."""
+        return _STEPS if self._bursts and rows <= MOST else 1
+
+    def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch | None:
+        """Return what decodes some rows for some steps; None if they are not for bursts."""
+        if self.most_steps(len(rows)) == 1:
+            return None
+        longest = max(-(-(row.position + steps) // self._block) for row in rows)
+        # A longer table costs nothing, and each shape is captured.
+        shape = (_power(len(rows)), _power(max(longest, 256 // self._block)))
+        if shape not in self._fused:
+            caches = [(cache.keys, cache.values) for cache in self._caches]
+            self._fused[shape] = FusedBatch(self._model, caches, self._block, *shape, _STEPS)
+        return self._fused[shape]
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
         """Feed the tokens of each row, and return the logits after its last."""
         width = max(len(row.tokens) for row in rows)
+        fused = self.burst(rows, 1) if width == 1 else None
+        if fused is not None:
+            return fused.feed(rows)
         longest = max(-(-(row.position + len(row.tokens)) // self._block) for row in rows)
         count = len(rows)
         if self._static and width == 1:

@@ -42,9 +42,9 @@ class TextStream:
         self._held = ""
         self.stopped = False
 
-    def push(self, token: int) -> str:
-        """Add a token, and return the text that is certain."""
-        return self._certain(self._decoder.decode(self._encoding.decode_bytes([token])))
+    def push(self, *tokens: int) -> str:
+        """Add tokens, and return the text that is certain."""
+        return self._certain(self._decoder.decode(self._encoding.decode_bytes(tokens)))
 
     def close(self) -> str:
         """Return what is left; half a character becomes U+FFFD."""
