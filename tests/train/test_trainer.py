@@ -1,6 +1,7 @@
 """The loop: it makes the steps that a plain loop makes."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
+    GradientNorm,
+    Loss,
     LossGuard,
     OptimizerAdapter,
     Saving,
@@ -87,6 +90,35 @@ def test_micro_batches_of_different_sizes_count_by_their_items():
         weights(runs[0].module), weights(runs[1].module), rtol=0, atol=1e-13
     )
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+
+
+@dataclass(frozen=True)
+class LossSeen(Loss):
+    """The loss as a metric that is asked in every micro-batch."""
+
+    name = "loss, seen"
+
+
+@dataclass(frozen=True)
+class NormSeen(GradientNorm):
+    """The norm as a metric that is asked in every step."""
+
+    name = "norm, seen"
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("step", [loss, weighted])
+def test_what_the_guard_reads_is_what_metrics_see(step, k, tmp_path):
+    run = trainer(
+        step=step, steps=7, accumulate=k, log_every=3, folder=tmp_path,
+        metrics=(LossSeen(), NormSeen("all")),
+    )  # fmt: skip
+    run.run()
+    logged = [e["values"] for e in read_events(tmp_path) if e["event"] == "train"]
+    assert len(logged) == 3
+    for values in logged:
+        assert values["train/loss"] == values["train/loss, seen"]
+        assert values["train/gradient norm, all"] == values["train/norm, seen"] > 0
 
 
 def test_nothing_waits_for_the_device_between_logs(monkeypatch):
