@@ -154,7 +154,8 @@ def _quantized_rows(values: Tensor, low: float, scale: float) -> "np.ndarray[Any
             np.multiply(here, scale32, out=some, casting="unsafe")
             np.add(some, first, out=some)
             np.clip(some, 0.5, 254.5, out=some)
-            if not math.isfinite(float(some.sum())):
+            # The smallest of numbers of which one is NaN is NaN.
+            if math.isnan(some.min()):
                 np.nan_to_num(some, copy=False, nan=float(SOLID))
             found[at : at + rows] = some
     return found.reshape(values.shape)
