@@ -103,7 +103,9 @@ class LossSeen(Loss):
 class NormSeen(GradientNorm):
     """The norm as a metric that is asked in every step."""
 
-    name = "norm, seen"
+    @property
+    def name(self) -> str:
+        return "norm, seen"
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
 from hotgrid.errors import ArgumentError
-from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Row, Window
+from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
 from hotgrid.train._report import Dashboard
 
 from ._average import Average
@@ -32,6 +32,8 @@ from ._rollback import Rollback
 from ._settings import Evaluation, Saving
 from ._state import TrainingState
 from ._step import MadeStep, Precision, StepFunction, StepMaking
+
+Row: TypeAlias = "tuple[float, ...]"
 
 
 @dataclass(frozen=True)
@@ -326,7 +328,10 @@ class Trainer:
         return any(each for each, _ in heard)
 
     def _own_rows(
-        self, recent: Sequence[MadeStep], rows: Sequence[Row], counted: Sequence[Row]
+        self,
+        recent: Sequence[MadeStep],
+        rows: Sequence[Row],
+        counted: Sequence[Row],
     ) -> dict[str, list[Row]]:
         """The rows of the loss and of the norms, which are fetched for the guard anyway."""
         k, both = self.accumulate, list(zip(recent, rows, strict=True))

@@ -3,7 +3,7 @@
 from ._accuracy import Accuracy as Accuracy, TopAccuracy as TopAccuracy
 from ._bits_per_byte import BitsPerByte as BitsPerByte
 from ._gradient_norm import GradientNorm as GradientNorm
-from ._ledger import Ledger as Ledger, Row as Row
+from ._ledger import Ledger as Ledger
 from ._loss import Loss as Loss
 from ._metric import (
     Metric as Metric,
