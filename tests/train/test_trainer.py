@@ -367,6 +367,25 @@ def test_a_schedule_is_applied_before_every_step():
     assert values["train/rate, all"] == 0.1 / 6
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_gradients_are_dropped_as_the_optimizer_does_it(own):
+    class Counting(torch.optim.SGD):
+        calls = 0
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        Counting.calls += 1
+        torch.optim.SGD.zero_grad(self, set_to_none)
+
+    if own:
+        Counting.zero_grad = zero_grad
+    module = net()
+    optimizer = OptimizerAdapter(Counting(module.parameters(), lr=0.1), module)
+    loss(module, data()).backward()
+    optimizer.zero_grad()
+    assert all(p.grad is None for p in module.parameters())
+    assert Counting.calls == own
+
+
 def test_clipping_is_that_of_torch():
     module, right = net(), net()
     optimizer = OptimizerAdapter(sgd(module), module, clip=0.05)
