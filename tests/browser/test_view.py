@@ -1,6 +1,7 @@
 """The live page in a real browser."""
 
 import itertools
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,22 @@ def test_step_and_reset(show):
     reaches(page, "window.hotgrid.playing && window.hotgrid.step > 5")
     page.keyboard.press("Space")
     reaches(page, "!window.hotgrid.playing")
+
+
+def test_it_says_that_steps_are_compiled(show, monkeypatch):
+    here = show("heat", size="32x32")
+    page = here.page()
+    live, compiled = here.session.live, threading.Event()
+    advance = live.advance
+    monkeypatch.setattr(type(live.simulation._form), "compiled", True)
+    monkeypatch.setattr(live, "advance", lambda steps: compiled.wait(60) and advance(steps))
+    note = page.locator("#compiling")
+    assert note.is_hidden()
+    page.click("#step")
+    note.wait_for(state="visible")
+    compiled.set()
+    note.wait_for(state="hidden")
+    reaches(page, "window.hotgrid.step === 1")
 
 
 def test_a_slider_changes_the_parameter(show):

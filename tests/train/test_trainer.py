@@ -1,6 +1,7 @@
 """The loop: it makes the steps that a plain loop makes."""
 
 import math
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
+    GradientNorm,
+    Loss,
     LossGuard,
     OptimizerAdapter,
     Saving,
@@ -87,6 +90,37 @@ def test_micro_batches_of_different_sizes_count_by_their_items():
         weights(runs[0].module), weights(runs[1].module), rtol=0, atol=1e-13
     )
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
+
+
+@dataclass(frozen=True)
+class LossSeen(Loss):
+    """The loss as a metric that is asked in every micro-batch."""
+
+    name = "loss, seen"
+
+
+@dataclass(frozen=True)
+class NormSeen(GradientNorm):
+    """The norm as a metric that is asked in every step."""
+
+    @property
+    def name(self) -> str:
+        return "norm, seen"
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("step", [loss, weighted])
+def test_what_the_guard_reads_is_what_metrics_see(step, k, tmp_path):
+    run = trainer(
+        step=step, steps=7, accumulate=k, log_every=3, folder=tmp_path,
+        metrics=(LossSeen(), NormSeen("all")),
+    )  # fmt: skip
+    run.run()
+    logged = [e["values"] for e in read_events(tmp_path) if e["event"] == "train"]
+    assert len(logged) == 3
+    for values in logged:
+        assert values["train/loss"] == values["train/loss, seen"]
+        assert values["train/gradient norm, all"] == values["train/norm, seen"] > 0
 
 
 def test_nothing_waits_for_the_device_between_logs(monkeypatch):
@@ -331,6 +365,25 @@ def test_a_schedule_is_applied_before_every_step():
     values = trainer(module, optimizer=optimizer, steps=6).run().values
     assert torch.equal(weights(module), weights(right))
     assert values["train/rate, all"] == 0.1 / 6
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_gradients_are_dropped_as_the_optimizer_does_it(own):
+    class Counting(torch.optim.SGD):
+        calls = 0
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        Counting.calls += 1
+        torch.optim.SGD.zero_grad(self, set_to_none)
+
+    if own:
+        Counting.zero_grad = zero_grad
+    module = net()
+    optimizer = OptimizerAdapter(Counting(module.parameters(), lr=0.1), module)
+    loss(module, data()).backward()
+    optimizer.zero_grad()
+    assert all(p.grad is None for p in module.parameters())
+    assert Counting.calls == own
 
 
 def test_clipping_is_that_of_torch():

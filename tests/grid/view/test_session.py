@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -397,6 +398,27 @@ def test_a_viewer_that_comes_late_hears_what_has_been(desk):
     here.until(
         lambda: here.page.frames and parsed(here.page.frames[-1])["high"] == theirs["high"]
     )
+
+
+def test_viewers_hear_that_steps_are_compiled(desk, monkeypatch):
+    here = desk("heat", size="16x16")
+    monkeypatch.setattr(type(here.sim._form), "compiled", True)
+    advance, compiled = here.session.live.advance, threading.Event()
+    monkeypatch.setattr(
+        here.session.live, "advance", lambda steps: compiled.wait(20) and advance(steps)
+    )
+    here.ask("step")
+    here.until(lambda: here.page.of("compiling"))
+    late = Page(2)
+    here.session.join(late)
+    assert [each["type"] for each in late.told] == ["hello", "history", "compiling"]
+    assert here.page.told[-1]["type"] in ("compiling", "done")
+    compiled.set()
+    here.until(lambda: late.told[-1]["type"] == "status" and late.told[-1]["step"] == 1)
+    # What has run is compiled.
+    here.ask("step", count=3)
+    here.stopped_at(4)
+    assert len(here.page.of("compiling")) == len(late.of("compiling")) == 1
 
 
 def test_a_reset_keeps_what_was_planned(desk):

@@ -5,6 +5,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import torch
@@ -441,14 +442,16 @@ class Model(HasParameters, ABC):
         return getattr(getattr(type(self), name, None), "_grid_over", None)
 
     def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:
-        names = dict.fromkeys(
-            name for cls in reversed(type(self).__mro__) for name in vars(cls)
-        )
-        return {
-            name: getattr(self, name)
-            for name in names
-            if getattr(getattr(type(self), name, None), "_grid_role", None) == role
-        }
+        return {name: getattr(self, name) for name in _names_with_role(type(self), role)}
+
+
+# A viewer asks in every frame, and a class has some hundred names.
+@lru_cache(maxsize=1024)
+def _names_with_role(kind: type["Model"], role: str) -> tuple[str, ...]:
+    names = dict.fromkeys(name for cls in reversed(kind.__mro__) for name in vars(cls))
+    return tuple(
+        name for name in names if getattr(getattr(kind, name, None), "_grid_role", None) == role
+    )
 
 
 def _field_view(name: str) -> Callable[[State], Tensor]:

@@ -1,11 +1,14 @@
 """`Session`: one simulation in its own thread, and the viewers that share it."""
 
+import contextlib
 import logging
 import math
 import queue
 import threading
 import time
+import weakref
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +16,7 @@ import torch
 
 from hotgrid import kernels
 from hotgrid.errors import CommunicationError, HotgridError
+from hotgrid.grid.forms import Form
 from hotgrid.web import MessageError, PageMessage, Viewer, parse_message
 
 from ._eye import Making
@@ -96,6 +100,9 @@ class Session:
         self._reported: set[str] = set()
         self._batches: list[_Batch] = []
         self._stale_until = math.inf
+        # The form that has made steps; what it needs is compiled.
+        self._ran: weakref.ref[Form] | None = None
+        self._compiling = False
         self._thread = threading.Thread(target=self._run, name="hotgrid-view", daemon=True)
 
     def start(self) -> "Session":
@@ -129,6 +136,8 @@ class Session:
         viewer.tell({"type": "history", "steps": steps, "values": values})
         with self._lock:
             self._seats[viewer.number] = _Seat(viewer, look)
+        if self._compiling:
+            viewer.tell({"type": "compiling"})
         self._status_due = 0.0
         self._wake.set()
 
@@ -300,7 +309,8 @@ class Session:
             transport.owed = min(owed - steps, max(1.0, transport.rate * _STATUS))
         if steps > 0:
             began = time.perf_counter()
-            problem = self.live.advance(steps)
+            with self._maybe_compiling():
+                problem = self.live.advance(steps)
             took = time.perf_counter() - began
             self._adapt(steps, took)
             if problem:
@@ -310,6 +320,23 @@ class Session:
             transport.goal = None
             self._status_due = 0.0
         return steps > 0
+
+    @contextlib.contextmanager
+    def _maybe_compiling(self) -> Iterator[None]:
+        """Tell viewers that steps may be compiled inside; the next status says it is over."""
+        simulation = self.live.simulation
+        ran = None if self._ran is None else self._ran()
+        if ran is simulation._form or not simulation._form.compiled:
+            yield
+            return
+        self._compiling = True
+        self._tell_all({"type": "compiling"})
+        try:
+            yield
+        finally:
+            self._ran = weakref.ref(simulation._form)
+            self._compiling = False
+            self._status_due = 0.0
 
     def _adapt(self, steps: int, took: float) -> None:
         """Make as many steps at a time as fill a slice."""

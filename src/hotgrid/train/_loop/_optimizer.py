@@ -114,6 +114,7 @@ class OptimizerAdapter:
                 self._paths[known[id(parameter)]] = parameter
 
         self._cut = any(hasattr(p, "to_local") for p in self._paths.values())
+        self._zeroed = type(optimizer).zero_grad is not torch.optim.Optimizer.zero_grad
 
     @property
     def names(self) -> Sequence[str]:
@@ -151,7 +152,13 @@ class OptimizerAdapter:
 
     def zero_grad(self) -> None:
         """Drop the gradients."""
-        self._optimizer.zero_grad(set_to_none=True)
+        if self._zeroed:
+            self._optimizer.zero_grad(set_to_none=True)
+            return
+        # That of torch does the same, with ten times the overhead.
+        for group in self._groups.values():
+            for parameter in group["params"]:
+                parameter.grad = None
 
     def rates(self) -> dict[str, float]:
         """Return the present learning rate of every group."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -24,20 +24,23 @@ StepFunction: TypeAlias = "Callable[[Any, Any], Tensor | Mapping[str, Any]]"
 Precision = Literal["float32", "bfloat16"]
 
 
-class MadeStep(NamedTuple):
+class MadeStep:
     """A step that was made; its tensors are on the device.
 
     Attributes:
-        step: The step, counted from 1.
         positions: Its batches.
         losses: The losses of its micro-batches on this rank.
+        counted: For every micro-batch with a count, the sum of the losses and the count.
         norms: The norm of the gradient of every group.
     """
 
-    step: int
-    positions: tuple[int, ...]
-    losses: list[Tensor]
-    norms: Mapping[str, Tensor]
+    __slots__ = ("counted", "losses", "norms", "positions")
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.losses: list[Tensor] = []
+        self.counted: list[tuple[Tensor, Any]] = []
+        self.norms: Mapping[str, Tensor] = {}
 
 
 class StepMaking:
@@ -62,35 +65,32 @@ class StepMaking:
     def step(self, done: int, feed: Feed, ledger: Ledger) -> MadeStep:
         """Make the step after `done` steps; nothing here waits for the device."""
         self._optimizer.apply(done)
-        losses: list[Tensor] = []
-        positions: list[int] = []
-        counts: list[Any] = []
-        outputs: Mapping[str, Any] = {}
-        batch: Any = None
-        k = self._accumulate
+        made, k = MadeStep(), self._accumulate
+        seen: Any = None
         for place in range(k):
             position, batch = next(feed)
             batch = to_device(batch, self._device)
             if self._plain:
                 outputs = _outputs(self._loss(self._placement.called, batch))
-                _backward(outputs, k, counts)
+                _backward(outputs, k, made)
             else:
                 with self._gradients(place == k - 1):
                     with self._autocast():
                         outputs = _outputs(self._loss(self._placement.called, batch))
-                    _backward(outputs, k, counts)
-            losses.append(outputs["loss"].detach())
-            positions.append(position)
-            ledger.see(Seen(outputs, batch))
-        if counts:
-            self._divide(counts)
-        norms = self._optimizer.clip()
+                    _backward(outputs, k, made)
+            made.positions.append(position)
+            seen = Seen(outputs, batch)
+            ledger.see(seen)
+        if made.counted:
+            self._divide([count for _, count in made.counted])
+        made.norms = self._optimizer.clip()
         self._optimizer.step()
         self._optimizer.zero_grad()
         if self._average is not None:
             self._average.update()
-        ledger.see(Seen(outputs, batch, norms), "step")
-        return MadeStep(done + 1, tuple(positions), losses, norms)
+        seen.norms = made.norms
+        ledger.see(seen, "step")
+        return made
 
     def evaluate(self, evaluation: Evaluation) -> Ledger:
         """The sums of one pass over the share of this rank."""
@@ -137,28 +137,33 @@ class StepMaking:
         return torch.autocast(self._device.type, torch.bfloat16)
 
 
-def _backward(outputs: Mapping[str, Any], parts: int, counts: list[Any]) -> None:
+def _backward(outputs: Mapping[str, Any], parts: int, made: MadeStep) -> None:
     """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
     loss, count = outputs["loss"], outputs.get("count")
     if count is not None:
-        counts.append(count)
-        (loss * count).backward()
+        total = loss * count
+        total.backward()
+        made.counted.append((total.detach(), count))
     else:
         (loss / parts if parts > 1 else loss).backward()
+    made.losses.append(loss.detach())
 
 
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the step function returned, with a loss without dims."""
     if isinstance(found, Tensor):
         found = {"loss": found}
-    if not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
+    elif not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
         raise ArgumentError(
             f"the step function returned {type(found).__name__}; expected the loss, a tensor "
             'with one number, or a dict with "loss"'
         )
     loss = found["loss"]
+    if loss.ndim == 0:
+        return found
     if loss.numel() != 1:
         raise ArgumentError(
             f"the loss of the step function has the shape {list(loss.shape)}; expected one "
             "number, such as its mean"
         )
-    return found if loss.ndim == 0 else {**found, "loss": loss.reshape(())}
+    return {**found, "loss": loss.reshape(())}

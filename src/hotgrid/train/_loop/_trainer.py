@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import nn
@@ -32,6 +32,8 @@ from ._rollback import Rollback
 from ._settings import Evaluation, Saving
 from ._state import TrainingState
 from ._step import MadeStep, Precision, StepFunction, StepMaking
+
+Row: TypeAlias = "tuple[float, ...]"
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,9 @@ class Trainer:
             self.device,
         )
         norms = [GradientNorm(name) for name in self.optimizer.names]
-        self._ledger = Ledger(_distinct([Loss(), *metrics, *norms]))
+        shown = {each.name: each for each in (Loss(), *metrics, *norms)}
+        others = shown.keys() - {each.name for each in metrics}
+        self._ledger = Ledger(list(shown.values()), given=others)
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
         self._begun = False
         expect_known(
@@ -188,7 +192,8 @@ class Trainer:
         state = TrainingState(
             module, self.optimizer, self.average, self.ranks, self.device, seed
         )
-        self._folder = TrainingFolder(folder, self.ranks, saving or Saving(), state)
+        self._saving = saving or Saving()
+        self._folder = TrainingFolder(folder, self.ranks, self._saving, state)
         self._asked = {
             "module": f"{self._name}, {shape}",
             "optimizer": identity_of_optimizer(self.optimizer),
@@ -246,29 +251,30 @@ class Trainer:
         self._seconds = 0.0
         if self._folder.used and self.step == 0:
             self._save()
+        alone = self.ranks.size == 1
         while self.step < self.steps:
             if self._ended_early:
                 return "early stopping"
             try:
-                if self.ranks.size == 1 and stop():
-                    return self._stopped()
-                self._recent.append(self._making.step(self.step, self._feed, self._ledger))
-                self.step += 1
-                if self._due() and (why := self._pause(stop)):
+                for step in range(self.step, self._next_pause()):
+                    if alone and stop():
+                        return self._stopped()
+                    self._recent.append(self._making.step(step, self._feed, self._ledger))
+                    self.step = step + 1
+                if why := self._pause(stop):
                     return why
             except Rollback as back:
                 self._restore(self._folder.go_back(back, self._guard, self._feed.skipped))
         return "finished"
 
-    def _due(self) -> bool:
-        """Whether there is something to do after this step; a function of the step alone."""
-        step, evaluation = self.step, self._evaluation
-        return (
-            step % self._log_every == 0
-            or step == self.steps
-            or (evaluation is not None and step % evaluation.every == 0)
-            or self._folder.due(step)
-        )
+    def _next_pause(self) -> int:
+        """The next step after which there is something to do; a function of the step alone."""
+        every = [self._log_every]
+        if self._evaluation is not None:
+            every.append(self._evaluation.every)
+        if self._folder.used:
+            every.append(self._saving.every)
+        return min(self.steps, *((self.step // n + 1) * n for n in every))
 
     # What is done between steps.
 
@@ -308,9 +314,11 @@ class Trainer:
         recent, self._recent = self._recent, []
         # A group without a gradient has no norm.
         names = self.optimizer.names
-        rows = self._ledger.fetch(
-            [(*made.losses, *(made.norms.get(name, 0.0) for name in names)) for made in recent]
+        rows, counted = self._ledger.fetch(
+            [(*each.losses, *[each.norms.get(name, 0.0) for name in names]) for each in recent],
+            [pair for each in recent for pair in each.counted],
         )
+        self._ledger.take(self._own_rows(recent, rows, counted))
         # A sum of finite numbers is finite: nearly always nothing else is to be done.
         heard = self._gathered([stop, math.isfinite(sum(map(sum, rows)))])
         if self._guard.spike is not None or not all(fine for _, fine in heard):
@@ -319,16 +327,30 @@ class Trainer:
                 raise Rollback(fault)
         return any(each for each, _ in heard)
 
-    def _losses(
-        self, recent: Sequence[MadeStep], rows: Sequence[tuple[float, ...]]
-    ) -> list[StepLosses]:
+    def _own_rows(
+        self,
+        recent: Sequence[MadeStep],
+        rows: Sequence[Row],
+        counted: Sequence[Row],
+    ) -> dict[str, list[Row]]:
+        """The rows of the loss and of the norms, which are fetched for the guard anyway."""
+        k, both = self.accumulate, list(zip(recent, rows, strict=True))
+        plain = [(loss, 1.0) for made, row in both if not made.counted for loss in row[:k]]
+        found: dict[str, list[Row]] = {Loss().name: [*plain, *counted]}
+        for place, name in enumerate(self.optimizer.names, k):
+            found[GradientNorm(name).name] = [
+                (row[place], float(name in made.norms)) for made, row in both
+            ]
+        return found
+
+    def _losses(self, recent: Sequence[MadeStep], rows: Sequence[Row]) -> list[StepLosses]:
         """The losses of all ranks, and the norms of the first: all ranks find the same."""
         k, names = self.accumulate, self.optimizer.names
         heard = self._gathered(rows)
         return [
             StepLosses(
-                made.step,
-                made.positions,
+                self.step - len(recent) + 1 + at,
+                tuple(made.positions),
                 [rows[at][:k] for rows in heard],
                 dict(zip(names, heard[0][at][k:], strict=True)),
             )
@@ -455,7 +477,3 @@ class Trainer:
 def _device_of(module: nn.Module) -> torch.device:
     first = next(module.parameters(), None)
     return torch.device("cpu") if first is None else first.device
-
-
-def _distinct(metrics: Sequence[Metric]) -> list[Metric]:
-    return list({metric.name: metric for metric in metrics}.values())

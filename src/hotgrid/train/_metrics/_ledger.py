@@ -1,7 +1,8 @@
 """The sums of a window: on the device until they are needed, then on the host."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -18,33 +19,48 @@ class Ledger:
     Nothing is computed when a row is added. `fetch` brings all rows to the host with one
     copy. Rows are summed when they are shown, with one rounding, so that it does not
     matter how often they were fetched.
+
+    Args:
+        metrics: What is shown, in order.
+        given: The names of metrics whose rows are given to `take`; they see nothing.
     """
 
-    def __init__(self, metrics: Sequence[Metric]) -> None:
+    def __init__(self, metrics: Sequence[Metric], given: Collection[str] = ()) -> None:
         self.metrics = tuple(metrics)
+        self._given = frozenset(given)
+        self._waiting: list[list[Sums]] = [[] for _ in self.metrics]
         self._by = {
-            per: [(at, each) for at, each in enumerate(self.metrics) if each.per == per]
+            per: [
+                (each.sums, rows)
+                for each, rows in zip(self.metrics, self._waiting, strict=True)
+                if each.per == per and each.name not in self._given
+            ]
             for per in ("batch", "step")
         }
-        self._waiting: list[list[Sums]] = [[] for _ in self.metrics]
         self.rows: list[list[Row]] = [[] for _ in self.metrics]
 
     def see(self, seen: Seen, per: str = "batch") -> None:
         """Add a row for every metric of a kind."""
-        for at, metric in self._by[per]:
-            self._waiting[at].append(metric.sums(seen))
+        for sums, rows in self._by[per]:
+            rows.append(sums(seen))
 
-    def fetch(self, beside: Sequence[Sums] = ()) -> list[Row]:
-        """Bring what is on the device to the host, and other rows with the same copy.
+    def take(self, found: Mapping[str, Sequence[Row]]) -> None:
+        """Add rows that are known on the host, by the name of their metric."""
+        for metric, rows in zip(self.metrics, self.rows, strict=True):
+            if metric.name in self._given:
+                rows.extend(found[metric.name])
+
+    def fetch(self, *beside: Sequence[Sums]) -> list[list[Row]]:
+        """Bring what is on the device to the host, and other tables with the same copy.
 
         Returns:
-            The other rows.
+            The other tables.
         """
-        waiting, self._waiting = self._waiting, [[] for _ in self.metrics]
-        *found, others = to_host([*waiting, beside])
-        for rows, new in zip(self.rows, found, strict=True):
+        found = to_host([*self._waiting, *beside])
+        for rows, waiting, new in zip(self.rows, self._waiting, found, strict=False):
             rows.extend(new)
-        return others
+            waiting.clear()
+        return found[len(self.rows) :]
 
     def sums(self) -> list[Row]:
         """The sums of every metric on this rank; empty for one without rows."""
@@ -53,7 +69,8 @@ class Ledger:
 
     def clear(self) -> None:
         """Begin a new window."""
-        self._waiting = [[] for _ in self.metrics]
+        for waiting in self._waiting:
+            waiting.clear()
         self.rows = [[] for _ in self.metrics]
 
     def state(self) -> list[list[Row]]:
@@ -77,47 +94,20 @@ class Ledger:
 
 
 def to_host(tables: Sequence[Sequence[Sums]]) -> list[list[Row]]:
-    """Tables of 0-d tensors and numbers as numbers, with one copy from the device.
-
-    Args:
-        tables: Rows of equal length in each. A column usually has one dtype.
-    """
-    columns = [list(zip(*rows, strict=True)) for rows in tables]
-    stacks: dict[Any, list[Tensor]] = {}
-    places: list[list[tuple[Any, int] | None]] = []
-    for table in columns:
-        places.append([])
-        for column in table:
-            first = next((each for each in column if isinstance(each, Tensor)), None)
-            if first is None:
-                places[-1].append(None)
-                continue
-            stack = stacks.setdefault((first.dtype, first.device), [])
-            places[-1].append(((first.dtype, first.device), len(stack)))
-            if {*map(type, column)} == {Tensor}:
-                stack += column
-            else:
-                stack += [torch.as_tensor(each, device=first.device) for each in column]
-    numbers = _copied(stacks)
-    found: list[list[Row]] = []
-    for table, spots in zip(columns, places, strict=True):
-        plain = [
-            column if spot is None else numbers[spot[0]][spot[1] : spot[1] + len(column)]
-            for column, spot in zip(table, spots, strict=True)
-        ]
-        found.append(list(zip(*plain, strict=True)))
-    return found
-
-
-def _copied(stacks: dict[Any, list[Tensor]]) -> dict[Any, list[float]]:
-    joined = {key: torch.stack(each).double() for key, each in stacks.items()}
-    if len({device for _, device in joined}) > 1:
-        return {key: each.tolist() for key, each in joined.items()}
+    """Tables of 0-d tensors and numbers as numbers, with one copy from the device."""
+    flat: list[Any] = [x for rows in tables for row in rows for x in row]
+    kinds: dict[Any, list[int]] = {}
+    for at, x in enumerate(flat):
+        if isinstance(x, Tensor) and x.is_cpu:
+            flat[at] = float(x)
+        elif isinstance(x, Tensor):
+            kinds.setdefault((x.dtype, x.device), []).append(at)
+    joined = [torch.stack([flat[at] for at in places]).double() for places in kinds.values()]
     # One copy where all are on one device, as they nearly always are.
-    flat = torch.cat([*joined.values()]).tolist() if joined else []
-    found: dict[Any, list[float]] = {}
-    at = 0
-    for key, each in joined.items():
-        found[key] = flat[at : at + len(each)]
-        at += len(each)
-    return found
+    if len({device for _, device in kinds}) == 1:
+        joined = [torch.cat(joined)]
+    numbers = (x for each in joined for x in each.tolist())
+    for at, x in zip(itertools.chain(*kinds.values()), numbers, strict=True):
+        flat[at] = x
+    values = iter(flat)
+    return [[tuple(itertools.islice(values, len(row))) for row in rows] for rows in tables]

@@ -53,7 +53,8 @@ class Seen:
 
     def items(self) -> Tensor | float:
         """How many items there were: `items`, `count`, or the rows of the batch."""
-        found = self.outputs.get("items", self.outputs.get("count"))
+        outputs = self.outputs
+        found = outputs["items"] if "items" in outputs else outputs.get("count")
         return float(_rows(self.batch)) if found is None else found
 
 
@@ -159,10 +160,10 @@ def _kinds(kind: type[Metric]) -> Iterator[type[Metric]]:
 
 def _rows(batch: Any) -> int:
     """The rows of the first tensor in a batch."""
-    if isinstance(batch, tuple | list) and batch and isinstance(batch[0], Tensor):
+    if isinstance(batch, (tuple, list)) and batch and isinstance(batch[0], Tensor):
         batch = batch[0]
     if isinstance(batch, Tensor):
-        return batch.shape[0] if batch.ndim else 1
+        return batch.size(0) if batch.ndim else 1
     inner = batch.values() if isinstance(batch, Mapping) else batch
     if isinstance(inner, Sequence) or isinstance(batch, Mapping):
         for each in inner:

@@ -97,6 +97,23 @@ export function waitingNote() {
     });
 }
 
+/** Says that steps are being compiled, unless that is over in a moment. */
+export function compilingNote() {
+    const note = element("compiling");
+    let timer = null;
+    const end = () => {
+        clearTimeout(timer);
+        note.hidden = true;
+    };
+    on("compiling", () => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+            note.hidden = false;
+        }, 300);
+    });
+    for (const event of ["status", "connection"]) on(event, end);
+}
+
 /** Keeps the accessible name of the picture current. */
 export function describe(stage) {
     const canvas = element("canvas");

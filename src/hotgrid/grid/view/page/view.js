@@ -25,7 +25,13 @@ import { Share, choicesOf } from "./share.js";
 import { parametersGroup } from "./sliders.js";
 import { Stage } from "./stage.js";
 import { look, on, planePlace, state, tell } from "./state.js";
-import { connectionBanner, describe, statusBar, waitingNote } from "./status.js";
+import {
+    compilingNote,
+    connectionBanner,
+    describe,
+    statusBar,
+    waitingNote,
+} from "./status.js";
 import { Tables } from "./tables.js";
 import { listen } from "./touch.js";
 import { Transport } from "./transport.js";
@@ -69,6 +75,7 @@ statusBar(stage);
 connectionBanner(live);
 describe(stage);
 waitingNote();
+compilingNote();
 placeIcons();
 
 // Tests and scripts find cells on the screen with these.
@@ -199,6 +206,7 @@ const HEARD = {
     hello,
     status,
     history: (message) => tell("history", message),
+    compiling: () => tell("compiling"),
     stroke: (message) => paint.flash(message),
     value: (message) => probe.answer(message),
     saved: (message) => tell("saved", message),
