@@ -1,10 +1,11 @@
 """Run as two ranks: how long an exchange of margins takes, for messages of given bytes.
 
-The first rank prints a JSON list of seconds, one for each size.
+The first rank prints a JSON list: for each size the least seconds and the median.
 """
 
 import json
 import os
+import statistics
 import sys
 import time
 
@@ -17,7 +18,9 @@ from hotgrid.cluster._launch import world
 
 _BATCHES = 7
 _SECONDS = 0.5
-_FEWEST, _MOST = 50, 5000
+_FEWEST, _MOST = 50, 500
+# Some milliseconds of work.
+_WORK, _ROUNDS = 2**18, 32
 
 
 def main(kind: str, sizes: list[int]) -> None:
@@ -32,28 +35,30 @@ def main(kind: str, sizes: list[int]) -> None:
         sys.stdout.write(json.dumps(found) + "\n")
 
 
-def seconds_per_exchange(ranks: Communicator, message_bytes: int) -> float:
-    """The least time of an exchange in which each rank sends two such messages."""
+def seconds_per_exchange(ranks: Communicator, message_bytes: int) -> tuple[float, float]:
+    """The least and the median time of an exchange of two such messages of each rank."""
     halo = HaloExchange(ranks, "2", (4, max(1, message_bytes // 4)), margin=1)
     buffer = torch.zeros(1, *halo.padded.size, device=ranks.device)
     timed = _batches if ranks.device.type == "cuda" else _single
     timed(ranks, halo, buffer, 3)
     trial = min(timed(ranks, halo, buffer, 5))
     count = max(_FEWEST, min(_MOST, int(_SECONDS / trial)))
-    return min(timed(ranks, halo, buffer, count))
+    found = timed(ranks, halo, buffer, count)
+    return min(found), statistics.median(found)
 
 
 def _single(ranks: Communicator, halo: HaloExchange, buffer: Tensor, count: int) -> list[float]:
     """Seconds of each of so many exchanges.
 
-    Ranks that share their cores with other processes wait for their turn in most exchanges,
-    which is the time of the scheduler and not of the link. The least of many single ones is
-    free of it; a mean over some would not be. Of each exchange the slower rank counts: the
-    other may have found its messages waiting.
+    Ranks compute in between, as in a run: a core that was idle answers sooner. Of each
+    exchange the slower rank counts: the other may have found its messages waiting.
     """
     ranks.barrier()
+    work = torch.ones(_WORK)
     times = []
     for _ in range(count):
+        for _ in range(_ROUNDS):
+            work.mul_(1.0)
         begin = time.perf_counter()
         halo.exchange(buffer)
         times.append(time.perf_counter() - begin)
