@@ -148,8 +148,7 @@ def checks(case: Case, found: Calibration, size: tuple[int, ...]) -> "Iterator[C
 
     The single rank shows how much the machine has changed since it was measured. Ranks on
     one machine share its memory. More ranks than cores are never predicted to be faster than
-    one rank. They are slower than predicted, since a message waits until its ranks have
-    their turn on a core, which depends on the scheduler.
+    one rank.
 
     Raises:
         HotgridError: The ranks could not be run.
