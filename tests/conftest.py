@@ -1,7 +1,10 @@
 """Settings of every test: stricter than production, and the same on every machine."""
 
 import os
+import subprocess
+import sys
 from collections import Counter
+from collections.abc import Callable
 
 # Before torch is imported: workers share two cores; a second thread each is in the way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,6 +22,27 @@ settings.register_profile(
     derandomize=_EXAMPLES is None,
 )
 settings.load_profile("hotgrid")
+
+
+@pytest.fixture
+def run_apart(request: pytest.FixtureRequest) -> Callable[..., str]:
+    """Runs a script beside the test in a process of its own, and returns what it printed.
+
+    How Triton works is decided when it is imported, by variables of the environment.
+    """
+
+    def run(script: str, *arguments: str, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, str(request.path.with_name(script)), *arguments],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+        return done.stdout
+
+    return run
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,8 +1,6 @@
 """Fused decoding without a GPU: interpreted, compiled, and which models it is for."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,32 +15,21 @@ from hotgrid.kernels import compress
 from .tiny import random_gpt
 
 
-def run_apart(script: str, *arguments: str, **environment: str) -> str:
-    """In a process of its own: how Triton works is decided when it is imported."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script)), *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    return done.stdout
-
-
-def test_it_agrees_with_plain_decoding() -> None:
+def test_it_agrees_with_plain_decoding(run_apart: Callable[..., str]) -> None:
     found = run_apart("triton_decode_twins.py", TRITON_INTERPRET="1")
     assert "3 cases, wrong: []" in found
 
 
 @pytest.mark.long
-def test_it_agrees_for_every_kind_of_model_and_sampling() -> None:
+def test_it_agrees_for_every_kind_of_model_and_sampling(run_apart: Callable[..., str]) -> None:
     found = run_apart("triton_decode_twins.py", "long", TRITON_INTERPRET="1")
     assert "17 cases, wrong: []" in found
 
 
 @pytest.mark.long
-def test_the_kernels_compile_and_read_weights_before_they_wait(tmp_path: Path) -> None:
+def test_the_kernels_compile_and_read_weights_before_they_wait(
+    run_apart: Callable[..., str], tmp_path: Path
+) -> None:
     found = run_apart("triton_decode_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
     assert "17 kernels" in found
 

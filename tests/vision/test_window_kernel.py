@@ -1,8 +1,6 @@
 """Attention in windows as one kernel: interpreted, compiled, and where it is used."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,25 +12,12 @@ from hotgrid.vision import WindowAttention
 from hotgrid.vision._layers import _shifted_windows
 
 
-def run_apart(script: str, **environment: str) -> str:
-    """In a process of its own: how Triton works is decided when it is imported."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script))],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    return done.stdout
-
-
-def test_the_kernel_agrees_with_the_plain_path():
+def test_the_kernel_agrees_with_the_plain_path(run_apart: Callable[..., str]):
     assert "7 cases, wrong: {}" in run_apart("triton_windows_twins.py", TRITON_INTERPRET="1")
 
 
 @pytest.mark.long
-def test_the_kernel_compiles_to_tensor_cores(tmp_path: Path):
+def test_the_kernel_compiles_to_tensor_cores(run_apart: Callable[..., str], tmp_path: Path):
     found = run_apart("triton_windows_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
     assert "6 kernels" in found
 

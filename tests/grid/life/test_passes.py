@@ -1,8 +1,6 @@
 """Packed Life by hand, on the CPU and under Triton's interpreter, against its plain step."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,25 +78,12 @@ def test_the_core_refuses_to_write_where_it_reads():
         _native.core().life(words, words, 8, 12, True, 1)
 
 
-def run_apart(script: str, **environment: str) -> str:
-    """In a process of its own: how Triton works is decided when it is imported."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script))],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.long
-def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step():
+def test_kernels_for_the_gpu_have_the_bits_of_the_plain_step(run_apart: Callable[..., str]):
     found = run_apart("triton_twins.py", TRITON_INTERPRET="1")
     assert "16 cases, wrong: []" in found
 
 
 @pytest.mark.long
-def test_kernels_for_the_gpu_compile(tmp_path: Path):
+def test_kernels_for_the_gpu_compile(run_apart: Callable[..., str], tmp_path: Path):
     assert "8 kernels" in run_apart("triton_compiles.py", TRITON_CACHE_DIR=str(tmp_path))

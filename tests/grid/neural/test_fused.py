@@ -1,8 +1,6 @@
 """The fused step of neural cells, under Triton's interpreter and through its compiler."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,26 +16,13 @@ class Cells(NeuralCells):
         return self.begun(torch.rand(16, *size, generator=generator), generator)
 
 
-def run_apart(script: str, **environment: str) -> str:
-    """In a process of its own: how Triton works is decided when it is imported."""
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script))],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.long
-def test_the_fused_step_agrees_with_the_plain_one():
+def test_the_fused_step_agrees_with_the_plain_one(run_apart: Callable[..., str]):
     assert "8 cases, wrong: []" in run_apart("triton_cells_twins.py", TRITON_INTERPRET="1")
 
 
 @pytest.mark.long
-def test_the_fused_step_compiles_to_tensor_cores(tmp_path: Path):
+def test_the_fused_step_compiles_to_tensor_cores(run_apart: Callable[..., str], tmp_path: Path):
     found = run_apart("triton_cells_compiles.py", TRITON_CACHE_DIR=str(tmp_path))
     assert "3 kernels" in found
 
