@@ -15,10 +15,13 @@ from torch import Tensor, nn
 _NMS = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 
 
-for _operator in ("nms", "qnms"):
-    # An error says that it is there already.
-    with suppress(RuntimeError):
-        torch.library.define(f"torchvision::{_operator}", _NMS)
+try:
+    import torchvision  # noqa: F401
+except (ImportError, RuntimeError):
+    for _operator in ("nms", "qnms"):
+        # An error says that it is there already.
+        with suppress(RuntimeError):
+            torch.library.define(f"torchvision::{_operator}", _NMS)
 
 
 def make(name: str, **options: Any) -> nn.Module:

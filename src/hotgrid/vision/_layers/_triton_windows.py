@@ -14,7 +14,7 @@ from hotgrid.kernels.tune._triton_launch import Launcher
 
 # How many programs share the work: several for each multiprocessor of an H200, and fewer where
 # each writes a sum of its own.
-_PROGRAMS, _PROGRAMS_BACK = 2112, 1056
+_PROGRAMS, _PROGRAMS_BACK = 1056, 1056
 # The warps of a program, and how many windows are loaded at once: for products on tensor cores
 # and, where those of float32 are to be exact, without.
 _TUNED, _TUNED_EXACT = (4, 3), (8, 1)
