@@ -38,7 +38,6 @@ def test_the_kernel_is_for_small_windows_on_a_gpu(
     window: int, size: int, changed: dict[str, Any], fits: bool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(_shifted_windows, "_TRITON", True)
-    monkeypatch.setattr(_shifted_windows, "UNTESTED", True)
     x: Any = SimpleNamespace(**{"is_cuda": True, "dtype": torch.float32, **changed})
     assert _shifted_windows.kernel_fits(x, window, size) is fits
     assert WindowAttention(2 * size, 2, window).has_kernel(x) is fits

@@ -29,7 +29,6 @@ _NO_SETTINGS = frozenset(
         "HOTGRID_POOL",
         "HOTGRID_VOCAB_DIR",
         "HOTGRID_CHAT_KEY",
-        "HOTGRID_UNTESTED_KERNELS",
     }
 )
 

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.kernels._untested import UNTESTED
 
 _MOST_TOKENS = 64  # scores of more do not fit into the registers of a program
 _TRITON = importlib.util.find_spec("triton") is not None
@@ -16,10 +15,10 @@ def kernel_fits(x: Tensor, window: int, size: int) -> bool:
     """Return whether `attend_shifted` takes a map with such windows and heads of this size.
 
     It is for CUDA with Triton, windows of up to 64 tokens, and heads whose size is a power of
-    two from 16 on. It is used where `UNTESTED` kernels are.
+    two from 16 on.
     """
     fits = window**2 <= _MOST_TOKENS and size >= 16 and size & (size - 1) == 0
-    return fits and UNTESTED and _TRITON and x.is_cuda and x.dtype != torch.float64
+    return fits and _TRITON and x.is_cuda and x.dtype != torch.float64
 
 
 @torch.library.custom_op("hotgrid::attend_shifted", mutates_args=())

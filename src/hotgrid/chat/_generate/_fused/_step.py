@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.chat._model._gpt import GPT
-from hotgrid.kernels._untested import UNTESTED
 from hotgrid.nn import MLP, Attention, Rotary
 
 MOST = 64
@@ -24,27 +23,27 @@ _ACTIVATIONS = {name: (name, False) for name in ("relu2", "relu", "gelu", "silu"
 }
 # Programs that keep an H200 busy, and numbers of a matrix that fit a program's registers.
 _BUSY = 132
+_PROGRAMS = 36
 _NUMBERS = 16384
-_AHEAD = 65536
+# Bytes that a program reads ahead, and how many blocks at most.
+_AHEAD = 160_000
+_STAGES = 3
 # GPUs with room for that, of NVIDIA: A100, H100 and H200, B200.
 _LARGE = ((8, 0), (9, 0), (10, 0))
-# Programs of attention, the most parts of a sequence, and the fewest tokens of one.
+# Programs of attention, and the fewest tokens of a part of a sequence, of one or of several.
 _SPREAD = 192
 _MOST_SPLITS = 16
-_SPAN = 64
+_SPANS = (64, 256)
+# With more sequences kernels are long enough to come one after the other.
+_FEW = 16
 _ALL = 1 << 30
 # As of `rms_norm`, which computes in float32.
 _TINY = torch.finfo(torch.float32).eps
 
 
 def fusible(model: GPT) -> bool:
-    """Return whether a model is decoded by `FusedStep`: plain matrices on a large GPU.
-
-    It is used where `UNTESTED` kernels are.
-    """
+    """Return whether a model is decoded by `FusedStep`: plain matrices on a large GPU."""
     device = model.embed.weight.device
-    if not UNTESTED:
-        return False
     # Triton launches on the current one.
     if device.type != "cuda" or device.index != torch.cuda.current_device():
         return False
@@ -103,15 +102,15 @@ class FusedStep:
         config, weight = model.config, model.embed.weight
         self._model, self._caches, self._page = model, caches, page
         self._tokens, self._table, self._position = tokens, table, position
-        self.overlap = (
-            weight.is_cuda and torch.cuda.get_device_capability(weight.device)[0] >= 9
-        )
         self.batch = batch = len(tokens)
         device = weight.device
+        new = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 9
+        self.overlap = new and batch <= _FEW
         # Attention to many tokens is split where there would be too few programs.
         enough = -(-_SPREAD // (batch * config.heads))
-        most = _MOST_SPLITS if batch == 1 else 4 if batch <= 16 else 1
-        self._splits = max(1, min(most, enough, table.shape[1] * page // _SPAN))
+        most = _MOST_SPLITS if batch == 1 else 4 if batch <= _FEW else 1
+        span = _SPANS[batch > 1]
+        self._splits = max(1, min(most, enough, table.shape[1] * page // span))
 
         def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.empty(shape, dtype=dtype, device=device)
@@ -233,7 +232,7 @@ class FusedStep:
         from . import _triton_linear as kernels
 
         rows, columns = weight.shape
-        cut = _cut(rows, columns, self.batch, most=64 if head else 128)
+        cut = _cut(rows, columns, self.batch, most=head or 256)
         self._run(kernels.add, (-(-rows // cut["ROWS"]),), weight, given, self._stats, self._x,
                   rows, columns, self.batch, **cut, HEAD=head,
                   SPLITS=self._splits if head else 1)  # fmt: skip
@@ -243,10 +242,10 @@ class FusedStep:
     ) -> None:
         options = {"launch_pdl": True} if self.overlap and not first else {}
         if shape.get("BATCH", 1) > 1:
-            # So many numbers are read ahead.
-            inputs = 3 * shape["SPLITS"] if shape.get("HEAD") else 1
-            read = shape["BLOCK"] * (shape["ROWS"] + 2 * inputs * shape["BATCH"])
-            options["num_stages"] = max(2, min(6, _AHEAD // read))
+            inputs = shape["SPLITS"] if shape.get("HEAD") else 1
+            matrix = shape["ROWS"] * self._model.embed.weight.element_size()
+            read = shape["BLOCK"] * (matrix + 4 * inputs * shape["BATCH"])
+            options["num_stages"] = max(2, min(_STAGES, _AHEAD // read))
         kernel[grid](*given, **shape, PDL=self.overlap, num_warps=4, **options)
 
 
@@ -264,7 +263,7 @@ def _cut(
     batch: int,
     parts: tuple[int, ...] | None = None,
     *,
-    most: int = 128,
+    most: int = 256,
 ) -> dict[str, Any]:
     """Return how a matrix is divided among programs.
 
@@ -281,9 +280,10 @@ def _cut(
         few = max(1, min(16, rows // _BUSY, _NUMBERS // columns))
         together = 1 << (few.bit_length() - 1)
     else:
+        most = min(most, 256 if batch <= _FEW else 128)
         block = min(most, whole) if whole >= 32 else max(16, min(most, _power(columns)))
         # The more rows, the less often the inputs are read.
-        together = max(16, min(64, 1 << max(1, rows // (2 * _BUSY)).bit_length() - 1))
+        together = max(16, min(64, 1 << max(1, rows // _PROGRAMS).bit_length() - 1))
     even = columns % block == 0 and all(n % together == 0 for n in parts or (rows,))
     steps = -(-columns // block) if batch == 1 else 1
     padded = 1 if batch == 1 else max(16, _power(batch))

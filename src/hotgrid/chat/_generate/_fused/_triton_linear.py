@@ -36,19 +36,22 @@ def embed(
 
 @triton.jit
 def _inputs(
-    x, stats, b, k, here, columns, HEAD: tl.constexpr, SPLITS: tl.constexpr
+    x, stats, b, k, head, known, here, columns, HEAD: tl.constexpr, SPLITS: tl.constexpr
 ):  # fmt: skip
-    """Numbers `k` of sequences `b`; with `HEAD`, from the parts that `attend` has left."""
+    """Numbers `k` of sequences `b`; with `HEAD`, from the parts that `attend` has left.
+
+    `head` is the head of each, which may be the same for all of them: `known` says which are.
+    """
     if HEAD == 0:
         found = tl.load(x + b * columns + k, mask=here, other=0).to(tl.float32)
     else:
-        at = (b * (columns // HEAD) + k // HEAD) * SPLITS
-        best = tl.load(stats + 2 * at, mask=here, other=0)
-        total = tl.load(stats + 2 * at + 1, mask=here, other=1)
+        at = (b * (columns // HEAD) + head) * SPLITS
+        best = tl.load(stats + 2 * at, mask=known, other=0)
+        total = tl.load(stats + 2 * at + 1, mask=known, other=1)
         found = tl.load(x + at * HEAD + k % HEAD, mask=here, other=0)
         for s in tl.static_range(1, SPLITS):
-            high = tl.load(stats + 2 * (at + s), mask=here, other=0)
-            share = tl.load(stats + 2 * (at + s) + 1, mask=here, other=0)
+            high = tl.load(stats + 2 * (at + s), mask=known, other=0)
+            share = tl.load(stats + 2 * (at + s) + 1, mask=known, other=0)
             more = tl.load(x + (at + s) * HEAD + k % HEAD, mask=here, other=0)
             most = tl.maximum(best, high)
             old, new = tl.exp(best - most), tl.exp(high - most)
@@ -85,7 +88,10 @@ def _product(
         squares = tl.zeros([BLOCK], tl.float32)
         for i in tl.static_range(STEPS):
             k = i * BLOCK + step
-            given = _inputs(x, stats, 0, k, k < columns, columns, HEAD, SPLITS)
+            here, head = k < columns, k
+            if HEAD > 0:
+                head = k // HEAD
+            given = _inputs(x, stats, 0, k, head, here, here, columns, HEAD, SPLITS)
             squares += given * given
             if GAINED:
                 given *= tl.load(gain + k, mask=k < columns, other=0).to(tl.float32)
@@ -108,7 +114,13 @@ def _product(
                 part = tl.load(lines + k[None, :], mask=here, other=0)
             k = k[:, None]
             here = (k < columns) & (b < batch)
-            given = _inputs(x, stats, b, k, here, columns, HEAD, SPLITS)
+            if HEAD == 0:
+                given = _inputs(x, stats, b, k, k, here, here, columns, HEAD, SPLITS)
+            elif HEAD % BLOCK == 0:
+                head = at // HEAD
+                given = _inputs(x, stats, b, k, head, b < batch, here, columns, HEAD, SPLITS)
+            else:
+                given = _inputs(x, stats, b, k, k // HEAD, here, here, columns, HEAD, SPLITS)
             if NORMED:
                 squares += tl.sum(given * given, 0)
             if GAINED:
