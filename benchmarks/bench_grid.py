@@ -21,7 +21,7 @@ from hotgrid.kernels import copy_bandwidth
 def speed(model, size, steps: int, at_once: int | None = None, **options) -> hg.grid.Speed:
     """The best of three runs, the compiling first step left out."""
     sim = hg.Simulation(model, size=size, **options)
-    if isinstance(model, hg.life.Life):
+    if isinstance(model, hg.life.Life | hg.life.Life3D):
         # Half of all bits, made where they are needed: gigabytes of cells take a minute.
         words = {k: torch.randint_like(x, 2 if x.dtype == torch.uint8 else 2**31 - 1)
                  for k, x in sim._form.read().items()}  # fmt: skip
@@ -131,6 +131,7 @@ def cuda_cases() -> list:
         ("Life packed, one generation a pass", empty, (65536, 65536), 480, {"at_once": 1}, 1),
         ("Life packed", empty, (65536, 65536), 960, {}, 1),
         ("Life bytes", hg.life.Life(packed=False, pattern="glider"), (16384,) * 2, 100, {}, 1),
+        ("Life 3-D packed", hg.life.Life3D(), (512, 1024, 1024), 100, {}, 1),
     ]
 
 
@@ -181,6 +182,8 @@ def cpu_cases() -> list:
         ("heat", hg.pde.Heat(), (2048, 2048), 100, {}, 1),
         ("Life packed", hg.life.Life(), (2048, 2048), 500, {}, 1),
         ("Life bytes", hg.life.Life(packed=False), (2048, 2048), 50, {}, 1),
+        ("Life 3-D packed", hg.life.Life3D(), (256, 256, 256), 50, {}, 1),
+        ("Life 3-D bytes", hg.life.Life3D(packed=False), (256, 256, 256), 5, {}, 1),
     ]
 
 

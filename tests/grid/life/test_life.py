@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation
 from hotgrid.grid.life import Life, Life3D, Rule, WindowRule, pattern
-from hotgrid.grid.life._words import PackedLife, packed, unpacked
+from hotgrid.grid.life._words import PackedCounts, PackedLife, packed, unpacked
 
 from .life_twin import after, random_cells, rules, twin
 
@@ -54,6 +54,21 @@ def test_three_dims_are_the_definition(rule, topology, size, seed):
     cells = random_cells(seed, *size)
     expected = twin(twin(cells.numpy(), rule, topology), rule, topology)
     np.testing.assert_array_equal(after(Life3D(rule, topology=topology), cells, 2), expected)
+
+
+@few
+@given(
+    rule=rules(rank=3) | rules("von_neumann", rank=3),
+    topology=topologies,
+    size=st.tuples(st.integers(1, 5), st.integers(1, 5), st.sampled_from([32, 64])),
+    seed=seeds,
+)
+def test_words_in_three_dims_are_the_definition(rule, topology, size, seed):
+    cells = random_cells(seed, *size)
+    expected = twin(twin(cells.numpy(), rule, topology), rule, topology)
+    model = Life3D(rule, topology=topology, packed=True)
+    assert isinstance(model.fitted(size), PackedCounts)
+    np.testing.assert_array_equal(after(model, cells, 2), expected)
 
 
 @few
@@ -202,6 +217,15 @@ def test_what_cannot_be_packed_is_kept_in_bytes_or_refused(options, size, reason
     assert model.fitted(size) is model
     with pytest.raises(ArgumentError, match=f"`packed` is True, but .*{reason}"):
         Simulation(Life(packed=True, **options), size, compiled=False)
+
+
+def test_a_cube_that_cannot_be_packed_is_kept_in_bytes_or_refused():
+    for options, size in (({}, (4, 4, 33)), ({"noise": 0.1}, (4, 4, 32))):
+        model = Life3D(**options)
+        assert model.fitted(size) is model
+        with pytest.raises(ArgumentError, match="`packed` is True, but"):
+            Life3D(packed=True, **options).fitted(size)
+    assert isinstance(Life3D(packed=False).fitted((4, 4, 32)), Life3D)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hotgrid.grid.model import Field, Model, Neighbours, Planes, expect_flag
 from ._cells import CellModel
 from ._patterns import Pattern, find_pattern
 from ._rules import TOPOLOGIES, Neighbourhood, Rule, Topology, parted
-from ._words import CELLS_PER_WORD, PackedLife, PackedWindow
+from ._words import CELLS_PER_WORD, PackedCounts, PackedLife, PackedWindow
 
 _OLDEST = 32767
 
@@ -90,16 +90,7 @@ class Life(CellModel):
         Raises:
             ArgumentError: `packed` is True and it cannot.
         """
-        obstacle = ""
-        if self.age:
-            obstacle = "ages do not fit into bits; leave out `age`"
-        elif len(self.fields) > 1:
-            obstacle = "random numbers do not fit into bits; leave out `noise`"
-        elif size[-1] % CELLS_PER_WORD:
-            obstacle = f"the {size[-1]} columns are not a multiple of {CELLS_PER_WORD}"
-        if obstacle and self.packed:
-            raise ArgumentError(f"`packed` is True, but {obstacle}")
-        if obstacle or self.packed is False:
+        if not packs(self, size, self.packed):
             return self
         if self.rule.neighbourhood == "moore":
             return PackedLife(self.rule, self.boundary)
@@ -127,6 +118,8 @@ class Life3D(CellModel):
         neighbourhood: `"moore"` (26 neighbours) or `"von_neumann"` (6); by default as the
             given by the rule.
         topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
+        packed: Whether 32 cells share a word; by default if the columns are a multiple of
+            32, and there is no noise.
         density: The share of living cells at the start.
         noise: The probability with which a cell, after the rule, is turned over in a step.
 
@@ -149,11 +142,25 @@ class Life3D(CellModel):
         *,
         neighbourhood: Neighbourhood | None = None,
         topology: Literal["torus", "plane"] = "torus",
+        packed: bool | None = None,
         density: float = 0.2,
         noise: float = 0.0,
     ) -> None:
         super().__init__(topology, density, noise)
         self.rule = checked_rule(rule, 3, neighbourhood)
+        if packed is not None:
+            expect_flag("packed", packed)
+        self.packed = packed
+
+    def faster(self, size: tuple[int, ...]) -> Model:
+        """The packed model if it can run a grid of this size, else this model.
+
+        Raises:
+            ArgumentError: `packed` is True and it cannot.
+        """
+        return (
+            PackedCounts(self.rule, self.boundary) if packs(self, size, self.packed) else self
+        )
 
     def step(
         self,
@@ -163,6 +170,24 @@ class Life3D(CellModel):
     ) -> dict[str, Planes]:
         """One generation."""
         return {**self.with_noise(counted(state["cells"], self.rule), state)}
+
+
+def packs(model: CellModel, size: tuple[int, ...], wanted: bool | None) -> bool:
+    """Return whether 32 cells of a model share a word.
+
+    Raises:
+        ArgumentError: That is wanted, and cannot be.
+    """
+    obstacle = ""
+    if any(field.name == "age" for field in model.fields):
+        obstacle = "ages do not fit into bits; leave out `age`"
+    elif len(model.fields) > 1:
+        obstacle = "random numbers do not fit into bits; leave out `noise`"
+    elif size[-1] % CELLS_PER_WORD:
+        obstacle = f"the {size[-1]} columns are not a multiple of {CELLS_PER_WORD}"
+    if obstacle and wanted:
+        raise ArgumentError(f"`packed` is True, but {obstacle}")
+    return not obstacle and wanted is not False
 
 
 def own_rule(found: Pattern | None, kind: type[Any]) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
 _MOST_TOKENS = 64  # scores of more do not fit into the registers of a program
 _TRITON = importlib.util.find_spec("triton") is not None
 

@@ -102,7 +102,7 @@ class PackedLife(WordModel):
     def __init__(self, rule: Rule, boundary: FieldBoundary) -> None:
         super().__init__(boundary)
         self.rule = rule
-        self._table = _table(rule)
+        self._table = rule_table(rule, 4)
 
     def own_forms(self) -> Sequence[type[Form]]:
         """Several generations in one pass."""
@@ -118,13 +118,13 @@ class PackedLife(WordModel):
         words = state["cells"]
         up, row, down = (three_across(words, (dy,)) for dy in (-1, 0, 1))
         left, cell, right = row
-        up_1, up_2 = _added(*up)
-        down_1, down_2 = _added(*down)
-        ones, carry_2 = _added(up_1, down_1, left ^ right)
-        pairs, carry_4 = _added(up_2, down_2, left & right)
+        up_1, up_2 = added(*up)
+        down_1, down_2 = added(*down)
+        ones, carry_2 = added(up_1, down_1, left ^ right)
+        pairs, carry_4 = added(up_2, down_2, left & right)
         over = pairs & carry_2
         count = [over & carry_4, over ^ carry_4, pairs ^ carry_2, ones]
-        after = _selected(self._table, [*count, cell])
+        after = selected(self._table, [*count, cell])
         if isinstance(after, bool):
             after = torch.full_like(cell, -after)
         return {"cells": after}
@@ -138,19 +138,23 @@ def three_across(words: Neighbours, row: tuple[int, ...]) -> tuple[Tensor, Tenso
     return left, cell, right
 
 
-def _added(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def added(a: Tensor, b: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """The sum of three bits: its low bit and its high bit."""
     either = a ^ b
     return either ^ c, (a & b) | (either & c)
 
 
-def _table(rule: Rule) -> tuple[bool | None, ...]:
-    """The rule by the bits of count and cell, cell lowest; None for counts above eight."""
+def rule_table(rule: Rule, digits: int) -> tuple[bool | None, ...]:
+    """The rule by the bits of count and cell, cell lowest; None for impossible counts."""
     sets = (rule.birth, rule.survival)
-    return tuple(n in sets[cell] if n <= 8 else None for n in range(16) for cell in (0, 1))
+    return tuple(
+        n in sets[cell] if n <= rule.most else None
+        for n in range(1 << digits)
+        for cell in (0, 1)
+    )
 
 
-def _selected(table: Sequence[bool | None], bits: Sequence[Tensor]) -> Tensor | bool:
+def selected(table: Sequence[bool | None], bits: Sequence[Tensor]) -> Tensor | bool:
     """The entry of a table at the place that bits spell, highest bit first.
 
     Halves that agree need not be distinguished, and a half that is constant costs one
@@ -162,10 +166,8 @@ def _selected(table: Sequence[bool | None], bits: Sequence[Tensor]) -> Tensor | 
     half = len(table) // 2
     off, on = table[:half], table[half:]
     if all(a is None or b is None or a == b for a, b in zip(off, on, strict=True)):
-        return _selected(
-            [a if b is None else b for a, b in zip(off, on, strict=True)], bits[1:]
-        )
-    bit, a, b = bits[0], _selected(off, bits[1:]), _selected(on, bits[1:])
+        return selected([a if b is None else b for a, b in zip(off, on, strict=True)], bits[1:])
+    bit, a, b = bits[0], selected(off, bits[1:]), selected(on, bits[1:])
     if isinstance(a, bool) and isinstance(b, bool):
         return bit if b else ~bit
     if isinstance(a, bool):
