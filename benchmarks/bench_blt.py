@@ -21,7 +21,7 @@ from report import once, report
 
 from hotgrid import blt
 
-DOCUMENTS = {"cuda": (64, 8192), "cpu": (1, 1024)}
+DOCUMENTS = {"cuda": (64, 8192), "cpu": (2, 4096)}
 THRESHOLD = 1.335442066192627
 
 
@@ -68,7 +68,9 @@ def patcher(config: blt.EntropyConfig, device: str, dtype: torch.dtype) -> Any:
     return made.to(device, dtype).eval()
 
 
-def entropy_rows(device: str, dtype: torch.dtype, names: list[str]) -> list[dict[str, Any]]:
+def entropy_rows(
+    device: str, dtype: torch.dtype, names: list[str], compiled: bool
+) -> list[dict[str, Any]]:
     from hotgrid.blt._entropy._names import TRANSFORMERS, renamed
 
     count, size = DOCUMENTS[device]
@@ -81,6 +83,7 @@ def entropy_rows(device: str, dtype: torch.dtype, names: list[str]) -> list[dict
         config = blt.ENTROPY_SIZES[name]
         theirs = patcher(config, device, dtype)
         ours = blt.EntropyModel(config).to(device, dtype).eval()
+        ours.compiled = compiled
         ours.load_state_dict(
             {renamed(key, TRANSFORMERS): each for key, each in theirs.state_dict().items()}
         )
@@ -207,15 +210,22 @@ def latent_rows(device: str, dtype: torch.dtype) -> list[dict[str, Any]]:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sizes", nargs="+", default=["nano", "blt-entropy"])
+    options.add_argument("--compiled", action="store_true", help="compile our entropy model")
     options.add_argument("--table", action="store_true", help="only the n-gram table")
     chosen = options.parse_args()
     if chosen.table:
         return report("blt-table-cpu", table_rows(), threads=torch.get_num_threads())
     dtype = torch.bfloat16 if chosen.device == "cuda" else torch.float32
-    rows = entropy_rows(chosen.device, dtype, chosen.sizes)
+    rows = entropy_rows(chosen.device, dtype, chosen.sizes, chosen.compiled)
     rows += drift_rows(chosen.device) + table_rows() + latent_rows(chosen.device, dtype)
     threads = torch.get_num_threads()
-    return report(f"blt-{chosen.device}", rows, dtype=str(dtype), threads=threads)
+    return report(
+        f"blt-{chosen.device}",
+        rows,
+        dtype=str(dtype),
+        threads=threads,
+        compiled=chosen.compiled,
+    )
 
 
 if __name__ == "__main__":

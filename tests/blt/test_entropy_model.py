@@ -173,6 +173,20 @@ def test_a_batch_of_mixed_lengths_is_each_alone(tiny: EntropyModel):
         close(found.prominence, found.embeddings.norm(dim=1))
 
 
+@pytest.mark.compiles
+def test_compiled_layers_compute_the_same(tiny: EntropyModel):
+    texts = [TEXT[:n] for n in (300, 45, 46)]
+    plain = tiny.signals(texts, embeddings=True, chunk=50)
+    tiny.compiled = True
+    try:
+        fast = tiny.signals(texts, embeddings=True, chunk=50)
+    finally:
+        tiny.compiled = False
+    for a, b in zip(plain, fast, strict=True):
+        close(a.uncertainty, b.uncertainty)
+        close(a.embeddings, b.embeddings)
+
+
 def test_signals_follow_their_definitions(tiny: EntropyModel):
     found = tiny.signals([TEXT[:40]], embeddings=True, logits=True)[0]
     p = found.logits.double().softmax(-1)

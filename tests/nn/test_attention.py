@@ -2,14 +2,17 @@
 
 import math
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
+import torch._dynamo.testing
 from hypothesis import given, strategies as st
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, ContractError
 from hotgrid.nn import Attention, KVCache, Mask, Rotary, attention
+from hotgrid.nn._attention import _attend
 
 
 def drawn(*shape: int, seed: int = 0) -> Tensor:
@@ -51,15 +54,19 @@ def twin(q, k, v, causal=True, window=None, documents=None, offset=0, scale=None
     packed=st.booleans(),
     scale=st.none() | st.just(0.3),
     past=st.integers(0, 3),
+    block=st.sampled_from([2, 3, 128]),
 )
-def test_attention_is_its_twin(kv_heads, group, length, causal, window, packed, scale, past):
+def test_attention_is_its_twin(
+    kv_heads, group, length, causal, window, packed, scale, past, block
+):
     past = min(past, length - 1)
     q = drawn(2, kv_heads * group, length - past, 4)
     k, v = drawn(2, kv_heads, length, 4, seed=1), drawn(2, kv_heads, length, 3, seed=2)
     documents = torch.tensor([[0, 0, 1, 1, 1, 2, 2], [3, 3, 3, 3, 3, 4, 3]])[:, :length]
     documents = documents if packed else None
     mask = Mask(causal, window, documents)
-    found = attention(q, k, v, mask, offset=past, scale=scale)
+    with patch.object(_attend, "_BLOCK", block):
+        found = attention(q, k, v, mask, offset=past, scale=scale)
     wanted = twin(q, k, v, causal, window, documents, past, scale)
     torch.testing.assert_close(found, wanted)
 

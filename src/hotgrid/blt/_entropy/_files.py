@@ -38,6 +38,7 @@ def load_entropy_model(
     config: EntropyConfig | None = None,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
+    compiled: bool = False,
 ) -> EntropyModel:
     """Load an entropy model from a safetensors file, or from a folder with one.
 
@@ -52,6 +53,7 @@ def load_entropy_model(
             with heads of 64.
         device: Where the model goes.
         dtype: The dtype of its weights.
+        compiled: Compile its layers, see `EntropyModel`.
 
     Raises:
         ArgumentError: There is no such file, it is of another format, or it does not fit.
@@ -82,7 +84,7 @@ def load_entropy_model(
         load_partial(model, tensors)
     except ArgumentError as problem:
         raise ArgumentError(f"`{place}` does not fit: {problem}") from None
-    model.thresholds = stored.get("thresholds", {})
+    model.thresholds, model.compiled = stored.get("thresholds", {}), compiled
     return model.eval()
 
 

@@ -17,7 +17,7 @@ from ._signals import Signals
 from ._window import EntropyOutput, WindowCache
 
 # Shorter sequences are attended to with a dense mask: see `hotgrid.nn.attention`.
-_CHUNK_CUDA, _CHUNK_CPU = 4096, 512
+_CHUNK_CUDA, _CHUNK_CPU = 4096, 2048
 _BATCH_CUDA, _BATCH_CPU = 1 << 17, 1 << 12
 
 
@@ -30,6 +30,10 @@ class EntropyModel(nn.Module, ByteModel):
     Args:
         config: The sizes.
 
+    Attributes:
+        compiled: Whether layers are compiled for `signals`, which takes some ten seconds once:
+            for much data. Results differ by rounding.
+
     Example:
         >>> model = EntropyModel(EntropyConfig(size=32, layers=2, heads=2, hidden=64))
         >>> model.signals([b"some bytes"])[0].entropies.shape
@@ -38,7 +42,7 @@ class EntropyModel(nn.Module, ByteModel):
 
     def __init__(self, config: EntropyConfig) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.compiled = config, False
         self.thresholds: dict[str, dict[str, float]] = {}
         self.embed = nn.Embedding(config.vocabulary, config.size)
         rotary = Rotary(
@@ -87,7 +91,7 @@ class EntropyModel(nn.Module, ByteModel):
             documents: Each is predicted from its own beginning.
             embeddings: Whether to keep the embeddings, which need 4 * size bytes for a byte.
             logits: Whether to keep the logits.
-            chunk: Bytes of a document in one pass; by default 4096 on CUDA, 512 elsewhere.
+            chunk: Bytes of a document in one pass; by default 4096 on CUDA, 2048 elsewhere.
             batch: The most bytes of all documents in one pass; by default 131,072 on CUDA,
                 4096 elsewhere.
 

@@ -1,6 +1,7 @@
 """Exact passes in chunks: keys and values of the last window stay."""
 
-from typing import NamedTuple, Protocol, cast
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,10 +29,18 @@ class Layers(Protocol):
     """The parts of an `EntropyModel` that a pass goes through."""
 
     config: EntropyConfig
+    compiled: bool
     embed: nn.Embedding
     layers: nn.ModuleList
     norm: RMSNorm
     head: nn.Linear
+
+
+@lru_cache(maxsize=1)
+def _compiled_parts() -> tuple[Any, Any]:
+    """What comes before and after attention, compiled once for all layers and lengths."""
+    before, after = Block.before, Block.after
+    return torch.compile(before, dynamic=True), torch.compile(after, dynamic=True)
 
 
 class WindowCache:
@@ -78,8 +87,10 @@ class WindowCache:
             self._turn_back()
         positions = torch.arange(count, device=ids.device) + self._position
         x = model.embed(ids)
+        parts: tuple[Any, Any] = (Block.before, Block.after)
+        before, after = _compiled_parts() if model.compiled else parts
         for layer, cache in zip(model.layers, self._caches, strict=True):
-            x = layer(x, self._mask, cache=cache, positions=positions)
+            x = after(layer, x, cache.attend(*before(layer, x, positions), self._mask))
         self._filled += count
         self._position += count
         return EntropyOutput(model.head(model.norm(x)), x)

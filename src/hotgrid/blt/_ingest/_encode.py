@@ -47,11 +47,11 @@ class Encoded:
     embeddings: NDArray[np.float32] | None = None
 
 
-def load_model(path: str | None, device: str = "cpu") -> ByteModel:
+def load_model(path: str | None, device: str = "cpu", *, compiled: bool = False) -> ByteModel:
     """The model `nano`, or what is in a file; by default the n-gram table of hotgrid."""
     if path is None or is_ngram_table(model_file(path)):
         return load_ngram_table(path)
-    return load_entropy_model(path, device=device)
+    return load_entropy_model(path, device=device, compiled=compiled)
 
 
 class Encoder:
@@ -65,7 +65,7 @@ class Encoder:
     """
 
     def __init__(self, settings: IngestSettings) -> None:
-        self.model = load_model(settings.model, settings.device)
+        self.model = load_model(settings.model, settings.device, compiled=settings.compiled)
         self._segmenter: Segmenter = segmenter(
             settings.segmenter,
             model=self.model,

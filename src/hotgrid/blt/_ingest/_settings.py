@@ -43,6 +43,7 @@ class IngestSettings:
         model: `nano`, the entropy model that comes with hotgrid, or a safetensors file with an
             entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs.
+        compiled: Compile an entropy model, for much data.
         document_bytes: Longer texts, and bytes of no known kind, are cut into documents of
             about this size.
         media: Whether patches of images, sounds and films are their `pieces` (16 x 16
@@ -70,6 +71,7 @@ class IngestSettings:
     most: int | None = None
     model: str | None = None
     device: str = "cpu"
+    compiled: bool = False
     document_bytes: int = MIB
     media: str = "pieces"
     pdf: str = "text"

@@ -41,6 +41,15 @@ class Block(nn.Module):
         x = x + self.attention(self.attention_norm(x), mask, cache=cache, positions=positions)
         return x + self.mlp(self.mlp_norm(x))
 
+    def before(self, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what attention needs of a sequence: queries, keys and values of each head."""
+        return self.attention.heads_of(self.attention_norm(x), positions)
+
+    def after(self, x: Tensor, found: Tensor) -> Tensor:
+        """Return the sequence after this layer, from what each head has found."""
+        x = x + self.attention.joined(found)
+        return x + self.mlp(self.mlp_norm(x))
+
 
 def start_weights(module: nn.Module) -> None:
     """Draw linear maps and embeddings from a truncated normal of deviation 1 / sqrt(inputs)."""

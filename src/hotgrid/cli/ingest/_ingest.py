@@ -26,6 +26,7 @@ def ingest(
     most: WholeNumber = None,
     model: Annotated[Path | None, Parameter(name=("--model", "-m", "--model-path"))] = None,
     device: str = "cpu",
+    compile: bool = False,
     media: str = "pieces",
     pdf: Annotated[str, Parameter(name=("--pdf", "--pdf-mode"))] = "text",
     columns: Annotated[tuple[str, ...], Parameter(name="--column")] = (),
@@ -61,6 +62,7 @@ def ingest(
         model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
             entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs; by default cpu.
+        compile: Compile an entropy model: some ten seconds once, for much data.
         media: Patches of images, sounds and films: pieces (of 16x16 pixels or 160 samples,
             by default), or bytes, cut by the segmenter.
         pdf: Which views of a PDF to take: raw, text, image, or multiview for all; by
@@ -107,6 +109,7 @@ def ingest(
         most=most,
         model=None if model is None else str(model),
         device=device,
+        compiled=compile,
         media=media,
         pdf=pdf.removesuffix("_only"),
         columns=columns,

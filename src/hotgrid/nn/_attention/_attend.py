@@ -17,6 +17,8 @@ CAUSAL = Mask()
 # Shorter prompts come in many lengths, each of which would be compiled; a dense mask of them is
 # small.
 _LONG = 4096
+# Queries on a CPU that share their keys: most keys are hidden from others.
+_BLOCK = 128
 
 
 @checked(q="b heads t size", k="b kv s size", v="b kv s out", returns="b heads t out")
@@ -33,7 +35,8 @@ def attention(
 
     A causal mask or none goes to the fastest kernel of `scaled_dot_product_attention`.
     A window or documents go to a compiled `flex_attention` on CUDA, which skips what is
-    masked, in training and for long sequences, and to a dense mask elsewhere.
+    masked, in training and for long sequences. Elsewhere they go to a dense mask, on a CPU
+    block of queries by block, without what a whole block does not see.
 
     Args:
         q: Queries; their heads are a multiple of those of keys, which are shared (GQA).
@@ -59,8 +62,33 @@ def attention(
     elif q.is_cuda and isinstance(offset, int) and (q.requires_grad or queries >= _LONG):
         blocks = mask.blocks(queries, keys, offset, q.device)
         return _flex(q, keys, mask)(q, k, v, block_mask=blocks, **shared)
+    elif q.device.type == "cpu" and isinstance(offset, int) and _has_blocks(queries):
+        return _by_blocks(q, k, v, mask, offset, shared)
     seen = mask.dense(queries, keys, offset, q.device)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, **shared)
+
+
+def _has_blocks(queries: int) -> bool:
+    # A compiled graph for any length has no fixed number of blocks.
+    return not torch.compiler.is_compiling() and queries > _BLOCK
+
+
+def _by_blocks(
+    q: Tensor, k: Tensor, v: Tensor, mask: Mask, offset: int, shared: dict[str, Any]
+) -> Tensor:
+    """Block of queries by block, without the keys that a window hides from all of a block."""
+    found: list[Tensor] = []
+    reach = mask.window or k.shape[2]
+    for start in range(0, q.shape[2], _BLOCK):
+        some, at = q[:, :, start : start + _BLOCK], offset + start
+        first, behind = max(0, at - reach + 1), at + some.shape[2]
+        end = min(k.shape[2], behind if mask.causal else behind + reach - 1)
+        seen = mask.part(first, end).dense(some.shape[2], end - first, at - first, q.device)
+        keys, values = k[:, :, first:end], v[:, :, first:end]
+        found.append(
+            F.scaled_dot_product_attention(some, keys, values, attn_mask=seen, **shared)
+        )
+    return torch.cat(found, 2)
 
 
 def _expect_sense(q: Tensor, k: Tensor, mask: Mask, offset: int | Tensor) -> None:

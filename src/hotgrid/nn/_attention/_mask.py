@@ -48,6 +48,12 @@ class Mask:
                 f"`documents` must be a tensor of the shape (batch, positions), got {shape}"
             )
 
+    def part(self, first: int, end: int) -> "Mask":
+        """The mask of some keys; itself where it depends on distances alone."""
+        if self.documents is None:
+            return self
+        return Mask(self.causal, self.window, self.documents[:, first:end])
+
     def dense(
         self, queries: int, keys: int, offset: int | Tensor, device: torch.device
     ) -> Tensor:

@@ -99,6 +99,18 @@ class Attention(nn.Module):
                 those of the cache.
             values: Added to the values, of shape `(b, t, kv_heads * head_size)`.
         """
+        where: Tensor | int = 0 if cache is None else cache.positions(x.shape[1])
+        q, k, v = self.heads_of(x, where if positions is None else positions, values)
+        if cache is None:
+            found = attention(q, k, v, mask, scale=self.scale)
+        else:
+            found = cache.attend(q, k, v, mask, scale=self.scale)
+        return self.joined(found)
+
+    def heads_of(
+        self, x: Tensor, positions: Tensor | int = 0, values: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, of shape `(b, heads, t, head_size)` each."""
         v = self.v(x) if values is None else self.v(x) + values
         q, k, v = (
             part.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
@@ -107,14 +119,11 @@ class Attention(nn.Module):
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if self.rotary is not None:
-            where = positions
-            if where is None:
-                where = 0 if cache is None else cache.positions(x.shape[1])
-            q, k = self.rotary(q, where), self.rotary(k, where)
-        if cache is None:
-            found = attention(q, k, v, mask, scale=self.scale)
-        else:
-            found = cache.attend(q, k, v, mask, scale=self.scale)
+            q, k = self.rotary(q, positions), self.rotary(k, positions)
+        return q, k, v
+
+    def joined(self, found: Tensor) -> Tensor:
+        """Return what comes out, from what each head has found."""
         return self.out(found.transpose(1, 2).flatten(2))
 
     def extra_repr(self) -> str:
