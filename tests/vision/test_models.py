@@ -69,6 +69,16 @@ def kept(tmp_path):
     return save
 
 
+@pytest.fixture
+def nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Initial values are not drawn, which takes most of making a model: they are no numbers."""
+    for name in ("normal_", "uniform_"):
+        monkeypatch.setattr(
+            torch.Tensor, name, lambda x, *_, **__: x if x.is_meta else x.fill_(torch.nan)
+        )
+
+
+@pytest.mark.usefixtures("nothing_drawn")
 @pytest.mark.parametrize("name", RECORDED)
 def test_names_shapes_and_depths_are_those_of_timm(name):
     with torch.device("meta"):
@@ -85,6 +95,7 @@ def test_only_models_of_our_own_are_not_recorded():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nothing_drawn")
 @pytest.mark.parametrize(("name", "answer"), ANSWERED)
 @torch.no_grad()
 def test_timm_weights_load_and_give_the_logits_and_maps_of_timm(name, answer, kept):
