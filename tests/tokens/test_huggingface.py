@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,6 @@ from hypothesis import given, strategies as st
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import (
     Encoding,
-    get_encoding,
     load_huggingface,
     save_huggingface,
     save_tiktoken,
@@ -101,11 +102,22 @@ def test_a_pattern_of_its_own(tmp_path: Path):
     assert load_huggingface(written(cut_by(LLAMA3), tmp_path))._pat_str == LLAMA3
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Encoding]]:
+    """The file of a published encoding and what is loaded from it; that takes seconds."""
+
+    @cache
+    def save(name: str) -> tuple[Path, Encoding]:
+        path = tmp_path_factory.mktemp(name) / "tokenizer.json"
+        save_huggingface(both(name)[0], path)
+        return path, load_huggingface(path, name=name)
+
+    return save
+
+
 @pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
-def test_published_encodings_come_back_as_they_were(name: str, tmp_path: Path):
-    encoding, _ = both(name)
-    save_huggingface(encoding, tmp_path / "tokenizer.json")
-    loaded = load_huggingface(tmp_path / "tokenizer.json", name=name)
+def test_published_encodings_come_back_as_they_were(name: str, saved):
+    encoding, loaded = both(name)[0], saved(name)[1]
     assert loaded._merges is None  # ranks say it all
     assert loaded._mergeable_ranks == encoding._mergeable_ranks
     assert loaded._special_tokens == encoding._special_tokens
@@ -204,15 +216,13 @@ def test_all_bytes_are_there():
     "name",
     ["cl100k_base", pytest.param("o200k_base", marks=pytest.mark.long), "p50k_edit"],
 )
-def test_special_tokens_have_their_numbers_in_the_vocabulary_too(name: str, tmp_path: Path):
+def test_special_tokens_have_their_numbers_in_the_vocabulary_too(name: str, saved):
     """Added tokens that are not in it get the next free numbers from HuggingFace."""
-    encoding = get_encoding(name)
-    save_huggingface(encoding, tmp_path / "tokenizer.json")
-    vocabulary = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["vocab"]
+    encoding, (path, loaded) = both(name)[0], saved(name)
+    vocabulary = json.loads(path.read_text())["model"]["vocab"]
     specials = encoding._special_tokens
     assert {content: vocabulary[content] for content in specials} == specials
     assert list(vocabulary.values()) == sorted(vocabulary.values())
-    loaded = load_huggingface(tmp_path / "tokenizer.json")
     assert loaded._special_tokens == specials
     assert loaded._mergeable_ranks == encoding._mergeable_ranks
 
