@@ -81,20 +81,34 @@ class PlainBatch:
         tokens = torch.tensor([[row.tokens[ahead]] for row in rows])
         return self._model(tokens, memory=Memory(self._caches))[:, 0]
 
-    def start(self, rows, temperatures, uniforms) -> None:
-        rows = [replace(row, tokens=list(row.tokens)) for row in rows]
+    def start(self, rows, temperatures, uniforms, before=None) -> "PlainBegun":
+        rows = [
+            replace(row, tokens=[before.last[row.follows]])
+            if row.follows >= 0
+            else replace(row, tokens=list(row.tokens))
+            for row in rows
+        ]
         ways = [Sampling(temperature=temperature) for temperature in temperatures]
         how = Settings.of(ways, self._model.config.vocabulary, torch.device("cpu"))
-        self._found: list[list[int]] = [[] for _ in rows]
+        found: list[list[int]] = [[] for _ in rows]
         for ahead, numbers in enumerate(uniforms):
             chosen = choose(self.feed(rows, ahead), how, torch.tensor(numbers)).tolist()
-            for row, found, token in zip(rows, self._found, chosen, strict=True):
-                found.append(token)
+            for row, new, token in zip(rows, found, chosen, strict=True):
+                new.append(token)
                 if len(row.tokens) == ahead + 1:
                     row.tokens.append(token)
+        return PlainBegun(found)
+
+
+class PlainBegun:
+    """What `Begun` is, for `PlainBatch`; nobody reads it twice."""
+
+    def __init__(self, found: list[list[int]]) -> None:
+        self._found, self.last = found, [max(0, row[-1]) for row in found]
 
     def chosen(self) -> list[list[int]]:
-        return self._found
+        found, self._found = self._found, []
+        return found
 
 
 @settings(max_examples=18)

@@ -3,6 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import torch
@@ -11,6 +12,7 @@ from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._blocks import BlockPool
+from ._fused._batch import Begun
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
 from ._row import Row
@@ -20,12 +22,30 @@ from ._stepper import Stepper
 _BLOCK = 16
 
 
+@dataclass(frozen=True)
+class _Burst:
+    """A burst whose tokens have not been read.
+
+    Attributes:
+        begun: What the device is at.
+        requests: Its rows. Those that have left meanwhile get none of its tokens.
+        counts: How many tokens it gives to each, the last ones of its row.
+    """
+
+    begun: Begun
+    requests: list[Request]
+    counts: list[int]
+
+
 class Engine:
     """Works on many requests together; each gets what `generate` alone would give it.
 
     Requests join and leave between steps. A step feeds a part of the prompts that are new,
     and one token for each reply under way. Memory is allocated once: if the cache is full,
     the youngest reply waits and is computed anew later, from the same tokens.
+
+    Where several steps are done in a burst, the next burst begins before the tokens of the last
+    are read. So it may have replies that have ended; what it computes for them is thrown away.
 
     Args:
         language: The model.
@@ -92,6 +112,7 @@ class Engine:
         # Replies whose last tokens have not been told; with fixed shapes that is done later.
         self._later = static
         self._untold: list[Request] = []
+        self._under_way: _Burst | None = None
         # `_lock` guards the lists, `_work` one step at a time.
         self._lock = threading.Lock()
         self._work = threading.Lock()
@@ -155,9 +176,12 @@ class Engine:
                 return False
             try:
                 steps = self._steps()
+                if steps == 1:
+                    self._finish_burst()
                 self._feed_prompts(steps)
                 self._feed_replies(steps)
             except Exception as problem:  # noqa: BLE001  the others must not wait forever
+                self._under_way = None
                 with self._lock:
                     failed = list(self._running)
                     for request in failed:
@@ -243,17 +267,22 @@ class Engine:
         self._seen[request.slot, request.reply.tokens] = True
 
     def _leave(self, request: Request) -> None:
-        """Take a request out of the batch, with its slot and blocks."""
+        """Take a request out of the batch, with its slot and blocks.
+
+        A burst under way may still write to the blocks. Whoever gets them next writes to them
+        later, as a device does its work in the order in which it was given.
+        """
         self._running.remove(request)
         self._vacant.append(request.slot)
         self._pool.release(request.blocks)
-        request.slot, request.cached = -1, 0
+        request.slot, request.cached, request.coming = -1, 0, 0
 
     def _reserve(self, request: Request, tokens: int) -> bool:
         """Have blocks for so many tokens; False if the request has to wait for them."""
         while not self._pool.grow(request.blocks, tokens):
-            if self._untold:
+            if self._untold or self._under_way is not None:
                 # A reply may have ended, and those that wait must have told everything.
+                self._finish_burst()
                 self._tell_untold()
                 if request.slot < 0:
                     return False
@@ -274,12 +303,13 @@ class Engine:
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.
 
-        What fits into the steps of a burst is left to it.
+        What fits into the steps of a burst is left to it, and at least the last token: nobody
+        waits for the logits here.
         """
         chosen: list[tuple[Request, int]] = []
         new = sorted((r for r in self._running if r.pending > steps), key=lambda r: r.number)
         for request in new:
-            count = min(request.pending, self._chunk)
+            count = min(request.pending - (steps > 1), self._chunk)
             width = max(count, *(n for _, n in chosen)) if chosen else count
             fits = width * (len(chosen) + 1) <= 2 * (count + sum(n for _, n in chosen))
             fits = fits and width * (len(chosen) + 1) <= 4 * self._chunk
@@ -292,7 +322,7 @@ class Engine:
         """Feed the last token of each reply under way."""
         chosen: list[tuple[Request, int]] = []
         for request in sorted(self._running, key=lambda r: r.number):
-            stays = request.slot >= 0 and request.pending <= steps
+            stays = request.slot >= 0 and request.pending <= steps and request.left > 0
             tokens = min(request.cached + steps, self.limit)
             if stays and self._reserve(request, tokens):
                 chosen.append((request, 1))
@@ -301,24 +331,49 @@ class Engine:
         else:
             self._burst([request for request, _ in chosen if request.slot >= 0], steps)
 
-    @torch.inference_mode()
     def _burst(self, requests: list[Request], steps: int) -> None:
-        """Do several steps of some requests; what comes after an end is thrown away."""
-        steps = min(steps, max((r.pending - 1 + r.reply.left for r in requests), default=0))
-        rows = [Row(r.reply.tokens[r.cached :], r.cached, -1, r.blocks) for r in requests]
-        decoder = self._stepper.burst(rows, steps) if rows else None
-        if decoder is None:
-            return
-        ahead = [request.pending - 1 for request in requests]
-        firsts = [len(r.reply) - n for r, n in zip(requests, ahead, strict=True)]
-        numbers = uniforms([r.reply.seed for r in requests], firsts, steps)
-        decoder.start(rows, [r.reply.sampling.temperature for r in requests], numbers)
+        """Begin a burst, and then take the tokens of the one before."""
+        begun = self._begin(requests, steps) if requests else None
         self._tell_untold()
-        found = decoder.chosen()
-        for request in requests:
+        self._finish_burst()
+        self._under_way = begun
+
+    @torch.inference_mode()
+    def _begin(self, requests: list[Request], steps: int) -> _Burst:
+        """Begin several steps of some requests."""
+        steps = min(steps, max(r.pending - 1 + r.left for r in requests))
+        before = self._under_way
+        places = {} if before is None else {r: n for n, r in enumerate(before.requests)}
+        rows = [
+            Row(r.reply.tokens[r.cached :], r.cached, -1, r.blocks, places.get(r, -1))
+            for r in requests
+        ]
+        counts = [steps + 1 - request.pending for request in requests]
+        numbers = uniforms(
+            [r.reply.seed for r in requests],
+            [len(r.reply) + r.coming + 1 - r.pending for r in requests],
+            steps,
+        )
+        heats = [r.reply.sampling.temperature for r in requests]
+        decoder = self._stepper.burst(rows, steps)
+        begun = decoder.start(rows, heats, numbers, None if before is None else before.begun)
+        for request, count in zip(requests, counts, strict=True):
             request.cached += steps
-        new = [row[n:steps] for row, n in zip(found, ahead, strict=False)]
-        self._accept(requests, new, [None] * len(requests))
+            request.coming += count
+        return _Burst(begun, requests, counts)
+
+    def _finish_burst(self) -> None:
+        """Take the tokens of the burst under way; what comes after an end is thrown away."""
+        burst, self._under_way = self._under_way, None
+        if burst is None:
+            return
+        found = zip(burst.requests, burst.counts, burst.begun.chosen(), strict=False)
+        stay = [each for each in found if each[0].slot >= 0]
+        for request, count, _ in stay:
+            request.coming -= count
+        new = [row[-count:] for _, count, row in stay]
+        self._accept([request for request, _, _ in stay], new, [None] * len(stay))
+        self._tell_untold()
 
     def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
         chosen = [each for each in chosen if each[0].slot >= 0]

@@ -55,9 +55,10 @@ class Request:
 
     def __init__(self, engine: Worker, number: int, reply: Reply) -> None:
         self.number, self.reply = number, reply
-        # The engine's: which blocks and slot it has, and how many tokens are in the cache.
+        # The engine's: which blocks and slot it has, how many tokens are in the cache, and how
+        # many are under way; the cache has them, too, but for the last.
         self.blocks: array[int] = array("q")
-        self.slot, self.cached = -1, 0
+        self.slot, self.cached, self.coming = -1, 0, 0
         self.cancelled = False
         self._engine = engine
         self._pieces: deque[Piece] = deque()
@@ -70,7 +71,12 @@ class Request:
     @property
     def pending(self) -> int:
         """How many tokens are not in the cache yet."""
-        return len(self.reply.tokens) - self.cached
+        return len(self.reply.tokens) + self.coming - self.cached
+
+    @property
+    def left(self) -> int:
+        """The most tokens that may still come after those under way."""
+        return self.reply.left - self.coming
 
     def cancel(self) -> None:
         """End it soon; its last piece says `cancelled`. Nothing happens if it has ended."""
