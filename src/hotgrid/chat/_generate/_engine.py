@@ -2,8 +2,9 @@
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Self
 
 import torch
@@ -186,8 +187,7 @@ class Engine:
                     failed = list(self._running)
                     for request in failed:
                         self._leave(request)
-                for request in failed:
-                    request.fail(problem)
+                _call([request.fail(problem) for request in failed])
             return True
 
     def start(self) -> Self:
@@ -236,13 +236,13 @@ class Engine:
             self._drop_cancelled()
 
     def _drop_cancelled(self) -> None:
-        for request in [*self._running, *self._waiting]:
-            if request.cancelled:
-                if request in self._running:
-                    self._leave(request)
-                else:
-                    self._waiting.remove(request)
-                request.deliver(request.reply.end("cancelled"))
+        dropped = [r for each in (self._running, self._waiting) for r in each if r.cancelled]
+        for request in dropped:
+            if request.slot >= 0:
+                self._leave(request)
+            else:
+                self._waiting.remove(request)
+        _call([request.deliver(request.reply.end("cancelled")) for request in dropped])
 
     def _admit(self) -> None:
         """Let requests in, in their order, while there are slots and blocks for them."""
@@ -321,7 +321,7 @@ class Engine:
     def _feed_replies(self, steps: int) -> None:
         """Feed the last token of each reply under way."""
         chosen: list[tuple[Request, int]] = []
-        for request in sorted(self._running, key=lambda r: r.number):
+        for request in sorted(self._running, key=attrgetter("number")):
             stays = request.slot >= 0 and request.pending <= steps and request.left > 0
             tokens = min(request.cached + steps, self.limit)
             if stays and self._reserve(request, tokens):
@@ -372,8 +372,7 @@ class Engine:
         for request, count, _ in stay:
             request.coming -= count
         new = [row[-count:] for _, count, row in stay]
-        self._accept([request for request, _, _ in stay], new, [None] * len(stay))
-        self._tell_untold()
+        self._accept([request for request, _, _ in stay], new, [None] * len(stay), later=False)
 
     def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
         chosen = [each for each in chosen if each[0].slot >= 0]
@@ -413,15 +412,18 @@ class Engine:
             self._seen[slots, chosen.clamp(min=0)] = True
         found = likelihoods(logits, chosen, samplings)
         self._tell_untold()
-        self._accept(requests, [[token] for token in chosen.tolist()], found)
+        new = [[token] for token in chosen.tolist()]
+        self._accept(requests, new, found, later=self._later)
 
     def _accept(
         self,
         requests: Sequence[Request],
         new: Sequence[Sequence[int]],
         found: Sequence[Likelihood | None],
+        *,
+        later: bool,
     ) -> None:
-        """Add the new tokens of each request, up to its end."""
+        """Add the new tokens of each request, up to its end; `later` leaves text untold."""
         for request, tokens, likelihood in zip(requests, new, found, strict=True):
             if request.reply.finish is not None:
                 continue
@@ -430,11 +432,12 @@ class Engine:
             except UnstableError as problem:
                 with self._lock:
                     self._leave(request)
-                request.fail(problem)
+                _call([request.fail(problem)])
                 continue
-            self._untold.append(request)
-        now = [r for r in self._untold if r.reply.ended or not self._later]
-        self._untold = [r for r in self._untold if not r.reply.ended and self._later]
+            if request.reply.ended or not request.at_end:
+                self._untold.append(request)
+        now = [r for r in self._untold if r.reply.ended or not later]
+        self._untold = [r for r in self._untold if not r.reply.ended and later]
         self._tell(now)
 
     def _tell_untold(self) -> None:
@@ -444,6 +447,7 @@ class Engine:
 
     def _tell(self, requests: Sequence[Request]) -> None:
         """Hand over the text of new tokens; it may hold the end of a reply."""
+        calls = []
         for request in requests:
             if request.slot < 0:  # it has left meanwhile
                 continue
@@ -452,4 +456,12 @@ class Engine:
                 with self._lock:
                     self._leave(request)
             if piece is not None:
-                request.deliver(piece)
+                calls.append(request.deliver(piece))
+        _call(calls)
+
+
+def _call(functions: Iterable[Callable[[], None] | None]) -> None:
+    """Call some functions, each once."""
+    for function in dict.fromkeys(functions):
+        if function is not None:
+            function()

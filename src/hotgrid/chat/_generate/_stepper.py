@@ -15,8 +15,9 @@ from ._fused._batch import FusedBatch
 from ._fused._step import MOST, fusible
 from ._row import Row
 
-# More would let a new request wait, and compute more that comes after the end of a reply.
-_STEPS = 8
+# More would let a new request wait, and compute more that comes after the end of a reply. Fewer
+# would leave too little time to the host, which works for one burst while the next is computed.
+_STEPS = 4
 
 
 class Stepper:

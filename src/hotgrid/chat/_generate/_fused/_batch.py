@@ -64,12 +64,13 @@ class FusedBatch:
         device = model.embed.weight.device
         self._cuda, self._batch, self.steps = device.type == "cuda", batch, steps
         # All numbers of a call are in two tensors, so that there are two transfers.
-        size, wide = batch * (3 + blocks + steps), batch * (1 + steps)
+        size, wide = batch * (4 + blocks + steps), batch * (1 + steps)
         self._whole = torch.zeros(size, dtype=torch.int64, device=device)
         self._real = torch.zeros(wide, dtype=torch.float64, device=device)
         self._chosen = torch.zeros(steps, batch, dtype=torch.int64, device=device)
-        self._cuts = (batch, batch, batch, batch * blocks, batch * steps)
-        self._tokens, position, self._place, table, forced = self._whole.split(self._cuts)
+        self._cuts = (batch, batch, batch, batch, batch * blocks, batch * steps)
+        parts = self._whole.split(self._cuts)
+        self._tokens, self._source, position, self._place, table, forced = parts
         self._temperature, uniforms = self._real.split((batch, batch * steps))
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
         table = table.view(batch, blocks)
@@ -128,11 +129,14 @@ class FusedBatch:
 
     def _fill(self, rows: Sequence[Row], before: Begun | None) -> None:
         whole = self._host(self._whole)
-        tokens, position, _, table, forced = np.split(whole.numpy(), np.cumsum(self._cuts[:-1]))
+        parts = np.split(whole.numpy(), np.cumsum(self._cuts[:-1]))
+        tokens, source, position, _, table, forced = parts
         count = len(rows)
-        # Below 0 are places in the burst before.
-        tokens[:count] = [r.tokens[0] if r.follows < 0 else -1 - r.follows for r in rows]
+        tokens[:count] = [row.tokens[0] if row.follows < 0 else 0 for row in rows]
         position[:count] = [row.position for row in rows]
+        follows = np.array([row.follows for row in rows])
+        source[:] = np.arange(self._batch)
+        source[:count][follows >= 0] = self._batch + follows[follows >= 0]
         forced[:] = -1
         lines, columns = table.reshape(self._batch, -1), forced.reshape(-1, self._batch).T
         for row, blocks, column in zip(rows, lines, columns, strict=False):
@@ -142,9 +146,8 @@ class FusedBatch:
                 column[: len(row.tokens) - 1] = row.tokens[1:]
         self._whole.copy_(whole, non_blocking=True)
         if before is not None:
-            place = (-1 - self._tokens).clamp_(min=0)
-            last = before.last.index_select(0, place).clamp_(min=0)
-            self._tokens.copy_(torch.where(self._tokens < 0, last, self._tokens))
+            both = torch.cat((self._tokens, before.last)).clamp_(min=0)
+            torch.index_select(both, 0, self._source, out=self._tokens)
 
     def _ready(self, choice: int) -> Callable[[], None]:
         """Return a step; where there is CUDA, as a graph."""
