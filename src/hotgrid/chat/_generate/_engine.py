@@ -297,8 +297,11 @@ class Engine:
 
     def _steps(self) -> int:
         """Return how many steps are done before the host looks at the tokens."""
-        plain = all(request.reply.sampling.plain for request in self._running)
-        return self._stepper.most_steps(len(self._running)) if plain else 1
+        if not all(request.reply.sampling.plain for request in self._running):
+            return 1
+        most = self._stepper.most_steps(len(self._running))
+        # Nobody can join while all slots are taken; otherwise nobody should have to wait long.
+        return max(1, most // 2) if self._vacant else most
 
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.

@@ -17,7 +17,7 @@ from ._row import Row
 
 # More would let a new request wait, and compute more that comes after the end of a reply. Fewer
 # would leave too little time to the host, which works for one burst while the next is computed.
-_STEPS = 4
+_STEPS = 8
 
 
 class Stepper:

@@ -68,8 +68,9 @@ class FusedBatch:
         self._whole = torch.zeros(size, dtype=torch.int64, device=device)
         self._real = torch.zeros(wide, dtype=torch.float64, device=device)
         self._chosen = torch.zeros(steps, batch, dtype=torch.int64, device=device)
-        self._cuts = (batch, batch, batch, batch, batch * blocks, batch * steps)
-        parts = self._whole.split(self._cuts)
+        cuts = (batch, batch, batch, batch, batch * blocks, batch * steps)
+        self._ends = np.cumsum(cuts[:-1])
+        parts = self._whole.split(cuts)
         self._tokens, self._source, position, self._place, table, forced = parts
         self._temperature, uniforms = self._real.split((batch, batch * steps))
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
@@ -129,7 +130,7 @@ class FusedBatch:
 
     def _fill(self, rows: Sequence[Row], before: Begun | None) -> None:
         whole = self._host(self._whole)
-        parts = np.split(whole.numpy(), np.cumsum(self._cuts[:-1]))
+        parts = np.split(whole.numpy(), self._ends)
         tokens, source, position, _, table, forced = parts
         count = len(rows)
         tokens[:count] = [row.tokens[0] if row.follows < 0 else 0 for row in rows]
