@@ -27,10 +27,12 @@ class Instant:
         self.last = None
 
     def start(self, rows, temperatures, uniforms, before=None) -> "Instant":
+        """Take the shape."""
         self._shape = len(rows), len(uniforms)
         return self
 
     def chosen(self) -> list[list[int]]:
+        """Return the tokens."""
         rows, steps = self._shape
         return [row[:steps] for row in self._tokens[:rows]]
 
