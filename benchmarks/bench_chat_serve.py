@@ -45,10 +45,10 @@ def raw_rate(language, batch: int, tokens: int, *, static: bool, compiled: bool)
         for place in range(0, tokens, most):
             rows = [Row([last[row]], place, 1, own[row]) for row in range(batch)]
             steps = min(most, tokens - place)
-            decoder = stepper.burst(rows, steps)
-            if decoder is not None:
-                decoder.start(rows, [0.8] * batch, np.full((steps, batch), 0.5))
-                last = [row[steps - 1] for row in decoder.chosen()]
+            if most > 1:
+                decoder = stepper.burst(rows, steps)
+                begun = decoder.start(rows, [0.8] * batch, np.full((steps, batch), 0.5))
+                last = [row[-1] for row in begun.chosen()]
                 continue
             logits = stepper.feed(rows)
             uniforms = torch.full((batch,), 0.5, dtype=torch.float64, device=logits.device)

@@ -2,7 +2,7 @@
 
 import threading
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -81,20 +81,34 @@ class PlainBatch:
         tokens = torch.tensor([[row.tokens[ahead]] for row in rows])
         return self._model(tokens, memory=Memory(self._caches))[:, 0]
 
-    def start(self, rows, temperatures, uniforms) -> None:
-        rows = [replace(row, tokens=list(row.tokens)) for row in rows]
+    def start(self, rows, temperatures, uniforms, before=None) -> "PlainBegun":
+        rows = [
+            replace(row, tokens=[before.last[row.follows]])
+            if row.follows >= 0
+            else replace(row, tokens=list(row.tokens))
+            for row in rows
+        ]
         ways = [Sampling(temperature=temperature) for temperature in temperatures]
         how = Settings.of(ways, self._model.config.vocabulary, torch.device("cpu"))
-        self._found: list[list[int]] = [[] for _ in rows]
+        found: list[list[int]] = [[] for _ in rows]
         for ahead, numbers in enumerate(uniforms):
             chosen = choose(self.feed(rows, ahead), how, torch.tensor(numbers)).tolist()
-            for row, found, token in zip(rows, self._found, chosen, strict=True):
-                found.append(token)
+            for row, new, token in zip(rows, found, chosen, strict=True):
+                new.append(token)
                 if len(row.tokens) == ahead + 1:
-                    row.tokens.append(token)
+                    row.tokens.append(max(0, token))
+        return PlainBegun(found)
+
+
+class PlainBegun:
+    """What `Begun` is, for `PlainBatch`; nobody reads it twice."""
+
+    def __init__(self, found: list[list[int]]) -> None:
+        self._found, self.last = found, [max(0, row[-1]) for row in found]
 
     def chosen(self) -> list[list[int]]:
-        return self._found
+        found, self._found = self._found, []
+        return found
 
 
 @settings(max_examples=18)
@@ -148,6 +162,105 @@ def come_and_go(coming, slots, cache, chunk, static) -> None:
             assert alone[1][: len(found[1])] == found[1]
         else:
             assert found == alone
+
+
+class Watched(PlainBatch):
+    """A batch that writes down when a burst begins and when its tokens are read."""
+
+    said: ClassVar[list[tuple[str, int]]] = []
+
+    def start(self, rows, temperatures, uniforms, before=None) -> PlainBegun:
+        self.said.append(("begin", len(rows)))
+        begun = super().start(rows, temperatures, uniforms, before)
+        read = begun.chosen
+
+        def chosen() -> list[list[int]]:
+            self.said.append(("read", len(rows)))
+            return read()
+
+        begun.chosen = chosen  # type: ignore[method-assign]
+        return begun
+
+
+@pytest.fixture
+def bursts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Have engines decode in bursts; what they do, and for how many rows."""
+    monkeypatch.setattr("hotgrid.chat._generate._stepper.fusible", lambda model: True)
+    monkeypatch.setattr("hotgrid.chat._generate._stepper.FusedBatch", Watched)
+    monkeypatch.setattr(Watched, "said", [])
+    return Watched.said
+
+
+def test_a_burst_begins_before_the_tokens_of_the_last_are_read(bursts) -> None:
+    engine = Engine(LANGUAGE, slots=2, static=True)
+    ways = [Sampling(temperature=1, seed=2, max_tokens=n) for n in (20, 12)]
+    requests = [engine.submit([n + 1], way) for n, way in enumerate(ways)]
+    while engine.step():
+        pass
+    # Eight steps while both slots are taken, then four. A reply that is going to end with a
+    # burst is not in the next.
+    begins, reads = ("begin", 2), ("read", 2)
+    assert bursts == [begins, begins, reads, ("begin", 1), reads, ("read", 1)]
+    assert engine.load["used"] == engine.load["running"] == 0
+    for n, (request, way) in enumerate(zip(requests, ways, strict=True)):
+        assert told(list(request)) == told(list(generate(LANGUAGE, [n + 1], way)))
+
+
+@pytest.mark.parametrize("ends", ["cancel", "stop"])
+def test_a_reply_that_has_ended_gets_nothing_of_the_burst_under_way(ends, bursts) -> None:
+    way = Sampling(temperature=1, seed=2, max_tokens=40)
+    engine = Engine(LANGUAGE, slots=2, static=True)
+    alone = told(list(generate(LANGUAGE, [9], way)))
+    # A text within the first burst.
+    stop = alone[0][2:4] if ends == "stop" else ""
+    first = engine.submit([9], replace(way, stop=(stop,) if stop else ()))
+    other = engine.submit([5], way)
+    engine.step()
+    engine.step()
+    if ends == "cancel":
+        first.cancel()
+    engine.step()
+    # The new one takes the blocks that the burst under way still writes to.
+    third = engine.submit([7] * 3, way)
+    found = told(list(first))
+    assert alone[0].startswith(found[0])
+    assert found[2] == ("cancelled" if ends == "cancel" else "stop")
+    for request, prompt in ((other, [5]), (third, [7] * 3)):
+        assert told(list(request)) == told(list(generate(LANGUAGE, prompt, way)))
+    assert engine.load["used"] == 0
+
+
+def test_logits_that_are_not_finite_fail_in_bursts_too(bursts) -> None:
+    language = random_language()
+    with torch.no_grad():
+        language.model.head.linear.weight.fill_(float("nan"))
+    engine = Engine(language, slots=2, static=True)
+    requests = [engine.submit([n], Sampling(max_tokens=30)) for n in (1, 2)]
+    for request in requests:
+        with pytest.raises(UnstableError):
+            list(request)
+    assert engine.load["used"] == engine.load["running"] == 0
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["pieces", "whole"])
+def test_those_who_wait_for_several_requests_are_told_once_for_a_burst(whole, bursts) -> None:
+    engine = Engine(LANGUAGE, slots=3, static=True)
+    way = Sampling(temperature=1, seed=2, max_tokens=16)
+    requests = [engine.submit([n], way) for n in (1, 2, 3)]
+    calls: list[bool] = []
+
+    def note() -> None:
+        calls.append(True)
+
+    for request in requests:
+        request.notify(note, whole=whole)
+    while engine.step():
+        pass
+    assert len(calls) == (1 if whole else 2)
+    for n, request in enumerate(requests):
+        pieces = list(request)
+        assert len(pieces) == (1 if whole else 2)
+        assert told(pieces) == told(list(generate(LANGUAGE, [n + 1], way)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

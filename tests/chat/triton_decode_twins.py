@@ -84,13 +84,17 @@ def bursts_agree(language: LanguageModel, prompt: list[int], way: Sampling) -> b
 def engine_agrees(language: LanguageModel) -> bool:
     """Whether requests that come and go get what they get alone, also if the cache is full."""
     ways = [
-        Sampling(temperature=0, max_tokens=4),
+        Sampling(temperature=0, max_tokens=7),
         Sampling(temperature=2, seed=3, max_tokens=9, stop=("\x11",)),
         Sampling(temperature=1, seed=-4, top_k=9, repetition=1.5, max_tokens=2),
     ]
     prompts = [[1], [5] * 10, [2, 3, 4]]
     engine = Engine(language, slots=2, cache=64, static=True)
-    asked = [engine.submit(prompt, way) for prompt, way in zip(prompts, ways, strict=True)]
+    asked = []
+    for prompt, way in zip(prompts, ways, strict=True):
+        asked.append(engine.submit(prompt, way))
+        # The next one joins while a burst is under way.
+        engine.step()
     everything = zip(prompts, ways, asked, strict=True)
     return engine._stepper.most_steps(2) > 1 and all(
         told(request) == told(generate(language, prompt, way, burst=1))

@@ -2,7 +2,9 @@
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Self
 
 import torch
@@ -11,6 +13,7 @@ from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._blocks import BlockPool
+from ._fused._batch import Begun
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
 from ._row import Row
@@ -20,12 +23,30 @@ from ._stepper import Stepper
 _BLOCK = 16
 
 
+@dataclass(frozen=True)
+class _Burst:
+    """A burst whose tokens have not been read.
+
+    Attributes:
+        begun: What the device is at.
+        requests: Its rows. Those that have left meanwhile get none of its tokens.
+        counts: How many tokens it gives to each, the last ones of its row.
+    """
+
+    begun: Begun
+    requests: list[Request]
+    counts: list[int]
+
+
 class Engine:
     """Works on many requests together; each gets what `generate` alone would give it.
 
     Requests join and leave between steps. A step feeds a part of the prompts that are new,
     and one token for each reply under way. Memory is allocated once: if the cache is full,
     the youngest reply waits and is computed anew later, from the same tokens.
+
+    Where several steps are done in a burst, the next burst begins before the tokens of the last
+    are read. So it may have replies that have ended; what it computes for them is thrown away.
 
     Args:
         language: The model.
@@ -92,6 +113,7 @@ class Engine:
         # Replies whose last tokens have not been told; with fixed shapes that is done later.
         self._later = static
         self._untold: list[Request] = []
+        self._under_way: _Burst | None = None
         # `_lock` guards the lists, `_work` one step at a time.
         self._lock = threading.Lock()
         self._work = threading.Lock()
@@ -155,15 +177,17 @@ class Engine:
                 return False
             try:
                 steps = self._steps()
+                if steps == 1:
+                    self._finish_burst()
                 self._feed_prompts(steps)
                 self._feed_replies(steps)
             except Exception as problem:  # noqa: BLE001  the others must not wait forever
+                self._under_way = None
                 with self._lock:
                     failed = list(self._running)
                     for request in failed:
                         self._leave(request)
-                for request in failed:
-                    request.fail(problem)
+                _call([request.fail(problem) for request in failed])
             return True
 
     def start(self) -> Self:
@@ -212,13 +236,13 @@ class Engine:
             self._drop_cancelled()
 
     def _drop_cancelled(self) -> None:
-        for request in [*self._running, *self._waiting]:
-            if request.cancelled:
-                if request in self._running:
-                    self._leave(request)
-                else:
-                    self._waiting.remove(request)
-                request.deliver(request.reply.end("cancelled"))
+        dropped = [r for each in (self._running, self._waiting) for r in each if r.cancelled]
+        for request in dropped:
+            if request.slot >= 0:
+                self._leave(request)
+            else:
+                self._waiting.remove(request)
+        _call([request.deliver(request.reply.end("cancelled")) for request in dropped])
 
     def _admit(self) -> None:
         """Let requests in, in their order, while there are slots and blocks for them."""
@@ -243,17 +267,22 @@ class Engine:
         self._seen[request.slot, request.reply.tokens] = True
 
     def _leave(self, request: Request) -> None:
-        """Take a request out of the batch, with its slot and blocks."""
+        """Take a request out of the batch, with its slot and blocks.
+
+        A burst under way may still write to the blocks. Whoever gets them next writes to them
+        later, as a device does its work in the order in which it was given.
+        """
         self._running.remove(request)
         self._vacant.append(request.slot)
         self._pool.release(request.blocks)
-        request.slot, request.cached = -1, 0
+        request.slot, request.cached, request.coming = -1, 0, 0
 
     def _reserve(self, request: Request, tokens: int) -> bool:
         """Have blocks for so many tokens; False if the request has to wait for them."""
         while not self._pool.grow(request.blocks, tokens):
-            if self._untold:
+            if self._untold or self._under_way is not None:
                 # A reply may have ended, and those that wait must have told everything.
+                self._finish_burst()
                 self._tell_untold()
                 if request.slot < 0:
                     return False
@@ -268,18 +297,22 @@ class Engine:
 
     def _steps(self) -> int:
         """Return how many steps are done before the host looks at the tokens."""
-        plain = all(request.reply.sampling.plain for request in self._running)
-        return self._stepper.most_steps(len(self._running)) if plain else 1
+        if not all(request.reply.sampling.plain for request in self._running):
+            return 1
+        most = self._stepper.most_steps(len(self._running))
+        # Nobody can join while all slots are taken; otherwise nobody should have to wait long.
+        return max(1, most // 2) if self._vacant else most
 
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.
 
-        What fits into the steps of a burst is left to it.
+        What fits into the steps of a burst is left to it, and at least the last token: nobody
+        waits for the logits here.
         """
         chosen: list[tuple[Request, int]] = []
         new = sorted((r for r in self._running if r.pending > steps), key=lambda r: r.number)
         for request in new:
-            count = min(request.pending, self._chunk)
+            count = min(request.pending - (steps > 1), self._chunk)
             width = max(count, *(n for _, n in chosen)) if chosen else count
             fits = width * (len(chosen) + 1) <= 2 * (count + sum(n for _, n in chosen))
             fits = fits and width * (len(chosen) + 1) <= 4 * self._chunk
@@ -291,8 +324,8 @@ class Engine:
     def _feed_replies(self, steps: int) -> None:
         """Feed the last token of each reply under way."""
         chosen: list[tuple[Request, int]] = []
-        for request in sorted(self._running, key=lambda r: r.number):
-            stays = request.slot >= 0 and request.pending <= steps
+        for request in sorted(self._running, key=attrgetter("number")):
+            stays = request.slot >= 0 and request.pending <= steps and request.left > 0
             tokens = min(request.cached + steps, self.limit)
             if stays and self._reserve(request, tokens):
                 chosen.append((request, 1))
@@ -301,24 +334,48 @@ class Engine:
         else:
             self._burst([request for request, _ in chosen if request.slot >= 0], steps)
 
-    @torch.inference_mode()
     def _burst(self, requests: list[Request], steps: int) -> None:
-        """Do several steps of some requests; what comes after an end is thrown away."""
-        steps = min(steps, max((r.pending - 1 + r.reply.left for r in requests), default=0))
-        rows = [Row(r.reply.tokens[r.cached :], r.cached, -1, r.blocks) for r in requests]
-        decoder = self._stepper.burst(rows, steps) if rows else None
-        if decoder is None:
-            return
-        ahead = [request.pending - 1 for request in requests]
-        firsts = [len(r.reply) - n for r, n in zip(requests, ahead, strict=True)]
-        numbers = uniforms([r.reply.seed for r in requests], firsts, steps)
-        decoder.start(rows, [r.reply.sampling.temperature for r in requests], numbers)
+        """Begin a burst, and then take the tokens of the one before."""
+        begun = self._begin(requests, steps) if requests else None
         self._tell_untold()
-        found = decoder.chosen()
-        for request in requests:
+        self._finish_burst()
+        self._under_way = begun
+
+    @torch.inference_mode()
+    def _begin(self, requests: list[Request], steps: int) -> _Burst:
+        """Begin several steps of some requests."""
+        steps = min(steps, max(r.pending - 1 + r.left for r in requests))
+        before = self._under_way
+        places = {} if before is None else {r: n for n, r in enumerate(before.requests)}
+        rows = [
+            Row(r.reply.tokens[r.cached :], r.cached, -1, r.blocks, places.get(r, -1))
+            for r in requests
+        ]
+        counts = [steps + 1 - request.pending for request in requests]
+        numbers = uniforms(
+            [r.reply.seed for r in requests],
+            [len(r.reply) + r.coming + 1 - r.pending for r in requests],
+            steps,
+        )
+        heats = [r.reply.sampling.temperature for r in requests]
+        decoder = self._stepper.burst(rows, steps)
+        begun = decoder.start(rows, heats, numbers, None if before is None else before.begun)
+        for request, count in zip(requests, counts, strict=True):
             request.cached += steps
-        new = [row[n:steps] for row, n in zip(found, ahead, strict=False)]
-        self._accept(requests, new, [None] * len(requests))
+            request.coming += count
+        return _Burst(begun, requests, counts)
+
+    def _finish_burst(self) -> None:
+        """Take the tokens of the burst under way; what comes after an end is thrown away."""
+        burst, self._under_way = self._under_way, None
+        if burst is None:
+            return
+        found = zip(burst.requests, burst.counts, burst.begun.chosen(), strict=False)
+        stay = [each for each in found if each[0].slot >= 0]
+        for request, count, _ in stay:
+            request.coming -= count
+        new = [row[-count:] for _, count, row in stay]
+        self._accept([request for request, _, _ in stay], new, [None] * len(stay), later=False)
 
     def _feed(self, chosen: Sequence[tuple[Request, int]]) -> None:
         chosen = [each for each in chosen if each[0].slot >= 0]
@@ -358,15 +415,18 @@ class Engine:
             self._seen[slots, chosen.clamp(min=0)] = True
         found = likelihoods(logits, chosen, samplings)
         self._tell_untold()
-        self._accept(requests, [[token] for token in chosen.tolist()], found)
+        new = [[token] for token in chosen.tolist()]
+        self._accept(requests, new, found, later=self._later)
 
     def _accept(
         self,
         requests: Sequence[Request],
         new: Sequence[Sequence[int]],
         found: Sequence[Likelihood | None],
+        *,
+        later: bool,
     ) -> None:
-        """Add the new tokens of each request, up to its end."""
+        """Add the new tokens of each request, up to its end; `later` leaves text untold."""
         for request, tokens, likelihood in zip(requests, new, found, strict=True):
             if request.reply.finish is not None:
                 continue
@@ -375,11 +435,12 @@ class Engine:
             except UnstableError as problem:
                 with self._lock:
                     self._leave(request)
-                request.fail(problem)
+                _call([request.fail(problem)])
                 continue
-            self._untold.append(request)
-        now = [r for r in self._untold if r.reply.ended or not self._later]
-        self._untold = [r for r in self._untold if not r.reply.ended and self._later]
+            if request.reply.ended or not request.at_end:
+                self._untold.append(request)
+        now = [r for r in self._untold if r.reply.ended or not later]
+        self._untold = [r for r in self._untold if not r.reply.ended and later]
         self._tell(now)
 
     def _tell_untold(self) -> None:
@@ -389,6 +450,7 @@ class Engine:
 
     def _tell(self, requests: Sequence[Request]) -> None:
         """Hand over the text of new tokens; it may hold the end of a reply."""
+        calls = []
         for request in requests:
             if request.slot < 0:  # it has left meanwhile
                 continue
@@ -397,4 +459,12 @@ class Engine:
                 with self._lock:
                     self._leave(request)
             if piece is not None:
-                request.deliver(piece)
+                calls.append(request.deliver(piece))
+        _call(calls)
+
+
+def _call(functions: Iterable[Callable[[], None] | None]) -> None:
+    """Call some functions, each once."""
+    for function in dict.fromkeys(functions):
+        if function is not None:
+            function()

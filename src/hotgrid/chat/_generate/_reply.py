@@ -40,8 +40,8 @@ class Reply:
         self, language: LanguageModel, prompt: Sequence[int], sampling: Sampling, limit: int
     ) -> None:
         self.tokens, self.prompt = list(prompt), len(prompt)
-        self.sampling, self._limit = sampling, limit
-        self._encoding = language.encoding
+        self.sampling = sampling
+        self._most = min(self.prompt + sampling.max_tokens, limit)
         vocabulary = language.model.config.vocabulary
         if not self.tokens:
             raise ArgumentError("the prompt is empty; give at least one token")
@@ -55,7 +55,9 @@ class Reply:
             raise ArgumentError(f"{wrong} is not one of the model's {vocabulary} tokens")
         self.seed = fresh_seed() if sampling.seed is None else sampling.seed
         self._stream = TextStream(language.encoding, sampling.stop)
-        self._untold: list[tuple[int, Likelihood | None]] = []
+        # -1 is what is chosen where the logits are not finite.
+        self._ends = language.ends | {-1}
+        self._untold: list[int] = []
         self._new: list[int] = []
         self._likelihoods: list[Likelihood] = []
         self.finish: Finish | None = None
@@ -72,7 +74,7 @@ class Reply:
     @property
     def left(self) -> int:
         """The most tokens that may still come."""
-        return min(self.sampling.max_tokens - len(self), self._limit - len(self.tokens))
+        return self._most - len(self.tokens)
 
     @property
     def ended(self) -> bool:
@@ -94,26 +96,25 @@ class Reply:
         Raises:
             UnstableError: No token could be chosen, as the logits are not finite.
         """
-        left, known, special = (
-            self.left,
-            self._encoding.n_vocab,
-            self._encoding.is_special_token,
-        )
-        for token in tokens:
-            if token < 0:
-                raise UnstableError(
-                    "the model's logits are not finite after "
-                    f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
-                )
-            if token >= known or special(token):
-                self._end = "stop"
-                return
-            self.tokens.append(token)
-            self._untold.append((token, likelihood))
-            left -= 1
-            if left <= 0:
-                self._end = "length"
-                return
+        left = self.left
+        new, cut = list(tokens[:left]), None
+        if not self._ends.isdisjoint(new):
+            place = next(n for n, token in enumerate(new) if token in self._ends)
+            cut = new[place]
+            del new[place:]
+        self.tokens += new
+        self._untold += new
+        if likelihood is not None and new:
+            self._likelihoods.append(likelihood)
+        if cut == -1:
+            raise UnstableError(
+                "the model's logits are not finite after "
+                f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
+            )
+        if cut is not None:
+            self._end = "stop"
+        elif len(new) == left:
+            self._end = "length"
 
     def tell(self) -> Piece | None:
         """Return a piece if the tokens since the last one have text, or are the end."""
@@ -130,16 +131,15 @@ class Reply:
 
     def _text(self) -> str:
         """Return the text of tokens that were not told; a stop text ends the reply."""
-        text, untold = "", self._untold
-        self._untold = []
+        untold, self._untold = self._untold, []
+        if not self.sampling.stop:
+            self._new += untold
+            return self._stream.push(*untold) if untold else ""
+        text = ""
         # A stop text may be complete after any token, and those behind it do not count.
-        together = 1 if self.sampling.stop else max(1, len(untold))
-        for start in range(0, len(untold), together):
-            some = untold[start : start + together]
-            tokens = [token for token, _ in some]
-            self._new += tokens
-            self._likelihoods += [each for _, each in some if each is not None]
-            text += self._stream.push(*tokens)
+        for token in untold:
+            self._new.append(token)
+            text += self._stream.push(token)
             if self._stream.stopped:
                 self._end = "stop"
                 break

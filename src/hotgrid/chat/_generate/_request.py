@@ -55,9 +55,10 @@ class Request:
 
     def __init__(self, engine: Worker, number: int, reply: Reply) -> None:
         self.number, self.reply = number, reply
-        # The engine's: which blocks and slot it has, and how many tokens are in the cache.
+        # The engine's: which blocks and slot it has, how many tokens are in the cache, and how
+        # many are under way; the cache has them, too, but for the last.
         self.blocks: array[int] = array("q")
-        self.slot, self.cached = -1, 0
+        self.slot, self.cached, self.coming = -1, 0, 0
         self.cancelled = False
         self._engine = engine
         self._pieces: deque[Piece] = deque()
@@ -70,22 +71,39 @@ class Request:
     @property
     def pending(self) -> int:
         """How many tokens are not in the cache yet."""
-        return len(self.reply.tokens) - self.cached
+        return len(self.reply.tokens) + self.coming - self.cached
+
+    @property
+    def left(self) -> int:
+        """The most tokens that may still come after those under way."""
+        return self.reply.left - self.coming
 
     def cancel(self) -> None:
         """End it soon; its last piece says `cancelled`. Nothing happens if it has ended."""
         self.cancelled = True
         self._engine.wake()
 
+    @property
+    def at_end(self) -> bool:
+        """Whether its text is wanted only once it has ended, and cannot end it."""
+        return self._whole and not self.reply.sampling.stop
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to take that `notify` tells of."""
+        there = self._ended if self._whole else self._pieces
+        return bool(there) or self._problem is not None
+
     def notify(self, function: Callable[[], None], *, whole: bool = False) -> None:
         """Have a function called in the engine's thread whenever there is something to take.
 
-        With `whole`, only once everything is there.
+        With `whole`, only once everything is there. A function of several requests is called
+        once for what they get at the same time.
         """
         with self._changed:
             self._notify, self._whole = function, whole
-            waiting = (self._ended if whole else self._pieces) or self._problem
-        if waiting:
+            ready = self.ready
+        if ready:
             function()
 
     def take(self, *, wait: bool = True) -> list[Piece]:
@@ -120,21 +138,17 @@ class Request:
             if not found:
                 return
 
-    def deliver(self, piece: Piece) -> None:
-        """Hand over a piece; the engine does."""
+    def deliver(self, piece: Piece) -> Callable[[], None] | None:
+        """Hand over a piece; the engine does, and then calls what this returns."""
         with self._changed:
             self._pieces.append(piece)
             self._ended = self._ended or piece.finish is not None
             self._changed.notify_all()
-            function = None if self._whole and not self._ended else self._notify
-        if function is not None:
-            function()
+            return self._notify if self.ready else None
 
-    def fail(self, problem: Exception) -> None:
-        """Hand over an error; the engine does."""
+    def fail(self, problem: Exception) -> Callable[[], None] | None:
+        """Hand over an error; the engine does, and then calls what this returns."""
         with self._changed:
             self._problem = problem
             self._changed.notify_all()
-            function = self._notify
-        if function is not None:
-            function()
+            return self._notify

@@ -15,7 +15,8 @@ from ._fused._batch import FusedBatch
 from ._fused._step import MOST, fusible
 from ._row import Row
 
-# More would let a new request wait, and compute more that comes after the end of a reply.
+# More would let a new request wait, and compute more that comes after the end of a reply. Fewer
+# would leave too little time to the host, which works for one burst while the next is computed.
 _STEPS = 8
 
 
@@ -55,10 +56,8 @@ class Stepper:
         """Return the most steps of a burst of so many rows; 1 if they are not for bursts."""
         return _STEPS if self._bursts and rows <= MOST else 1
 
-    def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch | None:
-        """Return what decodes some rows for some steps; None if they are not for bursts."""
-        if self.most_steps(len(rows)) == 1:
-            return None
+    def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch:
+        """Return what decodes some rows for some steps; there must be bursts for them."""
         longest = max(-(-(row.position + steps) // self._block) for row in rows)
         # A longer table costs nothing, and each shape is captured.
         shape = (_power(len(rows)), _power(max(longest, 256 // self._block)))
@@ -71,9 +70,8 @@ class Stepper:
     def feed(self, rows: Sequence[Row]) -> Tensor:
         """Feed the tokens of each row, and return the logits after its last."""
         width = max(len(row.tokens) for row in rows)
-        fused = self.burst(rows, 1) if width == 1 else None
-        if fused is not None:
-            return fused.feed(rows)
+        if width == 1 and self.most_steps(len(rows)) > 1:
+            return self.burst(rows, 1).feed(rows)
         longest = max(-(-(row.position + len(row.tokens)) // self._block) for row in rows)
         count = len(rows)
         if self._static and width == 1:

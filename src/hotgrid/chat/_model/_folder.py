@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -54,6 +55,13 @@ class LanguageModel:
     def name(self) -> str:
         """What it is called."""
         return str(self.card.get("name") or (self.path.name if self.path else "model"))
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The tokens that end a reply: special ones, and those beyond the vocabulary."""
+        special = map(self.encoding.encode_single_token, self.encoding.special_tokens_set)
+        beyond = range(self.encoding.n_vocab, self.model.config.vocabulary)
+        return frozenset((*special, *beyond))
 
 
 def about(config: GPTConfig, card: Mapping[str, Any], **more: Any) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from hotgrid.chat._generate._engine import Engine
-from hotgrid.chat._generate._request import Request, UnavailableError, joined
+from hotgrid.chat._generate._request import Request, UnavailableError
 from hotgrid.chat._generate._sampling import fresh_seed, seed_of
-from hotgrid.chat._generate._text import Piece
 from hotgrid.chat._prompts import completion_tokens, conversation_tokens
 from hotgrid.errors import ArgumentError
 
 from ._answers import Answers, Counts, event
 from ._asked import Asked, parse_chat, parse_completion
+from ._pieces import Bell, Pieces
 from ._problems import ApiError, wrong
 
 DEFAULT = "default"
@@ -38,6 +38,7 @@ class Api:
         self._engine, self._key = engine, key
         self._language = engine.language
         self._names = (DEFAULT, self._language.name)
+        self._bell: Bell | None = None
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -138,7 +139,8 @@ class Api:
             Counts(sum(len(prompt) for prompt in prompts)),
             asked.usage,
         )
-        pieces = _Pieces(self._submit(asked, prompts), whole=not asked.stream)
+        requests = self._submit(asked, prompts)
+        pieces = Pieces(requests, self._bell_here(), whole=not asked.stream)
         if asked.stream:
             return _Stream(pieces, answers)
         whole = await _unless_gone(pieces.whole(), http)
@@ -146,6 +148,12 @@ class Api:
             return Response(status_code=499)
         answers.counts.reply = sum(len(piece.tokens) for piece in whole)
         return JSONResponse(answers.whole(whole))
+
+    def _bell_here(self) -> Bell:
+        loop = asyncio.get_running_loop()
+        if self._bell is None or self._bell.loop is not loop:
+            self._bell = Bell(loop)
+        return self._bell
 
     def _submit(self, asked: Asked, prompts: Sequence[list[int]]) -> list[Request]:
         """Submit every choice of every prompt, or none."""
@@ -169,64 +177,10 @@ class Api:
         return requests
 
 
-class _Pieces:
-    """Pieces of several requests, as they arise in the engine's thread.
-
-    With `whole`, nothing is looked at before a request has ended, which saves the time of many
-    wake-ups that the engine would have to wait for.
-    """
-
-    def __init__(self, requests: Sequence[Request], *, whole: bool) -> None:
-        self._requests = requests
-        self._ready = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def notify() -> None:
-            # The loop is closed when the server was stopped meanwhile.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._ready.set)
-
-        for request in requests:
-            request.notify(notify, whole=whole)
-
-    def __len__(self) -> int:
-        return len(self._requests)
-
-    async def __aiter__(self) -> AsyncGenerator[tuple[int, Piece], None]:
-        """Yield the place of a request and what is new of it; pieces that wait are joined."""
-        left = dict(enumerate(self._requests))
-        try:
-            while left:
-                await self._ready.wait()
-                self._ready.clear()
-                for index, request in list(left.items()):
-                    # Again, as an error may be behind the last piece.
-                    while found := request.take(wait=False):
-                        piece = joined(found)
-                        if piece.finish is not None:
-                            left.pop(index)
-                        yield index, piece
-        finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """End all requests that have not ended."""
-        for request in self._requests:
-            request.cancel()
-
-    async def whole(self) -> list[Piece]:
-        """Return all of each request as one piece."""
-        found: list[list[Piece]] = [[] for _ in self._requests]
-        async with contextlib.aclosing(self.__aiter__()) as pieces:
-            async for index, piece in pieces:
-                found[index].append(piece)
-        return [joined(each) for each in found]
-
-
 class _Stream(StreamingResponse):
     """A stream of events that ends its requests when the client goes."""
 
-    def __init__(self, pieces: _Pieces, answers: Answers) -> None:
+    def __init__(self, pieces: Pieces, answers: Answers) -> None:
         headers = {"X-Accel-Buffering": "no"}
         events = _events(pieces, answers)
         super().__init__(events, media_type="text/event-stream", headers=headers)
@@ -240,7 +194,7 @@ class _Stream(StreamingResponse):
             self._pieces.cancel()
 
 
-async def _events(pieces: _Pieces, answers: Answers) -> AsyncIterator[bytes]:
+async def _events(pieces: Pieces, answers: Answers) -> AsyncIterator[bytes]:
     if answers.chat:
         for index in range(len(pieces)):
             yield event(answers.opening(index))

@@ -1,6 +1,7 @@
 """`FusedBatch`: several tokens of several sequences before the host looks at them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,10 +13,35 @@ from hotgrid.chat._model._gpt import GPT
 from ._step import FusedStep
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A burst that the device is at, or will be.
+
+    Attributes:
+        last: The last token of each row, on the device; -1 where none could be chosen. It
+            holds until the next burst begins, which can take its first tokens from it.
+    """
+
+    last: Tensor
+    _host: Tensor
+    _copied: torch.cuda.Event | None
+
+    def chosen(self) -> list[list[int]]:
+        """Wait for the steps, and return the chosen tokens of each row.
+
+        Before the last token that was given come those that did not count.
+        """
+        if self._copied is not None:
+            self._copied.synchronize()
+        return self._host.T.tolist()
+
+
 class FusedBatch:
     """Decodes over paged caches, with shapes that never change.
 
-    A step is one CUDA graph where there is CUDA, and chooses the tokens of the next.
+    A step is one CUDA graph where there is CUDA, and chooses the tokens of the next. A burst
+    can begin while the one before is under way: all that they share is on the device, and
+    what they do there is in the order in which they began.
 
     Args:
         model: A model that is `understood`.
@@ -38,69 +64,80 @@ class FusedBatch:
         device = model.embed.weight.device
         self._cuda, self._batch, self.steps = device.type == "cuda", batch, steps
         # All numbers of a call are in two tensors, so that there are two transfers.
-        size, wide = batch * (3 + blocks + steps), batch * (1 + steps)
+        size, wide = batch * (4 + blocks + steps), batch * (1 + steps)
         self._whole = torch.zeros(size, dtype=torch.int64, device=device)
         self._real = torch.zeros(wide, dtype=torch.float64, device=device)
         self._chosen = torch.zeros(steps, batch, dtype=torch.int64, device=device)
-        self._host = [
-            torch.zeros(each.shape, dtype=each.dtype, pin_memory=self._cuda)
-            for each in (self._whole, self._real, self._chosen)
-        ]
-        cuts = (batch, batch, batch, batch * blocks, batch * steps)
-        tokens, position, self._place, table, forced = self._whole.split(cuts)
+        cuts = (batch, batch, batch, batch, batch * blocks, batch * steps)
+        self._ends = np.cumsum(cuts[:-1])
+        parts = self._whole.split(cuts)
+        self._tokens, self._source, position, self._place, table, forced = parts
         self._temperature, uniforms = self._real.split((batch, batch * steps))
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
-        self._given = [each.numpy() for each in self._host[0].split(cuts)]
-        self._step = FusedStep(model, caches, page, tokens, table.view(batch, blocks), position)
+        table = table.view(batch, blocks)
+        self._step = FusedStep(model, caches, page, self._tokens, table, position)
         self._graphs: dict[int, Callable[[], None]] = {}
-        self._copied = torch.cuda.Event() if self._cuda else None
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
         """Feed one token of each row, and return the logits after it."""
-        self._fill(rows)
+        self._fill(rows, None)
         self._ready(0)()
         return self._step.logits[: len(rows)]
 
     @torch.inference_mode()
     def start(
-        self, rows: Sequence[Row], temperatures: Sequence[float], uniforms: np.ndarray
-    ) -> None:
+        self,
+        rows: Sequence[Row],
+        temperatures: Sequence[float],
+        uniforms: np.ndarray,
+        before: Begun | None = None,
+    ) -> Begun:
         """Begin to decode: feed the tokens of each row, then those that are chosen.
 
         Args:
             rows: The rows; they have at most as many tokens as there are steps.
             temperatures: Of each row; 0 takes the likeliest token.
             uniforms: The numbers to draw with, of shape `(steps, rows)`.
+            before: The burst that rows follow, of this batch or of another one.
         """
-        count = len(rows)
-        given = self._host[1].numpy()
-        self._fill(rows)
+        count, steps = len(rows), len(uniforms)
+        self._fill(rows, before)
+        real = self._host(self._real)
+        given = real.numpy()
         given[:count] = temperatures
-        given[self._batch :].reshape(-1, self._batch)[: len(uniforms), :count] = uniforms
-        self._real.copy_(self._host[1], non_blocking=True)
+        given[self._batch :].reshape(-1, self._batch)[:steps, :count] = uniforms
+        self._real.copy_(real, non_blocking=True)
         step = self._ready(2 if any(temperatures) else 1)
         self._step.embed()
-        for _ in range(len(uniforms)):
+        for _ in range(steps):
             step()
-        self._host[2].copy_(self._chosen, non_blocking=True)
-        self._note()
+        # The next burst overwrites `_chosen`, but not before this copy, which is queued.
+        found = self._host(self._chosen[:steps])
+        found.copy_(self._chosen[:steps], non_blocking=True)
+        copied = torch.cuda.Event() if self._cuda else None
+        if copied is not None:
+            copied.record()
+        return Begun(self._chosen[steps - 1], found, copied)
 
-    def chosen(self) -> list[list[int]]:
-        """Wait for the steps, and return the chosen tokens of each row.
+    def _host(self, like: Tensor) -> Tensor:
+        """Return zeros on the host.
 
-        Before the last token that was given come those that did not count.
+        Transfers of pinned memory go on after `copy_` has returned. So each has memory of its
+        own, which the allocator of PyTorch gives to nobody else before they have ended.
         """
-        self._wait()
-        return self._host[2].T.tolist()
+        return torch.zeros(like.shape, dtype=like.dtype, pin_memory=self._cuda)
 
-    def _fill(self, rows: Sequence[Row]) -> None:
-        self._wait()
-        tokens, position, place, table, forced = self._given
+    def _fill(self, rows: Sequence[Row], before: Begun | None) -> None:
+        whole = self._host(self._whole)
+        parts = np.split(whole.numpy(), self._ends)
+        tokens, source, position, _, table, forced = parts
         count = len(rows)
-        tokens[:count] = [row.tokens[0] for row in rows]
+        tokens[:count] = [row.tokens[0] if row.follows < 0 else 0 for row in rows]
         position[:count] = [row.position for row in rows]
-        position[count:] = place[:] = table[:] = 0
+        follows = np.array([row.follows for row in rows])
+        source[:] = np.arange(self._batch)
+        source[:count][follows >= 0] = self._batch + follows[follows >= 0]
         forced[:] = -1
         lines, columns = table.reshape(self._batch, -1), forced.reshape(-1, self._batch).T
         for row, blocks, column in zip(rows, lines, columns, strict=False):
@@ -108,17 +145,10 @@ class FusedBatch:
             blocks[: len(held)] = held
             if len(row.tokens) > 1:
                 column[: len(row.tokens) - 1] = row.tokens[1:]
-        self._whole.copy_(self._host[0], non_blocking=True)
-        self._note()
-
-    def _note(self) -> None:
-        if self._copied is not None:
-            self._copied.record()
-
-    def _wait(self) -> None:
-        """Wait until what was copied is there."""
-        if self._copied is not None:
-            self._copied.synchronize()
+        self._whole.copy_(whole, non_blocking=True)
+        if before is not None:
+            both = torch.cat((self._tokens, before.last)).clamp_(min=0)
+            torch.index_select(both, 0, self._source, out=self._tokens)
 
     def _ready(self, choice: int) -> Callable[[], None]:
         """Return a step; where there is CUDA, as a graph."""

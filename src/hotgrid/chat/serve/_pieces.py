@@ -1,0 +1,80 @@
+"""From the engine's thread to the event loop: pieces of requests as they arise."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from hotgrid.chat._generate._request import Request, joined
+from hotgrid.chat._generate._text import Piece
+
+
+class Bell:
+    """Wakes all who wait for pieces in an event loop, once for what a step gives them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.waiting: set[Pieces] = set()
+
+    def ring(self) -> None:
+        """Have them look; the engine's thread calls this."""
+        # The loop is closed when the server was stopped meanwhile.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        for pieces in self.waiting:
+            pieces.look()
+
+
+class Pieces:
+    """Pieces of several requests, as they arise in the engine's thread.
+
+    With `whole`, nothing is looked at before a request has ended, which saves the time of many
+    wake-ups that the engine would have to wait for.
+    """
+
+    def __init__(self, requests: Sequence[Request], bell: Bell, *, whole: bool) -> None:
+        self._requests, self._bell = requests, bell
+        self._ready = asyncio.Event()
+        bell.waiting.add(self)
+        for request in requests:
+            request.notify(bell.ring, whole=whole)
+
+    def look(self) -> None:
+        """Go on if there is something to take."""
+        if any(request.ready for request in self._requests):
+            self._ready.set()
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    async def __aiter__(self) -> AsyncGenerator[tuple[int, Piece], None]:
+        """Yield the place of a request and what is new of it; pieces that wait are joined."""
+        left = dict(enumerate(self._requests))
+        try:
+            while left:
+                await self._ready.wait()
+                self._ready.clear()
+                for index, request in list(left.items()):
+                    # Again, as an error may be behind the last piece.
+                    while found := request.take(wait=False):
+                        piece = joined(found)
+                        if piece.finish is not None:
+                            left.pop(index)
+                        yield index, piece
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """End all requests that have not ended."""
+        self._bell.waiting.discard(self)
+        for request in self._requests:
+            request.cancel()
+
+    async def whole(self) -> list[Piece]:
+        """Return all of each request as one piece."""
+        found: list[list[Piece]] = [[] for _ in self._requests]
+        async with contextlib.aclosing(self.__aiter__()) as pieces:
+            async for index, piece in pieces:
+                found[index].append(piece)
+        return [joined(each) for each in found]
