@@ -1,11 +1,12 @@
 """What goes wrong in an environment of one's own, or in learning, is said in plain words."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import pytest
 import torch
 
-from hotgrid.errors import UnstableError
+from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, rl
 
@@ -92,3 +93,90 @@ def test_a_rate_that_is_far_too_high_is_refused():
     wild = rl.SAC(hidden=(8,), rate=1e30)
     with pytest.raises(UnstableError, match="Lower the learning rate"):
         trained("pendulum", learner=wild).run()
+
+
+def spoilt(**parts):
+    """Line with other parts."""
+    return type("Spoilt", (Line,), parts)()
+
+
+def stepping(change):
+    """A step whose results are changed."""
+    return lambda self, state, action: change(*Line.step(self, state, action))
+
+
+WRONG = {
+    "initial": ({"initial": lambda self, random: random}, "Spoilt.initial", r"\[2, 3, 2\]"),
+    "observe": (
+        {"observe": lambda self, state: state.double()},
+        "Spoilt.observe",
+        r"float64 \[2, 3, 2\]; expected float32 \[2, 3, 1\]",
+    ),
+    "state": (
+        {"step": stepping(lambda s, r, t: (s[..., 0], r, t))},
+        "Spoilt.step",
+        r"the state as float32 \[2, 3\]; expected float32 \[2, 3, 2\]",
+    ),
+    "reward": (
+        {"step": stepping(lambda s, r, t: (s, r[..., None], t))},
+        "Spoilt.step",
+        r"the reward as float32 \[2, 3, 1\]; expected float32 \[2, 3\]",
+    ),
+    "double": (
+        {"step": stepping(lambda s, r, t: (s, r.double(), t))},
+        "Spoilt.step",
+        "the reward as float64",
+    ),
+    "terminated": (
+        {"step": stepping(lambda s, r, t: (s, r, t.float()))},
+        "Spoilt.step",
+        r"`terminated` as float32 \[2, 3\]; expected bool \[2, 3\]",
+    ),
+    "no tensor": (
+        {"step": stepping(lambda s, r, t: (s, -1.0, t))},
+        "Spoilt.step",
+        "the reward as a float",
+    ),
+    "a pair": ({"step": stepping(lambda s, r, t: (s, r))}, "Spoilt.step", "returned a tuple"),
+    "raises": (
+        {"step": lambda self, state, action: state @ action},
+        "Spoilt.step",
+        r"fails with RuntimeError.* float32 \[2, 3, 2\] and int64 \[2, 3\]",
+    ),
+    "units": ({"units": (1.0, 2.0)}, "Spoilt.units", "1 numbers above 0"),
+    "no unit": ({"units": (0.0,)}, "Spoilt.units", "1 numbers above 0"),
+    "actions": ({"actions": 2}, "Spoilt.actions", "is 2; expected Discrete"),
+    "limit": ({"limit": 2.5, "__init__": lambda self: None}, "Spoilt.limit", "is 2.5"),
+    "no limit": ({"limit": 0, "__init__": lambda self: None}, "Spoilt.limit", "is 0"),
+}
+
+
+@pytest.mark.parametrize(("parts", "place", "text"), WRONG.values(), ids=WRONG)
+def test_an_environment_with_a_wrong_part_is_refused_by_name(parts, place, text):
+    with pytest.raises(ArgumentError, match=text) as found:
+        trained(spoilt(**parts))
+    assert f"`{place}`" in str(found.value)
+
+
+def test_a_missing_part_and_a_field_without_default():
+    @dataclass(frozen=True)
+    class Bare(rl.Environment):
+        actions = rl.Discrete(2)
+        initial = observe = step = Line.step
+
+    with pytest.raises(ArgumentError, match="`Bare` has no `name`"):
+        trained(Bare())
+
+    @dataclass(frozen=True)
+    class Needy(Line):
+        far: float = dataclasses.field(kw_only=True)
+
+    assert trained(Needy(far=3.0))._place.name == "line"
+    with pytest.raises(ArgumentError, match=r"such as\s+CartPole\(\)"):
+        trained(Line)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, True])
+def test_no_actions_are_refused(count):
+    with pytest.raises(ArgumentError, match=f"`count` is {count}"):
+        rl.Discrete(count)

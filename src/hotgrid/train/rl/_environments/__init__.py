@@ -2,6 +2,7 @@
 
 from ._acrobot import Acrobot as Acrobot
 from ._cartpole import CartPole as CartPole
+from ._check import check_environment as check_environment
 from ._copies import Copies as Copies, Transition as Transition, World as World
 from ._environment import (
     Actions as Actions,

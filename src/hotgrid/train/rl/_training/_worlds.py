@@ -9,6 +9,7 @@ from hotgrid.train.rl._environments import (
     Environment,
     GymnasiumCopies,
     World,
+    check_environment,
     find_environment,
     twin_of,
 )
@@ -32,7 +33,7 @@ class Place:
         units: What counts as one in each of them, or None.
 
     Raises:
-        ArgumentError: There is no such environment.
+        ArgumentError: There is no such environment, or it does not give what it should.
     """
 
     def __init__(self, environment: Environment | str, device: torch.device) -> None:
@@ -53,12 +54,13 @@ class Place:
             environment = find_environment(environment)
         if not isinstance(environment, Environment):
             raise ArgumentError(
-                f"`environment` is {environment!r}; expected an Environment or a name"
+                f"`environment` is {environment!r}; expected an Environment, such as "
+                "CartPole(), or a name"
             )
+        check_environment(environment, device)
         self._environment = environment
         self.name = environment.name
-        plain = environment == type(environment)()
-        self.text = self.name if plain else str(environment)
+        self.text = self.name if _is_plain(environment) else str(environment)
         self.tensor = True
         self.actions, self.observations = environment.actions, environment.observations
         self.units = environment.units
@@ -68,3 +70,11 @@ class Place:
         if self._id is None:
             return Copies(self._environment, seeds, copies, draws)
         return GymnasiumCopies(self._id, seeds, copies, seed=seed, device=self._device)
+
+
+def _is_plain(environment: Environment) -> bool:
+    """Whether all fields have their defaults."""
+    try:
+        return environment == type(environment)()
+    except TypeError:  # a field has none
+        return False
