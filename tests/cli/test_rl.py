@@ -55,6 +55,8 @@ def test_the_list_has_all_environments(capsys):
         (["train", "cartpole", "--learner", "sac"], "use DQN"),
         (["train", "cartpole", "--learner", "ppo"], "there are dqn, sac"),
         (["watch", "nowhere"], "nowhere"),
+        (["train", "cartpole", "--device", "potato"], "device 'potato' cannot be used here"),
+        (["train", "cartpole", "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
     ],
 )
 def test_mistakes_are_explained(words, text, capsys):

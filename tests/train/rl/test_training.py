@@ -147,7 +147,7 @@ def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
     assert torch.equal(own.agent.act(seen), trained.agent.act(seen))
     with pytest.raises(ArgumentError, match="at least 1 step, got 0"):
         rl.film(trained, tmp_path / "film.gif", steps=0)
-    with pytest.raises(ArgumentError, match="no device `foo`"):
+    with pytest.raises(ArgumentError, match="device 'foo' cannot be used here"):
         rl.load_policy(tmp_path, "foo")
     with pytest.raises(ArgumentError, match="png"):
         rl.film(trained, tmp_path / "film.png")

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from hotgrid.cluster import SingleRank, StopRequest, rank_seed
 from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid.model import checked_device
 from hotgrid.train._loop._folder import TrainingFolder
 from hotgrid.train._loop._settings import Saving
 from hotgrid.train._report import Dashboard
@@ -103,7 +104,7 @@ class RLTrainer:
         captured: bool | None = None,
         show: bool | None = None,
     ) -> None:
-        self.device = torch.device(device)
+        self.device = checked_device(device)
         self._place = place = Place(environment, self.device)
         recipe = recipe_for(place.name, isinstance(place.actions, Box))
         self.learner, self.settings = learner or recipe.learner, settings or recipe.settings
