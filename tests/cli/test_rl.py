@@ -1,5 +1,6 @@
 """`hotgrid rl`: what it prints, writes and refuses."""
 
+import dataclasses
 import json
 import re
 
@@ -52,6 +53,22 @@ def test_the_list_has_all_environments(capsys):
         (["train", "cartpol"], "cartpole"),
         (["train", "cartpole", "--set", "rat=1"], "rate"),
         (["train", "cartpole", "--set", "rate=fast"], "fast"),
+        (["train", "cartpole", "--set", "hidden=64"], "`hidden` is 64; expected sizes"),
+        (["train", "cartpole", "--set", "hidden=(0,)"], "`hidden` is (0,); expected sizes"),
+        (["train", "cartpole", "--set", "duelling=7"], "expected True or False"),
+        (["train", "cartpole", "--set", "chance=2"], "a number from 0 to 1"),
+        (["train", "cartpole", "--set", "rate='a'"], "`rate` is 'a'"),
+        (["train", "cartpole", "--set", "capacity=0.5"], "a whole number from 1"),
+        (["train", "cartpole", "--set", "warmup=-1"], "a whole number from 0"),
+        (["train", "pendulum", "--set", "temperature=0"], "a number above 0"),
+        (
+            ["train", "cartpole", "--set", "foo=1"],
+            "there is no setting `foo` of dqn; there are",
+        ),
+        (["train", "cartpole", "--set", "rat=1"], "did you mean `rate`"),
+        (["train", "cartpole", "--set", "rate"], "`--set rate` must be KEY=VALUE"),
+        (["train", "cartpole", "--set", "warmup=200000"], "nothing would be learnt in 100000"),
+        (["train", "cartpole", "--steps", "500"], "nothing would be learnt in 500 steps"),
         (["train", "cartpole", "--learner", "sac"], "use DQN"),
         (["train", "cartpole", "--learner", "ppo"], "there are dqn, sac"),
         (["watch", "nowhere"], "nowhere"),
@@ -62,3 +79,19 @@ def test_the_list_has_all_environments(capsys):
 def test_mistakes_are_explained(words, text, capsys):
     assert hotgrid(["rl", *words]) != 0
     assert text in capsys.readouterr().err
+
+
+def test_truth_values_are_words(capsys):
+    words = ["rl", "train", "cartpole", "--steps", "80", *SMALL]
+    assert hotgrid([*words, "--set", "duelling=true", "--set", "double=No"]) == 0
+    assert "mean return" in capsys.readouterr().out
+
+
+def test_help_lists_all_keys_and_the_seed(capsys):
+    hotgrid(["rl", "train", "--help"])
+    text = capsys.readouterr().out
+    parts = (rl.DQN(), rl.SAC(), rl.OffPolicy())
+    names = {each.name for part in parts for each in dataclasses.fields(part)}
+    for name in (names - {"replay"}) | {"capacity"}:
+        assert re.search(rf"\b{name}\b", text), name
+    assert "by default 0" in text

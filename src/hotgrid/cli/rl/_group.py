@@ -23,6 +23,13 @@ _COMMANDS = MappingProxyType(
             "_train:train",
             "Learn an environment; ends with the mean return of fresh episodes.",
             """\
+Keys of --set:
+  every learner  hidden rate gamma n_steps tau chance
+  dqn            double duelling atoms low high clip scale
+  sac            actor_rate entropy temperature
+  the loop       copies collect updates batch warmup capacity evaluate_every episodes
+                 final_episodes
+
 Examples:
   hotgrid rl train cartpole --seed 1 --steps 50000 --out out/cartpole
   hotgrid rl train cartpole --seeds 10 --set rate=3e-4 --set batch=64

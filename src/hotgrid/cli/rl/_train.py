@@ -30,14 +30,15 @@ def train(
 
     Args:
         environment: A name from `hotgrid rl list`, or gymnasium:ID.
-        seed: Where random numbers begin.
+        seed: Where random numbers begin; by default 0.
         steps: Steps of the environment for each seed; by default what is known to do.
         out: The folder of the run; without it nothing is written.
         learner: dqn or sac; by default what suits the environment.
         seeds: How many runs to train side by side, as one program.
         device: cpu or cuda.
         resume: Continue the run in the folder.
-        set: A setting of the learner or of the loop, such as rate=3e-4; repeatable.
+        set: A setting of the learner or of the loop, such as rate=3e-4; repeatable. The keys
+            are listed below.
     """
     from hotgrid.train.rl import RLTrainer, find_learner
 
@@ -73,12 +74,14 @@ def _changed(learner: Any, settings: Any, given: tuple[str, ...]) -> tuple[Any, 
     """The learner and the settings with the values that were given."""
     for text in given:
         name, equals, value = text.partition("=")
+        if not equals:
+            raise ArgumentError(f"`--set {text}` must be KEY=VALUE, such as rate=3e-4")
         names = {each.name for part in (learner, settings) for each in fields(part)}
         known = sorted((names | {"capacity"}) - {"replay"})
-        if not equals or name not in known:
+        if name not in known:
             raise ArgumentError(
-                f"`--set {text}` must be KEY=VALUE{near(name, known)}; there are "
-                f"{', '.join(known)}"
+                f"`--set {text}`: there is no setting `{name}` of {learner.name}"
+                f"{near(name, known)}; there are {', '.join(known)}"
             )
         read = _read(name, value)
         if name == "capacity":
@@ -90,9 +93,17 @@ def _changed(learner: Any, settings: Any, given: tuple[str, ...]) -> tuple[Any, 
     return learner, settings
 
 
+_WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+
+
 def _read(name: str, value: str) -> Any:
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
     try:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         pass
-    raise ArgumentError(f"`--set {name}={value}`: {value!r} is not a number, such as 1e-3")
+    raise ArgumentError(
+        f"`--set {name}={value}`: {value!r} is not a number such as 1e-3, sizes such as "
+        "(64, 64), true, false or none"
+    )

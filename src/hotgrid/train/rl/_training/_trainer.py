@@ -132,6 +132,13 @@ class RLTrainer:
         self._warmup = max(
             self.settings.warmup, ring.least_steps(self.settings.batch) * self.settings.copies
         )
+        # Where the last round begins.
+        if (self.steps - 1) // self.settings.per_round * self.settings.per_round < self._warmup:
+            raise ArgumentError(
+                f"nothing would be learnt in {self.steps} steps: updates begin after "
+                f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
+                "a smaller `warmup`"
+            )
         known = self.device.type in ("cpu", "cuda") and place.tensor
         self._captured = known if captured is None else captured
         self._rounds = Rounds(
