@@ -180,3 +180,21 @@ def test_a_missing_part_and_a_field_without_default():
 def test_no_actions_are_refused(count):
     with pytest.raises(ArgumentError, match=f"`count` is {count}"):
         rl.Discrete(count)
+
+
+def test_recipes_say_where_they_were_chosen():
+    own = {name for name in rl.environments() if rl.recipe_for(name).chosen_on == name}
+    assert own == {"cartpole", "pendulum", "wake"}
+    for name in ("Pendulum-v1", "gymnasium:Pendulum-v1", "pendulum"):
+        assert rl.recipe_for(name) == rl.recipe_for("pendulum")
+        assert rl.recipe_for(name).learner.name == "sac"
+    assert rl.recipe_for("Other-v0", continuous=True).learner.name == "sac"
+
+
+@pytest.mark.parametrize("name", ["mountain-car", "acrobot"])
+def test_distributions_hold_the_returns_of_negative_rewards(name):
+    learner = rl.recipe_for(name).learner
+    limit = rl.find_environment(name).limit
+    least = -sum(learner.gamma**k for k in range(limit))
+    assert learner.low * learner.scale <= least
+    assert learner.high == 0

@@ -28,10 +28,14 @@ def train(
 ) -> None:
     """Learn an environment.
 
+    CartPole, Pendulum and the wake have recipes of their own. All others begin with that of
+    CartPole, or of Pendulum where actions are real numbers, which does not solve each of them:
+    with it, mountain-car is not solved for every seed.
+
     Args:
         environment: A name from `hotgrid rl list`, or gymnasium:ID.
         seed: Where random numbers begin; by default 0.
-        steps: Steps of the environment for each seed; by default what is known to do.
+        steps: Steps of the environment for each seed; by default those of the recipe.
         out: The folder of the run; without it nothing is written.
         learner: dqn or sac; by default what suits the environment.
         seeds: How many runs to train side by side, as one program.

@@ -64,8 +64,8 @@ class RLTrainer:
 
     Args:
         environment: An environment, its name, or `gymnasium:ID`.
-        learner: What learns; by default what is known to work.
-        settings: How much of all; by default what is known to work.
+        learner: What learns; by default that of `recipe_for`.
+        settings: How much of all; by default those of `recipe_for`.
         steps: Steps of one seed, over all of its copies.
         seed: Where random numbers begin.
         seeds: How many runs are made side by side.
