@@ -167,3 +167,33 @@ def test_gymnasium_takes_part(tmp_path):
     assert again.run(resume=True).step == 160
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert [e["step"] for e in events if e["event"] == "resume"] == [120]
+    trained = rl.load_policy(tmp_path)
+    assert trained.environment == rl.CartPole()
+    assert rl.film(trained, tmp_path / "film.gif", steps=5) >= 5
+    named = rl.load_policy(tmp_path, environment="gymnasium:CartPole-v1")
+    seen = torch.randn(1, 50, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(named.agent.act(seen), trained.agent.act(seen))
+
+
+def test_a_policy_of_an_environment_that_only_gymnasium_has(tmp_path):
+    name = "gymnasium:MountainCarContinuous-v0"
+    made = rl.RLTrainer(name, learner=rl.SAC(hidden=(8,)), settings=SMALL, steps=60,
+                        folder=tmp_path, show=False)  # fmt: skip
+    # Its episodes have 999 steps; a checkpoint is enough.
+    made._evaluate = lambda: {"valid/return": 0.0}
+    made._last_evaluation = lambda: torch.zeros(1, 1)
+    made.run()
+    trained = rl.load_policy(tmp_path)
+    assert trained.environment.name == name
+    assert trained.agent.act(torch.zeros(1, 3, 2)).shape == (1, 3, 1)
+    with pytest.raises(ArgumentError, match=f"`{name}` cannot be shown"):
+        rl.film(trained, tmp_path / "film.gif", steps=5)
+
+
+def test_a_run_of_ones_own_environment_says_how_to_load_it(tmp_path):
+    made = trainer(CASES["dqn"], 80, tmp_path)
+    made.run()
+    with pytest.raises(ArgumentError, match=r"is of `CartPole\(.*environment=\.\.\."):
+        rl.load_policy(tmp_path)
+    with pytest.raises(ArgumentError, match="expected an Environment or a name"):
+        rl.load_policy(tmp_path, environment=rl.CartPole)

@@ -12,11 +12,12 @@ from ._environment import (
     Stepped as Stepped,
 )
 from ._find import (
+    environment_to_show as environment_to_show,
     environments as environments,
     find_environment as find_environment,
     twin_of as twin_of,
 )
-from ._gymnasium import GymnasiumCopies as GymnasiumCopies
+from ._gymnasium import PREFIX as PREFIX, GymnasiumCopies as GymnasiumCopies
 from ._life import LifeKeeper as LifeKeeper
 from ._mountain_car import MountainCar as MountainCar
 from ._pendulum import Pendulum as Pendulum

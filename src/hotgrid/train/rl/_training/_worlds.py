@@ -5,6 +5,7 @@ import torch
 from hotgrid.errors import ArgumentError
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import (
+    PREFIX,
     Copies,
     Environment,
     GymnasiumCopies,
@@ -13,8 +14,6 @@ from hotgrid.train.rl._environments import (
     find_environment,
     twin_of,
 )
-
-_PREFIX = "gymnasium:"
 
 
 class Place:
@@ -39,8 +38,8 @@ class Place:
     def __init__(self, environment: Environment | str, device: torch.device) -> None:
         self._device = device
         self._id: str | None = None
-        if isinstance(environment, str) and environment.startswith(_PREFIX):
-            self._id = environment.removeprefix(_PREFIX)
+        if isinstance(environment, str) and environment.startswith(PREFIX):
+            self._id = environment.removeprefix(PREFIX)
             probe = GymnasiumCopies(self._id, 1, 1, seed=0)
             self.actions, self.observations = probe.actions, probe.observations
             probe.close()
