@@ -72,6 +72,7 @@ def test_the_list_has_all_environments(capsys):
         (["train", "cartpole", "--learner", "sac"], "use DQN"),
         (["train", "cartpole", "--learner", "ppo"], "there are dqn, sac"),
         (["watch", "nowhere"], "nowhere"),
+        (["watch", __file__], "is a file; give the folder of a run"),
         (["train", "cartpole", "--device", "potato"], "device 'potato' cannot be used here"),
         (["train", "cartpole", "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
     ],
@@ -95,3 +96,22 @@ def test_help_lists_all_keys_and_the_seed(capsys):
     for name in (names - {"replay"}) | {"capacity"}:
         assert re.search(rf"\b{name}\b", text), name
     assert "by default 0" in text
+
+
+def test_watching_waits_for_the_first_checkpoint(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "run"
+    train = ["rl", "train", "cartpole", "--out", str(out), *SMALL, "--steps", "80"]
+    assert hotgrid(train) == 0
+    aside = tmp_path / "aside"
+    (out / "checkpoints").rename(aside)
+    lines = (out / "events.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (out / "events.jsonl").write_text(lines[0], encoding="utf-8")
+
+    def later(seconds):
+        assert "waiting for the first one" in capsys.readouterr().out
+        aside.rename(out / "checkpoints")
+
+    monkeypatch.setattr("time.sleep", later)
+    film = ["rl", "watch", str(out), "--film", str(tmp_path / "film.gif"), "--steps", "5"]
+    assert hotgrid(film) == 0
+    assert "whose best evaluation had a mean return of" in capsys.readouterr().out

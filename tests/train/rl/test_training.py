@@ -6,7 +6,8 @@ import json
 import pytest
 import torch
 
-from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.errors import ArgumentError, DamagedError, StoreError
+from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, read_run, rl
 
 SMALL = rl.OffPolicy(
@@ -197,3 +198,40 @@ def test_a_run_of_ones_own_environment_says_how_to_load_it(tmp_path):
         rl.load_policy(tmp_path)
     with pytest.raises(ArgumentError, match="expected an Environment or a name"):
         rl.load_policy(tmp_path, environment=rl.CartPole)
+
+
+def damaged(folder, step):
+    """Spoil a byte of every tensor of a step."""
+    for path in (folder / "checkpoints").glob(f"*{step}*/*.safetensors"):
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 255
+        path.write_bytes(data)
+
+
+def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys):
+    environment, learner, settings = CASES["dqn"]
+
+    def made(steps):
+        return rl.RLTrainer(environment, learner=learner, settings=settings, steps=steps,
+                            folder=tmp_path, show=False, saving=Saving(every=80, last=2,
+                            best=None))  # fmt: skip
+
+    made(160).run()
+    assert Checkpoints(tmp_path / "checkpoints").steps() == [80, 160]
+    damaged(tmp_path, 160)
+    with pytest.raises(DamagedError):
+        Checkpoints(tmp_path / "checkpoints").load(160)
+    assert rl.load_policy(tmp_path).step == 80
+    assert "step 160 is skipped" in capsys.readouterr().err
+    again = made(240)
+    assert again.run(resume=True).step == 240
+    events = read_events(tmp_path)
+    assert [event["step"] for event in events if event["event"] == "resume"] == [80]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_refused(tmp_path):
+    made = trainer(CASES["dqn"], 80, tmp_path)
+    made.run()
+    damaged(tmp_path, 80)
+    with pytest.raises(DamagedError):
+        rl.load_policy(tmp_path, environment=rl.CartPole(limit=30))

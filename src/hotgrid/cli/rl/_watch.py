@@ -1,6 +1,7 @@
 """`hotgrid rl watch`: a live page or a film of the best policy of a run."""
 
 import signal
+import time
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,9 @@ from cyclopts import Parameter
 
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import MissingPartError
+
+# Seconds between two looks for the first checkpoint.
+_LOOK = 0.5
 
 
 def watch(
@@ -24,7 +28,7 @@ def watch(
 ) -> None:
     """Watch the best policy of a run act, in the browser or as a film.
 
-    A run that is still training is followed.
+    A run that is still training is followed; before its first checkpoint, `watch` waits.
 
     Args:
         run: The folder of the run.
@@ -35,6 +39,7 @@ def watch(
         host: The address to listen on; by default only this machine can open the page.
         open: Open the page in the browser.
     """
+    _wait_for_checkpoint(run)
     if film is not None:
         _film(run, film, steps, seed)
         return
@@ -61,13 +66,32 @@ def watch(
         show.stop()
 
 
+def _wait_for_checkpoint(run: Path) -> None:
+    """Wait while a run that has begun has saved nothing; all else is said by loading it."""
+    from hotgrid.store import Checkpoints
+    from hotgrid.train import read_run
+
+    said = False
+    while run.is_dir() and not Checkpoints(run / "checkpoints").steps():
+        found = read_run(run)
+        failed = bool(found.events) and found.events[-1]["event"] == "fault"
+        if found.status != "not ended" or failed:
+            return
+        if not said:
+            text = f"`{run}` has no checkpoint yet; waiting for the first one (Ctrl-C ends)"
+            Terminal(highlight=False).out(text, highlight=False)
+            said = True
+        time.sleep(_LOOK)
+
+
 def _film(run: Path, path: Path, steps: int, seed: int) -> None:
     from hotgrid.train.rl import film, load_policy
 
     trained = load_policy(run)
     count = film(trained, path, steps=steps, seed=seed)
     best = float(trained.returns.max())
-    text = f"{path}: {count} pictures of a policy with a mean return of {best:.1f}"
+    text = f"{path}: {count} pictures of the policy whose best evaluation had a mean return of "
+    text += f"{best:.1f}"
     Terminal(highlight=False).out(text, highlight=False)
 
 

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
 from hotgrid.files import whole_file
-from hotgrid.store import Checkpoints
+from hotgrid.store import Checkpoint, Checkpoints
 
 from ._draws import Draws
 from ._environments import Discrete, Environment, check_environment, environment_to_show
 from ._learners import Agent, learner_from_json
+from ._newest import load_newest
 
 
 class Trained(NamedTuple):
@@ -41,7 +42,7 @@ def load_policy(
     *,
     environment: Environment | str | None = None,
 ) -> Trained:
-    """Return the best policies of a run, from its newest checkpoint.
+    """Return the best policies of a run, from its newest checkpoint that is good.
 
     Args:
         folder: The folder of the run.
@@ -57,23 +58,26 @@ def load_policy(
             not given.
         MissingPartError: The run is of Gymnasium's, which is not installed.
     """
+    if Path(folder).is_file():
+        raise ArgumentError(f"`{folder}` is a file; give the folder of a run")
     checkpoints = Checkpoints(Path(folder) / "checkpoints")
-    notes = checkpoints.load(None, ())
-    if not isinstance(notes.extra.get("learner"), dict):
-        raise DamagedError(f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`")
-    environment = _environment_of(folder, notes.extra["environment"], environment, device)
-    learner = learner_from_json(notes.extra["learner"])
-    agent = learner.begin(
-        environment.observations,
-        environment.actions,
-        notes.extra["seeds"],
-        Draws(0, device),
-        environment.units,
-    )
-    policy = agent.policy()
-    wanted = {f"best/{name}": tensor for name, tensor in policy.items()}
-    found = checkpoints.load(notes.step, {**wanted, "best/returns": None})
-    return Trained(environment, agent, found.tensors["best/returns"], found.step)
+    made: list[tuple[Environment, Agent]] = []
+
+    def load(notes: Checkpoint) -> Checkpoint:
+        if not isinstance(notes.extra.get("learner"), dict):
+            raise DamagedError(
+                f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`"
+            )
+        env = _environment_of(folder, notes.extra["environment"], environment, device)
+        learner, draws = learner_from_json(notes.extra["learner"]), Draws(0, device)
+        seeds = notes.extra["seeds"]
+        agent = learner.begin(env.observations, env.actions, seeds, draws, env.units)
+        made.append((env, agent))
+        wanted = {f"best/{name}": tensor for name, tensor in agent.policy().items()}
+        return checkpoints.load(notes.step, {**wanted, "best/returns": None})
+
+    found = load_newest(checkpoints, load)
+    return Trained(*made[-1], found.tensors["best/returns"], found.step)
 
 
 def _environment_of(
