@@ -115,3 +115,66 @@ def test_watching_waits_for_the_first_checkpoint(tmp_path, capsys, monkeypatch):
     film = ["rl", "watch", str(out), "--film", str(tmp_path / "film.gif"), "--steps", "5"]
     assert hotgrid(film) == 0
     assert "whose best evaluation had a mean return of" in capsys.readouterr().out
+
+
+OWN = """
+from dataclasses import dataclass
+import torch
+from hotgrid.train import rl
+
+
+@dataclass(frozen=True)
+class Line(rl.Environment):
+    name = "line"
+    summary = "Walk to 3."
+    actions = rl.Discrete(2)
+    observations = 1
+    shape = (1,)
+    randoms = 1
+    limit: int = 10
+
+    def initial(self, random):
+        return random - 0.5
+
+    def observe(self, state):
+        return state
+
+    def step(self, state, action):
+        state = state + (2 * action[..., None] - 1)
+        return rl.Stepped(state, -torch.ones_like(state[..., 0]), state[..., 0] >= 3)
+
+    def draw(self, state):
+        return torch.zeros(8, 8, 3, dtype=torch.uint8)
+
+
+@dataclass(frozen=True)
+class Needy(Line):
+    far: float = ...
+    near: float = None
+
+    def __post_init__(self):
+        raise TypeError("far is missing")
+
+
+number = 3
+"""
+
+
+def test_an_environment_of_ones_own_from_a_file(tmp_path, capsys):
+    file, out, film = tmp_path / "own_line.py", tmp_path / "run", tmp_path / "film.gif"
+    file.write_text(OWN, encoding="utf-8")
+    train = ["rl", "train", f"{file}:Line", *SMALL, "--steps", "80", "--out", str(out)]
+    assert hotgrid(train) == 0
+    assert "mean return" in capsys.readouterr().out
+    watch = ["rl", "watch", str(out), "--film", str(film), "--steps", "3"]
+    assert hotgrid(watch) != 0
+    assert "--environment file.py:Class" in capsys.readouterr().err
+    assert hotgrid([*watch, "--environment", f"{file}:Line"]) == 0
+    assert film.is_file()
+    for name, text in {
+        "Lin": "did you mean `Line`",
+        "number": "is not a hotgrid.train.rl.Environment",
+        "Needy": "cannot be made without arguments: far is missing",
+    }.items():
+        assert hotgrid(["rl", "train", f"{file}:{name}"]) != 0
+        assert text in capsys.readouterr().err

@@ -35,6 +35,7 @@ Examples:
   hotgrid rl train cartpole --seeds 10 --set rate=3e-4 --set batch=64
   hotgrid rl train pendulum --learner sac --out out/pendulum --resume
   hotgrid rl train gymnasium:CartPole-v1 --steps 20000
+  hotgrid rl train target.py:Target --steps 5000 --out out/target
 """,
         ),
         "watch": (
@@ -44,6 +45,7 @@ Examples:
 Examples:
   hotgrid rl watch out/cartpole
   hotgrid rl watch out/cartpole --film cartpole.mp4 --steps 1000
+  hotgrid rl watch out/target --environment target.py:Target
 """,
         ),
         "list": (

@@ -12,6 +12,8 @@ from cyclopts import Parameter
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError, near
 
+from ._own import environment_of
+
 
 def train(
     environment: str,
@@ -33,7 +35,8 @@ def train(
     with it, mountain-car is not solved for every seed.
 
     Args:
-        environment: A name from `hotgrid rl list`, or gymnasium:ID.
+        environment: A name from `hotgrid rl list`, gymnasium:ID, or a class of your own as
+            file.py:Class or package.module:Class.
         seed: Where random numbers begin; by default 0.
         steps: Steps of the environment for each seed; by default those of the recipe.
         out: The folder of the run; without it nothing is written.
@@ -46,13 +49,14 @@ def train(
     """
     from hotgrid.train.rl import RLTrainer, find_learner
 
-    chosen = RLTrainer(environment, device="cpu", show=False)
+    place = environment_of(environment)
+    chosen = RLTrainer(place, device="cpu", show=False)
     kind = chosen.learner if learner is None else find_learner(learner)()
     if learner is not None and type(chosen.learner) is type(kind):
         kind = chosen.learner
     made, settings = _changed(kind, chosen.settings, set)
     trainer = RLTrainer(
-        environment,
+        place,
         learner=made,
         settings=settings,
         steps=steps,

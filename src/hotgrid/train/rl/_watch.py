@@ -98,7 +98,7 @@ def _environment_of(
             raise
         raise ArgumentError(
             f"the run in `{folder}` is of `{name}`, which hotgrid does not have; give it: "
-            f"load_policy(folder, environment=...) ({problem})"
+            f"load_policy(folder, environment=...), or --environment file.py:Class ({problem})"
         ) from None
 
 

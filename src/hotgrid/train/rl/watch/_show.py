@@ -51,7 +51,7 @@ class Show:
         self,
         folder: str | Path,
         *,
-        environment: Environment | None = None,
+        environment: Environment | str | None = None,
         playing: bool = True,
         seed: int = 0,
     ) -> None:
