@@ -6,7 +6,8 @@ import json
 import pytest
 import torch
 
-from hotgrid.errors import ArgumentError, StoreError
+from hotgrid.errors import ArgumentError, DamagedError, StoreError
+from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, read_run, rl
 
 SMALL = rl.OffPolicy(
@@ -147,7 +148,7 @@ def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
     assert torch.equal(own.agent.act(seen), trained.agent.act(seen))
     with pytest.raises(ArgumentError, match="at least 1 step, got 0"):
         rl.film(trained, tmp_path / "film.gif", steps=0)
-    with pytest.raises(ArgumentError, match="no device `foo`"):
+    with pytest.raises(ArgumentError, match="device 'foo' cannot be used here"):
         rl.load_policy(tmp_path, "foo")
     with pytest.raises(ArgumentError, match="png"):
         rl.film(trained, tmp_path / "film.png")
@@ -167,3 +168,70 @@ def test_gymnasium_takes_part(tmp_path):
     assert again.run(resume=True).step == 160
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert [e["step"] for e in events if e["event"] == "resume"] == [120]
+    trained = rl.load_policy(tmp_path)
+    assert trained.environment == rl.CartPole()
+    assert rl.film(trained, tmp_path / "film.gif", steps=5) >= 5
+    named = rl.load_policy(tmp_path, environment="gymnasium:CartPole-v1")
+    seen = torch.randn(1, 50, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(named.agent.act(seen), trained.agent.act(seen))
+
+
+def test_a_policy_of_an_environment_that_only_gymnasium_has(tmp_path):
+    name = "gymnasium:MountainCarContinuous-v0"
+    made = rl.RLTrainer(name, learner=rl.SAC(hidden=(8,)), settings=SMALL, steps=60,
+                        folder=tmp_path, show=False)  # fmt: skip
+    # Its episodes have 999 steps; a checkpoint is enough.
+    made._evaluate = lambda: {"valid/return": 0.0}
+    made._last_evaluation = lambda: torch.zeros(1, 1)
+    made.run()
+    trained = rl.load_policy(tmp_path)
+    assert trained.environment.name == name
+    assert trained.agent.act(torch.zeros(1, 3, 2)).shape == (1, 3, 1)
+    with pytest.raises(ArgumentError, match=f"`{name}` cannot be shown"):
+        rl.film(trained, tmp_path / "film.gif", steps=5)
+
+
+def test_a_run_of_ones_own_environment_says_how_to_load_it(tmp_path):
+    made = trainer(CASES["dqn"], 80, tmp_path)
+    made.run()
+    with pytest.raises(ArgumentError, match=r"is of `CartPole\(.*environment=\.\.\."):
+        rl.load_policy(tmp_path)
+    with pytest.raises(ArgumentError, match="expected an Environment or a name"):
+        rl.load_policy(tmp_path, environment=rl.CartPole)
+
+
+def damaged(folder, step):
+    """Spoil a byte of every tensor of a step."""
+    for path in (folder / "checkpoints").glob(f"*{step}*/*.safetensors"):
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 255
+        path.write_bytes(data)
+
+
+def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys):
+    environment, learner, settings = CASES["dqn"]
+
+    def made(steps):
+        return rl.RLTrainer(environment, learner=learner, settings=settings, steps=steps,
+                            folder=tmp_path, show=False, saving=Saving(every=80, last=2,
+                            best=None))  # fmt: skip
+
+    made(160).run()
+    assert Checkpoints(tmp_path / "checkpoints").steps() == [80, 160]
+    damaged(tmp_path, 160)
+    with pytest.raises(DamagedError):
+        Checkpoints(tmp_path / "checkpoints").load(160)
+    assert rl.load_policy(tmp_path).step == 80
+    assert "step 160 is skipped" in capsys.readouterr().err
+    again = made(240)
+    assert again.run(resume=True).step == 240
+    events = read_events(tmp_path)
+    assert [event["step"] for event in events if event["event"] == "resume"] == [80]
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_is_refused(tmp_path):
+    made = trainer(CASES["dqn"], 80, tmp_path)
+    made.run()
+    damaged(tmp_path, 80)
+    with pytest.raises(DamagedError):
+        rl.load_policy(tmp_path, environment=rl.CartPole(limit=30))

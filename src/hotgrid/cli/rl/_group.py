@@ -23,11 +23,19 @@ _COMMANDS = MappingProxyType(
             "_train:train",
             "Learn an environment; ends with the mean return of fresh episodes.",
             """\
+Keys of --set:
+  every learner  hidden rate gamma n_steps tau chance
+  dqn            double duelling atoms low high clip scale
+  sac            actor_rate entropy temperature
+  the loop       copies collect updates batch warmup capacity evaluate_every episodes
+                 final_episodes
+
 Examples:
   hotgrid rl train cartpole --seed 1 --steps 50000 --out out/cartpole
   hotgrid rl train cartpole --seeds 10 --set rate=3e-4 --set batch=64
   hotgrid rl train pendulum --learner sac --out out/pendulum --resume
   hotgrid rl train gymnasium:CartPole-v1 --steps 20000
+  hotgrid rl train target.py:Target --steps 5000 --out out/target
 """,
         ),
         "watch": (
@@ -37,6 +45,7 @@ Examples:
 Examples:
   hotgrid rl watch out/cartpole
   hotgrid rl watch out/cartpole --film cartpole.mp4 --steps 1000
+  hotgrid rl watch out/target --environment target.py:Target
 """,
         ),
         "list": (

@@ -13,7 +13,7 @@ def list_environments(*, json: bool = False) -> None:
     Args:
         json: Print one JSON array instead.
     """
-    from hotgrid.train.rl import environments
+    from hotgrid.train.rl import environments, recipe_for
 
     rows = [
         {
@@ -22,6 +22,7 @@ def list_environments(*, json: bool = False) -> None:
             "observations": each.observations,
             "limit": each.limit,
             "gymnasium": each.twin,
+            "recipe": recipe_for(name).chosen_on,
             "summary": each.summary,
         }
         for name, each in environments().items()
@@ -30,7 +31,11 @@ def list_environments(*, json: bool = False) -> None:
     if json:
         console.out(dumps(rows, indent=2), highlight=False)
         return
-    table = Table("name", "equal to", "what is to be done", box=None, pad_edge=False)
+    heads = ("name", "equal to", "recipe of", "what is to be done")
+    table = Table(*heads, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(row["name"], row["gymnasium"] or "", row["summary"])
+        table.add_row(row["name"], row["gymnasium"] or "", row["recipe"], row["summary"])
     console.for_tables().print(table)
+    console.out(
+        "\nA recipe that was chosen on another environment is only a start.", highlight=False
+    )

@@ -12,6 +12,8 @@ from cyclopts import Parameter
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError, near
 
+from ._own import environment_of
+
 
 def train(
     environment: str,
@@ -28,26 +30,33 @@ def train(
 ) -> None:
     """Learn an environment.
 
+    CartPole, Pendulum and the wake have recipes of their own. All others begin with that of
+    CartPole, or of Pendulum where actions are real numbers, which does not solve each of them:
+    with it, mountain-car is not solved for every seed.
+
     Args:
-        environment: A name from `hotgrid rl list`, or gymnasium:ID.
-        seed: Where random numbers begin.
-        steps: Steps of the environment for each seed; by default what is known to do.
+        environment: A name from `hotgrid rl list`, gymnasium:ID, or a class of your own as
+            file.py:Class or package.module:Class.
+        seed: Where random numbers begin; by default 0.
+        steps: Steps of the environment for each seed; by default those of the recipe.
         out: The folder of the run; without it nothing is written.
         learner: dqn or sac; by default what suits the environment.
         seeds: How many runs to train side by side, as one program.
         device: cpu or cuda.
         resume: Continue the run in the folder.
-        set: A setting of the learner or of the loop, such as rate=3e-4; repeatable.
+        set: A setting of the learner or of the loop, such as rate=3e-4; repeatable. The keys
+            are listed below.
     """
     from hotgrid.train.rl import RLTrainer, find_learner
 
-    chosen = RLTrainer(environment, device="cpu", show=False)
+    place = environment_of(environment)
+    chosen = RLTrainer(place, device="cpu", show=False)
     kind = chosen.learner if learner is None else find_learner(learner)()
     if learner is not None and type(chosen.learner) is type(kind):
         kind = chosen.learner
     made, settings = _changed(kind, chosen.settings, set)
     trainer = RLTrainer(
-        environment,
+        place,
         learner=made,
         settings=settings,
         steps=steps,
@@ -73,12 +82,14 @@ def _changed(learner: Any, settings: Any, given: tuple[str, ...]) -> tuple[Any, 
     """The learner and the settings with the values that were given."""
     for text in given:
         name, equals, value = text.partition("=")
+        if not equals:
+            raise ArgumentError(f"`--set {text}` must be KEY=VALUE, such as rate=3e-4")
         names = {each.name for part in (learner, settings) for each in fields(part)}
         known = sorted((names | {"capacity"}) - {"replay"})
-        if not equals or name not in known:
+        if name not in known:
             raise ArgumentError(
-                f"`--set {text}` must be KEY=VALUE{near(name, known)}; there are "
-                f"{', '.join(known)}"
+                f"`--set {text}`: there is no setting `{name}` of {learner.name}"
+                f"{near(name, known)}; there are {', '.join(known)}"
             )
         read = _read(name, value)
         if name == "capacity":
@@ -90,9 +101,17 @@ def _changed(learner: Any, settings: Any, given: tuple[str, ...]) -> tuple[Any, 
     return learner, settings
 
 
+_WORDS = {"true": True, "yes": True, "false": False, "no": False, "none": None}
+
+
 def _read(name: str, value: str) -> Any:
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
     try:
         return ast.literal_eval(value)
     except (ValueError, SyntaxError):
         pass
-    raise ArgumentError(f"`--set {name}={value}`: {value!r} is not a number, such as 1e-3")
+    raise ArgumentError(
+        f"`--set {name}={value}`: {value!r} is not a number such as 1e-3, sizes such as "
+        "(64, 64), true, false or none"
+    )

@@ -1,14 +1,11 @@
 """From `package.module:factory` to a module, without memory where that is possible."""
 
 import ast
-import importlib
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hotgrid.errors import ArgumentError, near
+from hotgrid.cli._member import member
+from hotgrid.errors import ArgumentError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,7 +29,7 @@ def built(model: str, settings: Sequence[str]) -> "nn.Module":
             f"`{model}` must be `package.module:factory` or `file.py:factory`, such as "
             "`torch.nn:Transformer`"
         )
-    factory = _member(_module(place), place, name)
+    factory = member(place, name)
     options = dict(map(_option, settings))
     if isinstance(factory, nn.Module):
         return factory
@@ -58,41 +55,6 @@ def _made_on_cpu(model: str, factory: Any, options: dict[str, Any]) -> Any:
             f"`{model}` fails with {type(problem).__name__}: {problem} "
             "(arguments are given with --set NAME=VALUE)"
         ) from problem
-
-
-def _module(place: str) -> ModuleType:
-    if place.endswith(".py"):
-        from hotgrid.grid.run._catalogue import imported
-
-        if not Path(place).is_file():
-            raise ArgumentError(f"there is no file `{place}` to take a model from")
-        return imported(Path(place))
-    # As `python -m` does; the program is a script elsewhere.
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as problem:
-        if problem.name and f"{place}.".startswith(f"{problem.name}."):
-            raise ArgumentError(
-                f"there is no module `{problem.name}` here; name one that Python can import, "
-                "or a file such as `models/net.py:Net`"
-            ) from None
-        raise ArgumentError(f"`{place}` needs `{problem.name}`, which is missing") from problem
-    except Exception as problem:
-        raise ArgumentError(
-            f"importing `{place}` fails with {type(problem).__name__}: {problem}"
-        ) from problem
-
-
-def _member(module: ModuleType, place: str, name: str) -> Any:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            public = [each for each in vars(module) if not each.startswith("_")]
-            raise ArgumentError(f"`{place}` has no `{name}`{near(name, public)}")
-        found = getattr(found, part)
-    return found
 
 
 def _option(text: str) -> tuple[str, Any]:

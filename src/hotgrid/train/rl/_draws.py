@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hotgrid.errors import ArgumentError
+from hotgrid.grid.model import checked_device
 
 
 class Draws:
@@ -13,18 +13,16 @@ class Draws:
         seed: Where the generator begins.
         device: Where the numbers are made.
 
+    Raises:
+        ArgumentError: There is no such device here.
+
     Example:
         >>> Draws(0, "cpu").uniform(2, 3).shape
         torch.Size([2, 3])
     """
 
     def __init__(self, seed: int, device: torch.device | str) -> None:
-        try:
-            self.device = torch.device(device)
-        except RuntimeError:
-            raise ArgumentError(
-                f"there is no device `{device}`; use `cpu`, `cuda` or `cuda:1`"
-            ) from None
+        self.device = checked_device(device)
         self.generator = torch.Generator(self.device)
         self.generator.manual_seed(seed)
 

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
 from hotgrid.files import whole_file
-from hotgrid.store import Checkpoints
+from hotgrid.store import Checkpoint, Checkpoints
 
 from ._draws import Draws
-from ._environments import Discrete, Environment, find_environment
+from ._environments import Discrete, Environment, check_environment, environment_to_show
 from ._learners import Agent, learner_from_json
+from ._newest import load_newest
 
 
 class Trained(NamedTuple):
@@ -39,39 +40,66 @@ def load_policy(
     folder: str | Path,
     device: torch.device | str = "cpu",
     *,
-    environment: Environment | None = None,
+    environment: Environment | str | None = None,
 ) -> Trained:
-    """Return the best policies of a run, from its newest checkpoint.
+    """Return the best policies of a run, from its newest checkpoint that is good.
 
     Args:
         folder: The folder of the run.
         device: Where to put the policies.
-        environment: The environment of the run, if it is one of your own.
+        environment: The environment of the run, if it is one of your own; or a name, such as
+            `gymnasium:CartPole-v1`. A policy of Gymnasium's acts in the environment of hotgrid
+            that equals it; if there is none, it cannot be shown.
 
     Raises:
         StoreError: There is no checkpoint in the folder.
         DamagedError: It was not saved by an `RLTrainer`.
         ArgumentError: The run is of an environment that is not one of hotgrid's, and it was
             not given.
+        MissingPartError: The run is of Gymnasium's, which is not installed.
     """
+    if Path(folder).is_file():
+        raise ArgumentError(f"`{folder}` is a file; give the folder of a run")
     checkpoints = Checkpoints(Path(folder) / "checkpoints")
-    notes = checkpoints.load(None, ())
-    if not isinstance(notes.extra.get("learner"), dict):
-        raise DamagedError(f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`")
-    if environment is None:
-        environment = find_environment(notes.extra["environment"])
-    learner = learner_from_json(notes.extra["learner"])
-    agent = learner.begin(
-        environment.observations,
-        environment.actions,
-        notes.extra["seeds"],
-        Draws(0, device),
-        environment.units,
-    )
-    policy = agent.policy()
-    wanted = {f"best/{name}": tensor for name, tensor in policy.items()}
-    found = checkpoints.load(notes.step, {**wanted, "best/returns": None})
-    return Trained(environment, agent, found.tensors["best/returns"], found.step)
+    made: list[tuple[Environment, Agent]] = []
+
+    def load(notes: Checkpoint) -> Checkpoint:
+        if not isinstance(notes.extra.get("learner"), dict):
+            raise DamagedError(
+                f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`"
+            )
+        env = _environment_of(folder, notes.extra["environment"], environment, device)
+        learner, draws = learner_from_json(notes.extra["learner"]), Draws(0, device)
+        seeds = notes.extra["seeds"]
+        agent = learner.begin(env.observations, env.actions, seeds, draws, env.units)
+        made.append((env, agent))
+        wanted = {f"best/{name}": tensor for name, tensor in agent.policy().items()}
+        return checkpoints.load(notes.step, {**wanted, "best/returns": None})
+
+    found = load_newest(checkpoints, load)
+    return Trained(*made[-1], found.tensors["best/returns"], found.step)
+
+
+def _environment_of(
+    folder: str | Path,
+    name: str,
+    given: Environment | str | None,
+    device: torch.device | str,
+) -> Environment:
+    if isinstance(given, Environment):
+        check_environment(given, Draws(0, device).device)
+        return given
+    if given is not None and not isinstance(given, str):
+        raise ArgumentError(f"`environment` is {given!r}; expected an Environment or a name")
+    try:
+        return environment_to_show(name if given is None else given)
+    except ArgumentError as problem:
+        if given is not None:
+            raise
+        raise ArgumentError(
+            f"the run in `{folder}` is of `{name}`, which hotgrid does not have; give it: "
+            f"load_policy(folder, environment=...), or --environment file.py:Class ({problem})"
+        ) from None
 
 
 class Player:

@@ -2,6 +2,7 @@
 
 from ._acrobot import Acrobot as Acrobot
 from ._cartpole import CartPole as CartPole
+from ._check import check_environment as check_environment
 from ._copies import Copies as Copies, Transition as Transition, World as World
 from ._environment import (
     Actions as Actions,
@@ -11,11 +12,12 @@ from ._environment import (
     Stepped as Stepped,
 )
 from ._find import (
+    environment_to_show as environment_to_show,
     environments as environments,
     find_environment as find_environment,
     twin_of as twin_of,
 )
-from ._gymnasium import GymnasiumCopies as GymnasiumCopies
+from ._gymnasium import PREFIX as PREFIX, GymnasiumCopies as GymnasiumCopies
 from ._life import LifeKeeper as LifeKeeper
 from ._mountain_car import MountainCar as MountainCar
 from ._pendulum import Pendulum as Pendulum

@@ -24,6 +24,10 @@ class Discrete:
 
     count: int
 
+    def __post_init__(self) -> None:
+        if type(self.count) is not int or self.count < 1:
+            raise ArgumentError(f"`count` is {self.count!r}; expected a whole number from 1")
+
     @property
     def width(self) -> int:
         """How many numbers an action takes in replay."""

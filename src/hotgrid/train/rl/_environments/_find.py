@@ -5,6 +5,7 @@ from hotgrid.errors import ArgumentError, near
 from ._acrobot import Acrobot
 from ._cartpole import CartPole
 from ._environment import Environment
+from ._gymnasium import PREFIX, GymnasiumTask
 from ._life import LifeKeeper
 from ._mountain_car import MountainCar
 from ._pendulum import Pendulum
@@ -57,3 +58,21 @@ def find_environment(name: str) -> Environment:
             f"{', '.join(known)}, and `gymnasium:ID` such as gymnasium:CartPole-v1"
         )
     return known[name]
+
+
+def environment_to_show(name: str) -> Environment:
+    """Return the environment of a run by its name, where a policy of it may act.
+
+    That of `gymnasium:ID` is hotgrid's if one equals it; any other is a `GymnasiumTask`.
+
+    Raises:
+        ArgumentError: There is none.
+        MissingPartError: Gymnasium is needed and not installed.
+
+    Example:
+        >>> environment_to_show("gymnasium:CartPole-v1").name
+        'cartpole'
+    """
+    if not name.startswith(PREFIX):
+        return find_environment(name)
+    return twin_of(name.removeprefix(PREFIX)) or GymnasiumTask(name)

@@ -8,10 +8,13 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError, MissingPartError, near
 
 from ._copies import Transition
-from ._environment import Actions, Box, Discrete
+from ._environment import Actions, Box, Discrete, Environment, Stepped
 
 if TYPE_CHECKING:
     import numpy as np
+
+PREFIX = "gymnasium:"
+"""What the names of Gymnasium's environments begin with."""
 
 
 def _gymnasium() -> Any:
@@ -131,6 +134,54 @@ class GymnasiumCopies:
     def _tensor(self, values: "np.ndarray[Any, Any]", *width: int) -> Tensor:
         found = torch.as_tensor(values).to(self.device, torch.float32)
         return found.reshape(self.seeds, self.copies, *width)
+
+
+class GymnasiumTask(Environment):
+    """What a policy needs to know of a Gymnasium environment; it has no tensors to step.
+
+    Args:
+        name: `gymnasium:ID`.
+
+    Raises:
+        MissingPartError: Gymnasium is not installed.
+        ArgumentError: There is no such environment, or it has spaces of another kind.
+
+    Example:
+        >>> GymnasiumTask("gymnasium:MountainCarContinuous-v0").observations
+        2
+    """
+
+    randoms = 0
+
+    def __init__(self, name: str) -> None:
+        probe = GymnasiumCopies(name.removeprefix(PREFIX), 1, 1, seed=0)
+        parts: dict[str, Any] = {
+            "name": name,
+            "summary": "An environment of Gymnasium.",
+            "actions": probe.actions,
+            "observations": probe.observations,
+        }
+        probe.close()
+        vars(self).update(parts)
+
+    def initial(self, random: Tensor) -> Tensor:
+        """Refuse: there are no tensors."""
+        raise self._refusal()
+
+    def observe(self, state: Tensor) -> Tensor:
+        """Refuse: there are no tensors."""
+        raise self._refusal()
+
+    def step(self, state: Tensor, action: Tensor) -> Stepped:
+        """Refuse: there are no tensors."""
+        raise self._refusal()
+
+    def _refusal(self) -> ArgumentError:
+        short = self.name.removeprefix(PREFIX)
+        return ArgumentError(
+            f"`{self.name}` cannot be shown: hotgrid draws its own environments and those that "
+            f"they equal. Act in it with `GymnasiumCopies({short!r}, ...)` and `agent.act`"
+        )
 
 
 def _actions(name: str, space: Any) -> Actions:

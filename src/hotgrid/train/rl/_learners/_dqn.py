@@ -13,7 +13,7 @@ from hotgrid.train.rl._environments import Actions, Discrete
 from hotgrid.train.rl._replay import Batch
 from hotgrid.train.rl._weights import Dense, Weights
 
-from ._learner import Agent, Eyes, Learner, Learnt
+from ._learner import Agent, Eyes, Learner, Learnt, is_number
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class DQN(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("double", "duelling"):
+            self._expect(name, type(getattr(self, name)) is bool, "True or False")
+        for name in ("low", "high"):
+            self._expect(name, is_number(getattr(self, name)), "a number")
+        self._expect("scale", is_number(self.scale) and self.scale > 0, "a number above 0")
+        right = self.clip is None or (is_number(self.clip) and self.clip > 0)
+        self._expect("clip", right, "a number above 0, or None")
+        right = self.atoms is None or type(self.atoms) is int
+        self._expect("atoms", right, "a whole number from 2, or None")
         if self.atoms is not None and (self.atoms < 2 or self.low >= self.high):
             raise ArgumentError(
                 f"`atoms` is {self.atoms} from {self.low} to {self.high}; expected at least 2, "

@@ -1,9 +1,10 @@
 """`Learner`: what is learnt and how, as data; `Agent`: what it becomes for an environment."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +14,11 @@ from hotgrid.train._schedules import StepSchedule
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import Actions
 from hotgrid.train.rl._replay import Batch
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite number; truth values are none."""
+    return type(value) in (int, float) and math.isfinite(value)  # pyright: ignore[reportArgumentType]
 
 
 class Learnt(NamedTuple):
@@ -103,16 +109,24 @@ class Learner(ABC):
     chance: StepSchedule | float = 0.0
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if each.name in ("rate",) and not value > 0:
-                raise ArgumentError(f"`{each.name}` is {value!r}; expected a number above 0")
-            if each.name in ("gamma", "tau") and not 0 < value <= 1:
-                raise ArgumentError(
-                    f"`{each.name}` is {value!r}; expected a number above 0, at most 1"
-                )
-        if type(self.n_steps) is not int or self.n_steps < 1:
-            raise ArgumentError(f"`n_steps` is {self.n_steps!r}; expected a number from 1")
+        hidden: Any = self.hidden
+        right = isinstance(hidden, tuple) and all(type(n) is int and n > 0 for n in hidden)
+        self._expect("hidden", right, "sizes of layers from 1, such as (64, 64)")
+        self._expect("rate", is_number(self.rate) and self.rate > 0, "a number above 0")
+        for name in ("gamma", "tau"):
+            value = getattr(self, name)
+            right = is_number(value) and 0 < value <= 1
+            self._expect(name, right, "a number above 0, at most 1")
+        right = type(self.n_steps) is int and self.n_steps > 0
+        self._expect("n_steps", right, "a whole number from 1")
+        chance = self.chance
+        if not isinstance(chance, StepSchedule):
+            right = is_number(chance) and 0 <= chance <= 1
+            self._expect("chance", right, "a number from 0 to 1, or a schedule")
+
+    def _expect(self, name: str, right: bool, expected: str) -> None:
+        if not right:
+            raise ArgumentError(f"`{name}` is {getattr(self, name)!r}; expected {expected}")
 
     def chance_at(self, step: int) -> float:
         """Return the share of random actions at a step of one seed."""

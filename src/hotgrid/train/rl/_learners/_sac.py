@@ -14,7 +14,7 @@ from hotgrid.train.rl._environments import Actions, Box
 from hotgrid.train.rl._replay import Batch
 from hotgrid.train.rl._weights import Dense, Weights
 
-from ._learner import Agent, Eyes, Learner, Learnt
+from ._learner import Agent, Eyes, Learner, Learnt, is_number
 
 _SPREADS = (-5.0, 2.0)
 
@@ -39,6 +39,13 @@ class SAC(Learner):
     actor_rate: float = 3e-4
     entropy: float = -1.0
     temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("actor_rate", "temperature"):
+            value = getattr(self, name)
+            self._expect(name, is_number(value) and value > 0, "a number above 0")
+        self._expect("entropy", is_number(self.entropy), "a number")
 
     def begin(
         self,

@@ -29,8 +29,10 @@ class Uniform:
     capacity: int = 50_000
 
     def __post_init__(self) -> None:
-        if self.capacity < 1:
-            raise ArgumentError(f"`capacity` is {self.capacity!r}; expected a number from 1")
+        if type(self.capacity) is not int or self.capacity < 1:
+            raise ArgumentError(
+                f"`capacity` is {self.capacity!r}; expected a whole number from 1"
+            )
 
 
 class Ring:

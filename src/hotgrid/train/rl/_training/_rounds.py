@@ -80,12 +80,18 @@ class Rounds:
         # A capture only records.
         self._graph.replay()
 
-    def values(self) -> dict[str, Tensor]:
-        """Return means over rounds since the last call, `[seeds]` each."""
+    def values(self, *, afresh: bool = True) -> dict[str, Tensor]:
+        """Return means over rounds since the sums were last begun, `[seeds]` each.
+
+        Args:
+            afresh: Whether to begin new sums.
+        """
         if self._sums is None:
             return {}
         count, *sums = self._sums.clone()
-        self._sums.zero_()
+        if afresh:
+            self._sums.zero_()
+        count = count.clamp(min=1)
         return {name: each / count for name, each in zip(self._names, sums, strict=True)}
 
     def tensors(self) -> dict[str, Tensor]:

@@ -41,7 +41,9 @@ class OffPolicy:
                      "final_episodes"):  # fmt: skip
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
+                raise ArgumentError(f"`{name}` is {value!r}; expected a whole number from 1")
+        if type(self.warmup) is not int or self.warmup < 0:
+            raise ArgumentError(f"`warmup` is {self.warmup!r}; expected a whole number from 0")
 
     @property
     def per_round(self) -> int:

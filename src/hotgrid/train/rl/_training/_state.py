@@ -5,8 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotgrid.store import Checkpoints, Shard
+from hotgrid.store import Checkpoint, Checkpoints, Shard
 from hotgrid.train.rl._learners import Agent
+from hotgrid.train.rl._newest import load_newest
 
 from ._evaluation import Returns
 from ._rounds import Rounds
@@ -71,11 +72,14 @@ class RLState:
     def load(self, checkpoints: Checkpoints) -> tuple[int, dict[str, Any]]:
         """Go back to the newest checkpoint that is good."""
         checkpoints.wait()
-        notes = checkpoints.load(None, ())
-        self._rounds.expect(notes.extra["optimizer"]["sums"])
-        # A Gymnasium world has nothing to load: it begins new episodes.
-        wanted: dict[str, Any] = {**self._own(), _RANDOM: None}
-        found = checkpoints.load(notes.step, wanted)
+
+        def load(notes: Checkpoint) -> Checkpoint:
+            self._rounds.expect(notes.extra["optimizer"]["sums"])
+            # A Gymnasium world has nothing to load: it begins new episodes.
+            wanted: dict[str, Any] = {**self._own(), _RANDOM: None}
+            return checkpoints.load(notes.step, wanted)
+
+        found = load_newest(checkpoints, load)
         self._rounds.draws.generator.set_state(found.tensors[_RANDOM])
         return found.step, found.extra
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.cluster import SingleRank, StopRequest, rank_seed
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid.model import checked_device
 from hotgrid.train._loop._folder import TrainingFolder
 from hotgrid.train._loop._settings import Saving
 from hotgrid.train._report import Dashboard
@@ -23,6 +24,7 @@ from hotgrid.train.rl._learners import Learner, learner_to_json
 from hotgrid.train.rl._replay import Rows, replay_of
 
 from ._evaluation import Returns, evaluate
+from ._finite import expect_finite
 from ._recipes import recipe_for
 from ._rounds import Rounds
 from ._settings import OffPolicy
@@ -62,8 +64,8 @@ class RLTrainer:
 
     Args:
         environment: An environment, its name, or `gymnasium:ID`.
-        learner: What learns; by default what is known to work.
-        settings: How much of all; by default what is known to work.
+        learner: What learns; by default that of `recipe_for`.
+        settings: How much of all; by default those of `recipe_for`.
         steps: Steps of one seed, over all of its copies.
         seed: Where random numbers begin.
         seeds: How many runs are made side by side.
@@ -102,7 +104,7 @@ class RLTrainer:
         captured: bool | None = None,
         show: bool | None = None,
     ) -> None:
-        self.device = torch.device(device)
+        self.device = checked_device(device)
         self._place = place = Place(environment, self.device)
         recipe = recipe_for(place.name, isinstance(place.actions, Box))
         self.learner, self.settings = learner or recipe.learner, settings or recipe.settings
@@ -130,6 +132,13 @@ class RLTrainer:
         self._warmup = max(
             self.settings.warmup, ring.least_steps(self.settings.batch) * self.settings.copies
         )
+        # Where the last round begins.
+        if (self.steps - 1) // self.settings.per_round * self.settings.per_round < self._warmup:
+            raise ArgumentError(
+                f"nothing would be learnt in {self.steps} steps: updates begin after "
+                f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
+                "a smaller `warmup`"
+            )
         known = self.device.type in ("cpu", "cuda") and place.tensor
         self._captured = known if captured is None else captured
         self._rounds = Rounds(
@@ -152,6 +161,8 @@ class RLTrainer:
         Raises:
             StoreError: A checkpoint cannot be written or read.
             ArgumentError: The run in the folder has other settings.
+            UnstableError: A loss, a value, a weight or a return is not finite; the
+                checkpoints before it stay.
         """
         with contextlib.ExitStack() as opened:
             stop = opened.enter_context(StopRequest(heeded=self._folder.used))
@@ -163,10 +174,14 @@ class RLTrainer:
             self._dashboard = Dashboard(self.steps, self._shown())
             self._dashboard.recall(events)
             opened.enter_context(self._dashboard)
-            why = self._go(stop)
-            if why == "finished":
-                found = self._last_evaluation()
-            else:
+            try:
+                why = self._go(stop)
+                found = self._last_evaluation() if why == "finished" else None
+            except UnstableError as problem:
+                self._folder.write("fault", self.step, text=str(problem), batches=[])
+                self._folder.report()
+                raise
+            if found is None:
                 found = torch.empty(self.seeds, 0, dtype=torch.float64)
             self._folder.write("end", self.step, why=why)
             self._folder.report()
@@ -190,6 +205,7 @@ class RLTrainer:
             stopped = stop() and not last
             due = self._passed(before, self._saving.every) or self._folder.due(self.step, now)
             if last or stopped or due:
+                self._expect_good()
                 notes = {"updates": self._updates, **self._described()}
                 self._folder.save(self.step, notes, now, last=last or stopped)
             if now or due:
@@ -201,12 +217,19 @@ class RLTrainer:
     def _passed(self, before: int, every: int) -> bool:
         return before // every != self.step // every
 
+    def _expect_good(self) -> None:
+        """Refuse to save what is not finite: a good checkpoint would be deleted for it."""
+        weights = {f"weight of `{name}`": x for name, x in self.agent.policy().items()}
+        expect_finite(self.step, {**self._rounds.values(afresh=False), **weights})
+
     # What is shown.
 
     def _log(self, chance: float) -> None:
         """Show what was learnt; this is where the host waits for the device."""
-        values = {name: float(x.mean()) for name, x in self._rounds.values().items()}
-        count, returns, lengths = self._rounds.world.episodes().sum(-1).tolist()
+        learnt, ended = self._rounds.values(), self._rounds.world.episodes()
+        expect_finite(self.step, {**learnt, "return of training episodes": ended[1]})
+        values = {name: float(x.mean()) for name, x in learnt.items()}
+        count, returns, lengths = ended.sum(-1).tolist()
         seconds = time.perf_counter() - self._mark
         step, updates = self._logged
         found: dict[str, float | None] = {
@@ -224,6 +247,7 @@ class RLTrainer:
     def _evaluate(self) -> dict[str, float | None]:
         began = time.perf_counter()
         found = self._episodes(self.settings.episodes, self.step)
+        expect_finite(self.step, {"return of an evaluation": found.returns})
         self._best.note(found)
         means = found.returns.mean(-1)
         values: dict[str, float | None] = {
@@ -244,6 +268,7 @@ class RLTrainer:
         self._best.exchange()
         found = self._episodes(self.settings.final_episodes, -1)
         self._best.exchange()
+        expect_finite(self.step, {"return of the last evaluation": found.returns})
         means = found.returns.mean(-1)
         values = {"final/return": float(means.mean())}
         self._folder.write("evaluate", self.step, values=values, returns=means.tolist())

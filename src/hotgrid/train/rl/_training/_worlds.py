@@ -5,15 +5,15 @@ import torch
 from hotgrid.errors import ArgumentError
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import (
+    PREFIX,
     Copies,
     Environment,
     GymnasiumCopies,
     World,
+    check_environment,
     find_environment,
     twin_of,
 )
-
-_PREFIX = "gymnasium:"
 
 
 class Place:
@@ -32,14 +32,14 @@ class Place:
         units: What counts as one in each of them, or None.
 
     Raises:
-        ArgumentError: There is no such environment.
+        ArgumentError: There is no such environment, or it does not give what it should.
     """
 
     def __init__(self, environment: Environment | str, device: torch.device) -> None:
         self._device = device
         self._id: str | None = None
-        if isinstance(environment, str) and environment.startswith(_PREFIX):
-            self._id = environment.removeprefix(_PREFIX)
+        if isinstance(environment, str) and environment.startswith(PREFIX):
+            self._id = environment.removeprefix(PREFIX)
             probe = GymnasiumCopies(self._id, 1, 1, seed=0)
             self.actions, self.observations = probe.actions, probe.observations
             probe.close()
@@ -53,12 +53,13 @@ class Place:
             environment = find_environment(environment)
         if not isinstance(environment, Environment):
             raise ArgumentError(
-                f"`environment` is {environment!r}; expected an Environment or a name"
+                f"`environment` is {environment!r}; expected an Environment, such as "
+                "CartPole(), or a name"
             )
+        check_environment(environment, device)
         self._environment = environment
         self.name = environment.name
-        plain = environment == type(environment)()
-        self.text = self.name if plain else str(environment)
+        self.text = self.name if _is_plain(environment) else str(environment)
         self.tensor = True
         self.actions, self.observations = environment.actions, environment.observations
         self.units = environment.units
@@ -68,3 +69,11 @@ class Place:
         if self._id is None:
             return Copies(self._environment, seeds, copies, draws)
         return GymnasiumCopies(self._id, seeds, copies, seed=seed, device=self._device)
+
+
+def _is_plain(environment: Environment) -> bool:
+    """Whether all fields have their defaults."""
+    try:
+        return environment == type(environment)()
+    except TypeError:  # a field has none
+        return False

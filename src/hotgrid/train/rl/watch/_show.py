@@ -51,12 +51,14 @@ class Show:
         self,
         folder: str | Path,
         *,
-        environment: Environment | None = None,
+        environment: Environment | str | None = None,
         playing: bool = True,
         seed: int = 0,
     ) -> None:
         self._folder, self._environment = Path(folder), environment
         self.player = Player(load_policy(folder, environment=environment), seed)
+        # The newest step that was looked at; a damaged one is not what is shown.
+        self._looked: int | None = self.player.trained.step
         # Says so now if there is no picture.
         self._picture = self._encoded()
         self.playing, self.speed, self.by = playing, 1.0, "policy"
@@ -178,10 +180,10 @@ class Show:
         """Take over what a run that goes on has saved."""
         try:
             newest = Checkpoints(self._folder / "checkpoints").latest()
-            if newest in (None, self.player.trained.step):
+            if newest in (None, self._looked):
                 return
             trained = load_policy(self._folder, environment=self._environment)
-            curve = self._read_curve()
+            curve, self._looked = self._read_curve(), newest
         except HotgridError:
             # It is being written or was deleted; what is shown stays.
             return

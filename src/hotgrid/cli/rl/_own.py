@@ -1,0 +1,34 @@
+"""Environments of one's own, by `module:Class` or `file.py:Class`."""
+
+from typing import TYPE_CHECKING
+
+from hotgrid.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from hotgrid.train.rl import Environment
+
+
+def environment_of(text: str) -> "Environment | str":
+    """Return the environment that a text names; a name of hotgrid's or Gymnasium's as it is.
+
+    Raises:
+        ArgumentError: There is no such class, it is no environment, or it cannot be made.
+    """
+    place, colon, name = text.rpartition(":")
+    if not colon or text.startswith("gymnasium:"):
+        return text
+    from hotgrid.cli._member import member
+    from hotgrid.train.rl import Environment
+
+    made = member(place, name)
+    if isinstance(made, type) and issubclass(made, Environment):
+        try:
+            made = made()
+        except TypeError as problem:
+            raise ArgumentError(
+                f"`{text}` cannot be made without arguments: {problem}; "
+                "all of its fields need defaults"
+            ) from None
+    if not isinstance(made, Environment):
+        raise ArgumentError(f"`{text}` is not a hotgrid.train.rl.Environment")
+    return made
