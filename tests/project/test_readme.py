@@ -5,11 +5,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from .. import warm  # noqa: TID252  tests are no package
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -19,11 +16,11 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-def printed(page: Path, folder: Path, run: Any = subprocess.run, **variables: str) -> str:
+def printed(page: Path, folder: Path, **variables: str) -> str:
     """What the Python examples of a page print, run as one program."""
     examples = blocks(page, "python")
     assert examples
-    done = run(
+    done = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(examples)],
         cwd=folder,
         env=os.environ | variables,
@@ -53,8 +50,7 @@ def test_every_python_example_runs(tmp_path: Path):
     ],
 )
 def test_a_tutorial_prints_what_it_shows(page: Path, tmp_path: Path):
-    plain = {"HOTGRID_COMPILE_ENABLED": "off", "OMP_NUM_THREADS": "1"}
-    output = printed(page, tmp_path, warm.run, **plain)
+    output = printed(page, tmp_path, HOTGRID_COMPILE_ENABLED="off", OMP_NUM_THREADS="1")
     for shown in blocks(page, "text"):
         assert shown in output
 
