@@ -203,6 +203,7 @@ class PaddedForm(TwoBufferForm):
             quiet,
             marks,
             cells=self._cells,
+            numbers=sum(field.components for field in self.setting.model.fields),
             piece=self._piece,
             reach=self._first,
         )

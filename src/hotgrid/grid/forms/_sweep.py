@@ -17,10 +17,19 @@ from ._form import CELLS_PER_THREAD
 
 # The least pieces, and cells, of one step before the next step follows.
 _PIECES_AHEAD, _CELLS_AHEAD = 8, 2048
+# A thread is worth waiting for if it makes this many cells, or numbers, of a step.
+_NUMBERS_PER_THREAD = 1 << 14
 
 
 def sweep_of(
-    kernel: Any, quiet: Any, marks: Tensor | None, *, cells: int, piece: int, reach: int
+    kernel: Any,
+    quiet: Any,
+    marks: Tensor | None,
+    *,
+    cells: int,
+    numbers: int,
+    piece: int,
+    reach: int,
 ) -> Any:
     """The core's sweep over kernels.
 
@@ -29,13 +38,15 @@ def sweep_of(
         quiet: Makes pieces that are not marked.
         marks: For every piece whether it needs `kernel`, uint8 `[pieces]`; None if all do.
         cells: How many cells a step computes; after them is space for a piece.
+        numbers: How many numbers each cell has.
         piece: How many cells a call computes.
         reach: How many cells to either side it reads.
     """
     # The steps of a sweep trail each other by whole pieces.
     behind, pieces = -(-reach // piece) * piece, -(-cells // piece)
     ahead = max(behind, _PIECES_AHEAD * piece, -(-_CELLS_AHEAD // piece) * piece)
-    threads = max(1, min(torch.get_num_threads(), cells // CELLS_PER_THREAD))
+    worth = max(cells // CELLS_PER_THREAD, cells * numbers // _NUMBERS_PER_THREAD)
+    threads = max(1, min(torch.get_num_threads(), worth))
     return _native.core().Sweep(
         kernel, quiet, marks, pieces * piece, piece, behind, ahead, threads
     )
