@@ -269,8 +269,8 @@ class Engine:
     def _leave(self, request: Request) -> None:
         """Take a request out of the batch, with its slot and blocks.
 
-        A burst under way may still write to the blocks. Whoever gets them next writes to them
-        later, as a device does its work in the order in which it was given.
+        A burst in flight may still write to the blocks. The next owner's writes are queued
+        behind it on the same stream, so they come later.
         """
         self._running.remove(request)
         self._vacant.append(request.slot)
