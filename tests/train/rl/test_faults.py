@@ -10,6 +10,7 @@ import torch
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, rl
+from hotgrid.train.rl._environments import find_environment, host_work
 
 SMALL = rl.OffPolicy(
     copies=4,
@@ -199,3 +200,58 @@ def test_distributions_hold_the_returns_of_negative_rewards(name):
     least = -sum(learner.gamma**k for k in range(limit))
     assert learner.low * learner.scale <= least
     assert learner.high == 0
+
+
+@pytest.mark.parametrize("name", rl.environments())
+def test_environments_leave_the_host_out(name):
+    """A CUDA graph of a round must not copy from the host, or wait for it."""
+    assert host_work(find_environment(name), torch.device("cpu")) is None
+
+
+@dataclass(frozen=True)
+class Numbers(rl.Pendulum):
+    """Makes a tensor of numbers in every start."""
+
+    def initial(self, random):
+        return super().initial(random) * torch.tensor((1.0, 1.0), dtype=random.dtype)
+
+
+@dataclass(frozen=True)
+class Listed(rl.Pendulum):
+    """Indexes by a list, which is made a tensor."""
+
+    def observe(self, state):
+        return super().observe(state)[..., [0, 1, 2]]
+
+
+@dataclass(frozen=True)
+class Looks(rl.Pendulum):
+    """Looks at a number in every step."""
+
+    def step(self, state, action):
+        return super().step(state, action * float(state.abs().max() >= 0))
+
+
+@dataclass(frozen=True)
+class Masked(rl.Pendulum):
+    """Takes as many numbers as a mask has true ones."""
+
+    def step(self, state, action):
+        assert len(state[state.abs() >= 0]) == state.numel()
+        return super().step(state, action)
+
+
+@pytest.mark.parametrize(
+    ("environment", "text"),
+    [
+        (Numbers(), r"`initial` makes a tensor of numbers \(`torch.tensor`\)"),
+        (Listed(), r"`observe` makes a tensor of numbers \(`torch.tensor`\)"),
+        (Looks(), r"`step` waits for the values of a tensor \(`_local_scalar_dense`\)"),
+        (Masked(), r"`step` waits for the values of a tensor \(`index`\)"),
+    ],
+)
+def test_an_environment_that_needs_the_host_is_trained_without_a_graph(environment, text):
+    trainer = rl.RLTrainer(environment, learner=rl.SAC(hidden=(4,)), settings=SMALL, steps=40)
+    trainer.device = torch.device("cuda")
+    with pytest.warns(UserWarning, match=f"without a CUDA graph.*its {text}"):
+        assert not trainer._replayed()

@@ -208,7 +208,7 @@ class Trainer:
     # What a run is made of.
 
     def run(self, *, resume: bool | Literal["auto"] = False) -> TrainingOutcome:
-        """Train to the last step, until early stopping, or until SIGTERM.
+        """Train to the last step, until early stopping, or until SIGTERM or Ctrl-C.
 
         Args:
             resume: Continue the run in the folder; `auto` begins one if there is none. A
@@ -231,7 +231,8 @@ class Trainer:
             )
         self._begun = True
         with contextlib.ExitStack() as opened:
-            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            stop = StopRequest(heeded=self._folder.used, interrupts=True)
+            opened.enter_context(stop)
             opened.enter_context(self._folder)
             seed_all(self._seed, self.ranks.rank)
             saved = self._folder.begin(self._asked, self._options(), resume, self._files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from hotgrid.train._report import Dashboard
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import Box, Environment
 from hotgrid.train.rl._learners import Learner, learner_to_json
-from hotgrid.train.rl._replay import Rows, replay_of
+from hotgrid.train.rl._replay import Rows, expect_memory, replay_of
 
 from ._evaluation import Returns, evaluate
 from ._finite import expect_finite
@@ -40,7 +41,7 @@ class RLOutcome:
 
     Attributes:
         step: Steps of one seed.
-        why: `finished`, or `stopped` by SIGTERM.
+        why: `finished`, or `stopped` by SIGTERM or Ctrl-C.
         returns: The last evaluation, of the best policies: float64 `[seeds, episodes]`.
     """
 
@@ -115,6 +116,8 @@ class RLTrainer:
                 raise ArgumentError(
                     f"`{name}` is {getattr(self, name)!r}; expected a number from 1"
                 )
+        rows = Rows(place.observations, place.actions)
+        expect_memory(self.settings.replay.capacity, rows.width, seeds, self.device)
         self._draws = draws = Draws(rank_seed(seed, 0), self.device)
         world = place.world(seeds, self.settings.copies, draws, seed)
         self.agent = self.learner.begin(
@@ -122,7 +125,7 @@ class RLTrainer:
         )
         ring = replay_of(
             self.settings.replay,
-            Rows(place.observations, place.actions),
+            rows,
             seeds,
             self.settings.copies,
             steps=self.learner.n_steps,
@@ -139,8 +142,7 @@ class RLTrainer:
                 f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
                 "a smaller `warmup`"
             )
-        known = self.device.type in ("cpu", "cuda") and place.tensor
-        self._captured = known if captured is None else captured
+        self._captured = self._replayed() if captured is None else captured
         self._rounds = Rounds(
             world, self.agent, ring, draws, self.settings, captured=self._captured
         )
@@ -152,8 +154,21 @@ class RLTrainer:
         )
         self._updates = 0
 
+    def _replayed(self) -> bool:
+        """Whether rounds are replayed, where nothing else is said."""
+        why = self._place.host_work
+        if self.device.type == "cuda" and why is not None:
+            warnings.warn(
+                f"the environment `{self._place.text}` is trained without a CUDA graph, which "
+                f"is slower: its {why}; use Python numbers, `torch.full`, or tensors that are "
+                "made once and kept for each device",
+                stacklevel=3,
+            )
+            return False
+        return self.device.type in ("cpu", "cuda") and self._place.tensor
+
     def run(self, *, resume: bool | Literal["auto"] = False) -> RLOutcome:
-        """Learn to the last step, or until SIGTERM.
+        """Learn to the last step, or until SIGTERM or Ctrl-C.
 
         Args:
             resume: Continue the run in the folder; `auto` begins one if there is none.
@@ -165,13 +180,16 @@ class RLTrainer:
                 checkpoints before it stay.
         """
         with contextlib.ExitStack() as opened:
-            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            stop = StopRequest(heeded=self._folder.used, interrupts=True)
+            opened.enter_context(stop)
             opened.enter_context(self._folder)
             saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume, {})
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:
                 self.step, self._updates = saved[0], saved[1]["updates"]
-            self._dashboard = Dashboard(self.steps, self._shown())
+            # Rounds are whole, so the last may end after the last step.
+            rounds = -(-self.steps // self.settings.per_round)
+            self._dashboard = Dashboard(rounds * self.settings.per_round, self._shown())
             self._dashboard.recall(events)
             opened.enter_context(self._dashboard)
             try:

@@ -12,6 +12,7 @@ from hotgrid.train.rl._environments import (
     World,
     check_environment,
     find_environment,
+    host_work,
     twin_of,
 )
 
@@ -27,6 +28,7 @@ class Place:
         name: What recipes call it.
         text: What it is, for the record.
         tensor: Whether it is a tensor environment.
+        host_work: What in it keeps rounds out of a CUDA graph, or None.
         actions: What it takes.
         observations: How many numbers an observation has.
         units: What counts as one in each of them, or None.
@@ -37,6 +39,7 @@ class Place:
 
     def __init__(self, environment: Environment | str, device: torch.device) -> None:
         self._device = device
+        self.host_work: str | None = None
         self._id: str | None = None
         if isinstance(environment, str) and environment.startswith(PREFIX):
             self._id = environment.removeprefix(PREFIX)
@@ -61,6 +64,7 @@ class Place:
         self.name = environment.name
         self.text = self.name if _is_plain(environment) else str(environment)
         self.tensor = True
+        self.host_work = host_work(environment, device)
         self.actions, self.observations = environment.actions, environment.observations
         self.units = environment.units
 
