@@ -35,7 +35,15 @@ def raw_rate(language, batch: int, tokens: int, *, static: bool, compiled: bool)
     """Tokens a second of a batch that never changes."""
     config = language.model.config
     blocks = -(-(tokens + 1) // 16)
-    stepper = Stepper(language.model, batch * blocks + 1, 16, static=static, compiled=compiled)
+    stepper = Stepper(
+        language.model,
+        batch * blocks + 1,
+        16,
+        rows=batch,
+        length=tokens + 1,
+        static=static,
+        compiled=compiled,
+    )
     own = [array("q", range(1 + row * blocks, 1 + (row + 1) * blocks)) for row in range(batch)]
     settings = Settings.of([Sampling()] * batch, config.vocabulary, stepper.device)
     best, most = 0.0, stepper.most_steps(batch)

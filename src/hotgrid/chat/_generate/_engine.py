@@ -102,7 +102,13 @@ class Engine:
         device = self._model.embed.weight.device
         static = device.type == "cuda" if static is None else static
         self._stepper = Stepper(
-            self._model, self._pool.blocks, _BLOCK, static=static, compiled=compiled
+            self._model,
+            self._pool.blocks,
+            _BLOCK,
+            rows=slots,
+            length=self.limit,
+            static=static,
+            compiled=compiled,
         )
         self._vacant = list(range(slots - 1, -1, -1))
         self._running: list[Request] = []
@@ -120,6 +126,8 @@ class Engine:
         self._awake = threading.Event()
         self._closed = self._abandoned = False
         self._thread: threading.Thread | None = None
+        self._prepared = threading.Event()
+        self._problem: Exception | None = None
 
     @property
     def running(self) -> bool:
@@ -191,9 +199,15 @@ class Engine:
             return True
 
     def start(self) -> Self:
-        """Work in a thread until `stop`."""
+        """Work in a thread until `stop`.
+
+        It returns when everything is compiled and captured, so that no request waits for that.
+        """
         self._thread = threading.Thread(target=self._run, name="hotgrid-chat", daemon=True)
         self._thread.start()
+        self._prepared.wait()
+        if self._problem is not None:
+            raise self._problem
         return self
 
     def stop(self, wait: float = 0.0) -> None:
@@ -221,6 +235,13 @@ class Engine:
     def _run(self) -> None:
         if self._stepper.device.type == "cuda":
             torch.cuda.set_device(self._stepper.device)
+        try:
+            self._prepare()
+        except Exception as problem:  # noqa: BLE001  `start` raises it
+            self._problem, self._closed = problem, True
+            return
+        finally:
+            self._prepared.set()
         while not self._abandoned:
             self._awake.clear()
             if self.step():
@@ -228,6 +249,18 @@ class Engine:
             if self._closed:
                 return
             self._awake.wait()
+
+    def _prepare(self) -> None:
+        """Do everything once that takes longer the first time, in the thread that does it."""
+        self._stepper.prepare()
+        if not self._later or self.limit == 1:
+            return
+        prompt = [0] * min(self._chunk + 1, self.limit - 1)
+        cuts = Sampling(top_k=2, top_p=0.5, repetition=1.1, logprobs=1, max_tokens=2)
+        for way in (cuts, Sampling(max_tokens=2)):
+            self.submit(prompt, way)
+            while self.step():
+                pass
 
     def _abandon(self) -> None:
         with self._work, self._lock:

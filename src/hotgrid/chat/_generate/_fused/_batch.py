@@ -76,7 +76,13 @@ class FusedBatch:
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
         table = table.view(batch, blocks)
         self._step = FusedStep(model, caches, page, self._tokens, table, position)
-        self._graphs: dict[int, Callable[[], None]] = {}
+        self._made: dict[int, Callable[[], None]] = {}
+
+    @torch.inference_mode()
+    def prepare(self) -> None:
+        """Compile and capture all kinds of steps, which their first calls would do."""
+        for choice in (0, 1, 2):
+            self._ready(choice)
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
@@ -163,13 +169,13 @@ class FusedBatch:
                     self._chosen, choice=choice,
                 )  # fmt: skip
 
-        if not self._cuda:
-            return step
-        if choice not in self._graphs:
-            # The first block must stay finite.
-            self._step.embed()
-            self._graphs[choice] = captured(step, self._whole, self._real)
-        return self._graphs[choice]
+        if choice not in self._made:
+            if self._cuda:
+                # The first block must stay finite.
+                self._step.embed()
+                step = captured(step, self._whole, self._real)
+            self._made[choice] = step
+        return self._made[choice]
 
 
 def captured(step: Callable[[], None], *state: Tensor) -> Callable[[], None]:
