@@ -5,8 +5,8 @@
 The raw rate is that of the engine's own forward pass and sampling for a batch of as many rows,
 in the same bursts where the engine has them, without requests, text or HTTP. Then the clients,
 in another process, ask over HTTP, each for several completions in a row, whole or as streams.
-Their lengths vary, from half to one and a half of `--tokens`. Every request must come back
-with as many tokens as it asked for.
+Their lengths vary, from half to one and a half of `--tokens`; each client asks for the same
+lengths in another order. Every request must come back with as many tokens as it asked for.
 
 There are two rates. That of the whole time has the beginning, when nobody has a reply yet, and
 the end, when most clients have all of theirs. The steady one is from the time when every client
@@ -206,12 +206,11 @@ def main() -> None:
     raw = raw_rate(
         language, given.clients, given.tokens, static=static, compiled=given.compiled
     )
+    # The same lengths for every client, in an order of its own.
+    spread = np.linspace(0.5, 1.5, given.requests) * given.tokens
     source = random.Random(0)
-    least, most = given.tokens // 2, given.tokens + given.tokens // 2
-    lengths = [
-        [source.randint(least, most) for _ in range(given.requests)]
-        for _ in range(given.clients)
-    ]
+    lengths = [source.sample(spread.astype(int).tolist(), given.requests)
+               for _ in range(given.clients)]  # fmt: skip
     begin = time.perf_counter()
     engine = Engine(language, slots=given.clients, static=static, compiled=given.compiled)
     with engine, ChatApp(engine).serve(port=0) as server:

@@ -109,6 +109,9 @@ class PlainBegun:
     def __init__(self, found: list[list[int]]) -> None:
         self._found, self.last = found, [max(0, row[-1]) for row in found]
 
+    def near_end(self) -> None:
+        """It has ended."""
+
     def chosen(self) -> list[list[int]]:
         found, self._found = self._found, []
         return found
@@ -207,6 +210,18 @@ def test_a_burst_begins_before_the_tokens_of_the_last_are_read(bursts) -> None:
     assert engine.load["used"] == engine.load["running"] == 0
     for n, (request, way) in enumerate(zip(requests, ways, strict=True)):
         assert told(list(request)) == told(list(generate(LANGUAGE, [n + 1], way)))
+
+
+def test_who_comes_before_the_last_steps_of_a_burst_joins_the_next(
+    bursts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(LANGUAGE, slots=2, static=True)
+    way = Sampling(temperature=1, seed=2, max_tokens=20)
+    engine.submit([9], way)
+    engine.step()
+    monkeypatch.setattr(PlainBegun, "near_end", lambda _: engine.submit([5], way))
+    engine.step()
+    assert bursts == [("begin", 1), ("begin", 2), ("read", 1)]
 
 
 @pytest.mark.parametrize("ends", ["cancel", "stop"])

@@ -178,6 +178,10 @@ class Engine:
         Errors of the model go to the requests that were under way.
         """
         with self._work:
+            if self._under_way is not None:
+                # Who comes until then can join the next burst. Later, the device might have to
+                # wait for it.
+                self._under_way.begun.near_end()
             with self._lock:
                 self._drop_cancelled()
                 self._admit()
@@ -333,8 +337,8 @@ class Engine:
         if not all(request.reply.sampling.plain for request in self._running):
             return 1
         most = self._stepper.most_steps(len(self._running))
-        # Nobody can join while all slots are taken; otherwise nobody should have to wait long.
-        return max(1, most // 2) if self._vacant else most
+        # Many replies have steps that take longer, and are more work for the host.
+        return max(1, most // 2) if len(self._vacant) > self._slots // 2 else most
 
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.

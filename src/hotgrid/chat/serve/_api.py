@@ -14,6 +14,7 @@ from starlette.routing import Route
 from hotgrid.chat._generate._engine import Engine
 from hotgrid.chat._generate._request import Request, UnavailableError
 from hotgrid.chat._generate._sampling import fresh_seed, seed_of
+from hotgrid.chat._generate._text import Piece
 from hotgrid.chat._prompts import completion_tokens, conversation_tokens
 from hotgrid.errors import ArgumentError
 
@@ -143,7 +144,7 @@ class Api:
         pieces = Pieces(requests, self._bell_here(), whole=not asked.stream)
         if asked.stream:
             return _Stream(pieces, answers)
-        whole = await _unless_gone(pieces.whole(), http)
+        whole = await _whole(pieces, http)
         if whole is None:
             return Response(status_code=499)
         answers.counts.reply = sum(len(piece.tokens) for piece in whole)
@@ -211,23 +212,18 @@ async def _events(pieces: Pieces, answers: Answers) -> AsyncIterator[bytes]:
     yield event("[DONE]")
 
 
-async def _unless_gone(work: Any, http: HttpRequest) -> Any:
-    """Return what a coroutine returns, or None once the client has gone."""
-    task = asyncio.ensure_future(work)
+async def _whole(pieces: Pieces, http: HttpRequest) -> list[Piece] | None:
+    """Return all of each request, or None once the client has gone."""
     gone = asyncio.ensure_future(_gone(http))
+    gone.add_done_callback(lambda _: pieces.abandon())
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            return None
-        return task.result()
+        return await pieces.whole()
     except Exception as problem:
         if isinstance(problem, ApiError | UnavailableError):
             raise
         raise ApiError(500, _first_line(problem), kind="server_error") from problem
     finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.wait((task, gone))
+        gone.cancel()
 
 
 async def _gone(http: HttpRequest) -> None:

@@ -36,6 +36,7 @@ class Pieces:
     def __init__(self, requests: Sequence[Request], bell: Bell, *, whole: bool) -> None:
         self._requests, self._bell = requests, bell
         self._ready = asyncio.Event()
+        self._abandoned = False
         bell.waiting.add(self)
         for request in requests:
             request.notify(bell.ring, whole=whole)
@@ -71,10 +72,26 @@ class Pieces:
         for request in self._requests:
             request.cancel()
 
-    async def whole(self) -> list[Piece]:
-        """Return all of each request as one piece."""
-        found: list[list[Piece]] = [[] for _ in self._requests]
-        async with contextlib.aclosing(self.__aiter__()) as pieces:
-            async for index, piece in pieces:
-                found[index].append(piece)
-        return [joined(each) for each in found]
+    def abandon(self) -> None:
+        """Have `whole` return at once, as nobody waits for it."""
+        self._abandoned = True
+        self._ready.set()
+
+    async def whole(self) -> list[Piece] | None:
+        """Return all of each request as one piece; None where it was abandoned."""
+        try:
+            # Not by the generator: this is the path from one reply to the next request.
+            while not self._abandoned and not all(each.ready for each in self._requests):
+                self._ready.clear()
+                await self._ready.wait()
+            return None if self._abandoned else [_all_of(each) for each in self._requests]
+        finally:
+            self.cancel()
+
+
+def _all_of(request: Request) -> Piece:
+    found = request.take(wait=False)
+    while found[-1].finish is None:
+        # An error is behind the last piece.
+        found += request.take(wait=False)
+    return joined(found)
