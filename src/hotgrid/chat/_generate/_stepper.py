@@ -202,8 +202,8 @@ class _Graph:
 
 
 def _doubled(first: int, last: int) -> list[int]:
-    """Return a number and its doubles that are less than the last, and that."""
+    """Return a number, its doubles that are well below the last, and that."""
     found = [first]
-    while found[-1] * 2 < last:
+    while found[-1] * 3 <= last:
         found.append(found[-1] * 2)
     return found if first >= last else [*found, last]

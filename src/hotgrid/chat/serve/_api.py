@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -183,39 +183,51 @@ class _Stream(StreamingResponse):
 
     def __init__(self, pieces: Pieces, answers: Answers) -> None:
         headers = {"X-Accel-Buffering": "no"}
-        events = _events(pieces, answers)
-        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._events = _events(pieces, answers)
+        super().__init__(self._events, media_type="text/event-stream", headers=headers)
         self._pieces = pieces
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        # The client may go before the first event is asked for.
+        # Starlette's own way has more turns of the event loop for every part.
+        kind = {"type": "http.response.start", "status": self.status_code}
+        gone = _when_gone(receive, self._pieces.abandon)
         try:
-            await super().__call__(scope, receive, send)
+            await send({**kind, "headers": self.raw_headers})
+            async with contextlib.aclosing(self._events) as parts:
+                async for part in parts:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            gone.cancel()
+            # The client may go before the first event is asked for.
             self._pieces.cancel()
 
 
-async def _events(pieces: Pieces, answers: Answers) -> AsyncIterator[bytes]:
+async def _events(pieces: Pieces, answers: Answers) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream; those of the same moment together."""
+    ahead = b""
     if answers.chat:
-        for index in range(len(pieces)):
-            yield event(answers.opening(index))
+        ahead = b"".join(event(answers.opening(index)) for index in range(len(pieces)))
+    running = len(pieces)
     try:
         async with contextlib.aclosing(pieces.__aiter__()) as arriving:
-            async for index, piece in arriving:
-                answers.counts.reply += len(piece.tokens)
-                yield event(answers.part(index, piece))
+            async for new in arriving:
+                answers.counts.reply += sum(len(piece.tokens) for _, piece in new)
+                parts = [event(answers.part(index, piece)) for index, piece in new]
+                running -= sum(piece.finish is not None for _, piece in new)
+                if not running:
+                    parts += [event(answers.closing())] if answers.usage else []
+                    parts.append(event("[DONE]"))
+                yield ahead + b"".join(parts)
+                ahead = b""
     except Exception as problem:  # noqa: BLE001  the answer has begun; it can only be told so
-        yield event(ApiError(500, _first_line(problem), kind="server_error").body)
-        return
-    if answers.usage:
-        yield event(answers.closing())
-    yield event("[DONE]")
+        said = ApiError(500, _first_line(problem), kind="server_error").body
+        yield ahead + event(said)
 
 
 async def _whole(pieces: Pieces, http: HttpRequest) -> list[Piece] | None:
     """Return all of each request, or None once the client has gone."""
-    gone = asyncio.ensure_future(_gone(http))
-    gone.add_done_callback(lambda _: pieces.abandon())
+    gone = _when_gone(http.receive, pieces.abandon)
     try:
         return await pieces.whole()
     except Exception as problem:
@@ -226,9 +238,16 @@ async def _whole(pieces: Pieces, http: HttpRequest) -> list[Piece] | None:
         gone.cancel()
 
 
-async def _gone(http: HttpRequest) -> None:
-    while (await http.receive())["type"] != "http.disconnect":
-        pass
+def _when_gone(receive: Any, call: Callable[[], None]) -> asyncio.Future[None]:
+    """Call a function when the client has gone, or when what this returns is cancelled."""
+
+    async def wait() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.ensure_future(wait())
+    gone.add_done_callback(lambda _: call())
+    return gone
 
 
 def _first_line(problem: Exception) -> str:

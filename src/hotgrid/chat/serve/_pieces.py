@@ -49,20 +49,36 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._requests)
 
-    async def __aiter__(self) -> AsyncGenerator[tuple[int, Piece], None]:
-        """Yield the place of a request and what is new of it; pieces that wait are joined."""
+    async def __aiter__(self) -> AsyncGenerator[list[tuple[int, Piece]], None]:
+        """Yield the places of requests and what is new of them, whenever there is something.
+
+        Pieces of a request that wait are joined. It ends with the requests, or once abandoned.
+        """
         left = dict(enumerate(self._requests))
         try:
             while left:
                 await self._ready.wait()
                 self._ready.clear()
+                if self._abandoned:
+                    return
+                new: list[tuple[int, Piece]] = []
                 for index, request in list(left.items()):
-                    # Again, as an error may be behind the last piece.
-                    while found := request.take(wait=False):
-                        piece = joined(found)
-                        if piece.finish is not None:
-                            left.pop(index)
-                        yield index, piece
+                    try:
+                        found = request.take(wait=False)
+                    except Exception:
+                        if new:
+                            yield new
+                        raise
+                    if not found:
+                        continue
+                    new.append((index, joined(found)))
+                    if found[-1].finish is not None:
+                        left.pop(index)
+                    elif request.ready:
+                        # An error is behind the last piece.
+                        self._ready.set()
+                if new:
+                    yield new
         finally:
             self.cancel()
 
@@ -73,7 +89,7 @@ class Pieces:
             request.cancel()
 
     def abandon(self) -> None:
-        """Have `whole` return at once, as nobody waits for it."""
+        """End what waits for pieces, as the client has gone."""
         self._abandoned = True
         self._ready.set()
 
