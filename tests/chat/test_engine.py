@@ -322,7 +322,7 @@ def test_an_engine_that_has_begun_meets_no_new_shape(shapes, request) -> None:
     assert shapes == ready
     assert {count for count, _ in ready} == ({1, 8} if is_compiled else {1, 2, 4, 8})
     # PyTorch refuses to compile a function for more than 8 shapes.
-    assert len({blocks for _, blocks in ready}) in ((2, 3) if is_compiled else (4,))
+    assert len({blocks for _, blocks in ready}) in (2, 3)
 
 
 def test_a_problem_before_the_first_request_is_raised_by_start(monkeypatch) -> None:

@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self
 
@@ -13,29 +12,14 @@ from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._blocks import BlockPool
-from ._fused._batch import Begun
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
 from ._row import Row
 from ._sampling import Likelihood, Sampling, Settings, choose, likelihoods, uniforms
 from ._stepper import Stepper
+from ._under_way import UnderWay
 
 _BLOCK = 16
-
-
-@dataclass(frozen=True)
-class _Burst:
-    """A burst whose tokens have not been read.
-
-    Attributes:
-        begun: What the device is at.
-        requests: Its rows. Those that have left meanwhile get none of its tokens.
-        counts: How many tokens it gives to each, the last ones of its row.
-    """
-
-    begun: Begun
-    requests: list[Request]
-    counts: list[int]
 
 
 class Engine:
@@ -119,7 +103,7 @@ class Engine:
         # Replies whose last tokens have not been told; with fixed shapes that is done later.
         self._later = static
         self._untold: list[Request] = []
-        self._under_way: _Burst | None = None
+        self._under_way: UnderWay | None = None
         # `_lock` guards the lists, `_work` one step at a time.
         self._lock = threading.Lock()
         self._work = threading.Lock()
@@ -379,7 +363,7 @@ class Engine:
         self._under_way = begun
 
     @torch.inference_mode()
-    def _begin(self, requests: list[Request], steps: int) -> _Burst:
+    def _begin(self, requests: list[Request], steps: int) -> UnderWay:
         """Begin several steps of some requests."""
         steps = min(steps, max(r.pending - 1 + r.left for r in requests))
         before = self._under_way
@@ -400,7 +384,7 @@ class Engine:
         for request, count in zip(requests, counts, strict=True):
             request.cached += steps
             request.coming += count
-        return _Burst(begun, requests, counts)
+        return UnderWay(begun, requests, counts)
 
     def _finish_burst(self) -> None:
         """Take the tokens of the burst under way; what comes after an end is thrown away."""
