@@ -13,7 +13,7 @@ from hotgrid.chat._model._gpt import GPT
 from ._step import FusedStep
 
 # Steps that the host has for beginning the next burst.
-_LAST = 2
+_LAST = 3
 
 
 @dataclass(frozen=True)
