@@ -255,3 +255,71 @@ def test_an_environment_that_needs_the_host_is_trained_without_a_graph(environme
     trainer.device = torch.device("cuda")
     with pytest.warns(UserWarning, match=f"without a CUDA graph.*its {text}"):
         assert not trainer._replayed()
+
+
+@dataclass(frozen=True)
+class InPlace(rl.Pendulum):
+    """Changes the state that it is given; observations that are kept would change with it."""
+
+    def step(self, state, action):
+        state[..., 1] += 0.1
+        return super().step(state, action)
+
+
+def test_an_environment_that_changes_what_it_is_given_is_refused():
+    with pytest.raises(ArgumentError, match=r"`InPlace\.step` changes what it was given"):
+        rl.RLTrainer(InPlace(), steps=2000)
+
+
+@dataclass(frozen=True)
+class Namesake(rl.Pendulum):
+    """An environment of one's own with real numbers, and the name of another one."""
+
+    name = "cartpole"
+
+
+def test_a_namesake_does_not_get_the_recipe_of_another():
+    assert rl.RLTrainer(Namesake(), steps=2000).learner.name == "sac"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"learner": "dqn"}, r"`learner` is 'dqn'; expected a Learner, such as DQN\(\)"),
+        ({"learner": rl.DQN}, "`learner` is <class .*expected a Learner"),
+        ({"settings": 5}, "`settings` is 5; expected a OffPolicy"),
+        ({"saving": 5}, "`saving` is 5; expected a Saving"),
+        ({"log_every": 0}, "`log_every` is 0; expected a number from 1"),
+        ({"seed": 1.5}, "`seed` is 1.5; expected a number from 0"),
+        ({"saving": Saving(best="valid/foo")}, "'valid/foo'.*are valid/return, valid/length"),
+        ({"saving": Saving(best="valid/return")}, "the lowest return; say better='highest'"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(options, text):
+    with pytest.raises(ArgumentError, match=text):
+        rl.RLTrainer("cartpole", steps=2000, **options)
+
+
+def test_a_damaged_log_does_not_end_a_run(tmp_path):
+    rl.RLTrainer(Line(), settings=SMALL, steps=80, folder=tmp_path).run()
+    (tmp_path / "events.jsonl").write_text('{"event": "start", "step": 0}\ngarbage\n')
+    outcome = rl.RLTrainer(Line(), settings=SMALL, steps=120, folder=tmp_path).run(resume=True)
+    assert outcome.why == "finished"
+    assert read_events(tmp_path)[1]["event"] == "resume"
+
+
+@dataclass(frozen=True)
+class Drawn(Line):
+    """Has a picture, of another kind than expected."""
+
+    def draw(self, state):
+        return torch.zeros(41, 40, 3)
+
+
+def test_a_policy_is_shown_in_its_own_environment_and_drawn_right(tmp_path):
+    rl.RLTrainer(Drawn(), settings=SMALL, steps=80, folder=tmp_path).run()
+    trained = rl.load_policy(tmp_path, environment=Drawn())
+    with pytest.raises(ArgumentError, match=r"`Drawn.draw` returned .*float32 \[41, 40, 3\]"):
+        rl.film(trained, tmp_path / "film.gif", steps=2)
+    with pytest.raises(ArgumentError, match="of `line`, and the environment given is `cartpo"):
+        rl.load_policy(tmp_path, environment=rl.CartPole())

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.cluster import SingleRank, StopRequest, rank_seed
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid.model import checked_device
 from hotgrid.train._loop._folder import TrainingFolder
@@ -107,15 +108,14 @@ class RLTrainer:
     ) -> None:
         self.device = checked_device(device)
         self._place = place = Place(environment, self.device)
-        recipe = recipe_for(place.name, isinstance(place.actions, Box))
-        self.learner, self.settings = learner or recipe.learner, settings or recipe.settings
+        recipe = recipe_for(place.recipe, isinstance(place.actions, Box))
+        self.learner = recipe.learner if learner is None else learner
+        self.settings = recipe.settings if settings is None else settings
         self.steps = recipe.steps if steps is None else steps
         self.seed, self.seeds, self.step = seed, seeds, 0
-        for name in ("steps", "seeds"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ArgumentError(
-                    f"`{name}` is {getattr(self, name)!r}; expected a number from 1"
-                )
+        self._log_every, self._show = log_every, show
+        self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
+        self._check_given()
         rows = Rows(place.observations, place.actions)
         expect_memory(self.settings.replay.capacity, rows.width, seeds, self.device)
         self._draws = draws = Draws(rank_seed(seed, 0), self.device)
@@ -147,12 +147,37 @@ class RLTrainer:
             world, self.agent, ring, draws, self.settings, captured=self._captured
         )
         self._best = BestPolicy(self.agent, seeds, self.device)
-        self._log_every, self._show = log_every, show
-        self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
         self._folder = TrainingFolder(
             folder, SingleRank(), self._saving, RLState(self._rounds, self._best)
         )
         self._updates = 0
+
+    def _check_given(self) -> None:
+        for name, least in (("steps", 1), ("seeds", 1), ("log_every", 1), ("seed", 0)):
+            value = self._log_every if name == "log_every" else getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ArgumentError(f"`{name}` is {value!r}; expected a number from {least}")
+        for name, value, kind in (
+            ("learner", self.learner, Learner),
+            ("settings", self.settings, OffPolicy),
+            ("saving", self._saving, Saving),
+        ):
+            if not isinstance(value, kind):
+                example = {"learner": "DQN()", "settings": "OffPolicy()", "saving": "Saving()"}
+                raise ArgumentError(
+                    f"`{name}` is {value!r}; expected a {kind.__name__}, such as "
+                    f"{example[name]}"
+                )
+        best = self._saving.best
+        known = (_BEST, "valid/length", *(("valid/return, lowest seed",) * (self.seeds > 1)))
+        if best is not None and best not in known:
+            raise ArgumentError(
+                f"`Saving(best={best!r})`: the values of an evaluation are {', '.join(known)}"
+            )
+        if best is not None and "return" in best and self._saving.better == "lowest":
+            raise ArgumentError(
+                f"`Saving(best={best!r})` would keep the lowest return; say better='highest'"
+            )
 
     def _replayed(self) -> bool:
         """Whether rounds are replayed, where nothing else is said."""
@@ -187,6 +212,11 @@ class RLTrainer:
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:
                 self.step, self._updates = saved[0], saved[1]["updates"]
+                if self.step > self.steps:
+                    logger("train").warning(
+                        "the run is at step %s already, beyond %s: nothing is left to learn",
+                        f"{self.step:,}", f"{self.steps:,}",
+                    )  # fmt: skip
             # Rounds are whole, so the last may end after the last step.
             rounds = -(-self.steps // self.settings.per_round)
             self._dashboard = Dashboard(rounds * self.settings.per_round, self._shown())
