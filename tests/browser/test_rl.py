@@ -125,7 +125,8 @@ def test_a_wrong_message_is_answered(page: Page) -> None:
                 const socket = new WebSocket(`ws://${location.host}/live`);
                 socket.onopen = () => socket.send(text);
                 socket.onmessage = ({data}) => {
-                    if (typeof data === "string" && JSON.parse(data).type === "error") done(data);
+                    const found = typeof data === "string" && JSON.parse(data);
+                    if (found && found.type === "error") done(data);
                 };
             })""",
             text,
