@@ -449,9 +449,11 @@ class ThroughWindows:
         return windows[(..., *[self._radius + o for o in where])]
 
 
-@every_local_model
-@pytest.mark.parametrize("form", [RollForm, PaddedForm])
-def test_neighbours_taken_from_windows_are_the_same(subject: Subject, form: Any):
+FORMS = {"roll": RollForm, "padded": PaddedForm}
+
+
+@pytest.mark.parametrize(("subject", "form"), spread(1, 2, LOCAL, [*FORMS]))
+def test_neighbours_taken_from_windows_are_the_same(subject: Subject, form: str):
     sim = subject.simulation()
     model = sim._setting.model
 
@@ -464,7 +466,7 @@ def test_neighbours_taken_from_windows_are_the_same(subject: Subject, form: Any)
 
     twin = copy.copy(model)
     twin.step = step
-    sim._form = form(replace(sim._setting, model=twin))
+    sim._form = FORMS[form](replace(sim._setting, model=twin))
     sim.reset()
     sim.run(5)
     assert_same(sim.state, reference(subject, 5))
