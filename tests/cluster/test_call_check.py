@@ -1,10 +1,7 @@
 """Ranks that make different calls: all of them raise, and none returns a wrong number."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +21,8 @@ from hotgrid.cluster import (
     world,
 )
 from hotgrid.errors import ArgumentError, CommunicationError
+
+from .forked_ranks import run_forked
 
 
 def refusals(
@@ -245,19 +244,9 @@ except ArgumentError as problem:
 """
 
 
-def test_processes_raise_instead_of_being_aborted(tmp_path: Path):
-    script = tmp_path / "worker.py"
-    script.write_text(WORKER)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    done = subprocess.run(
-        [*command, "--nproc-per-node=2", str(script)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("|  rank 1: all_gather, torch.float32, (-1, 2), dim=0") == 2
+def test_processes_raise_instead_of_being_aborted():
+    told = run_forked(WORKER)
+    assert told.count("|  rank 1: all_gather, torch.float32, (-1, 2), dim=0") == 2
 
 
 def test_a_world_of_one_can_be_asked_to_check():
