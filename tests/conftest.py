@@ -73,3 +73,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000)
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """What is left could not be finalised later, when modules are gone."""
+    gc.collect()
