@@ -11,6 +11,9 @@ STAMPS := $(VENV)/.stamps
 CORPORA := .hotgrid/corpora/mixed.json
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Images of containers often set it. Then every process compiles the sources again: 0.4 s for each
+# that tests start, and 12 s for each worker that collects them.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The editable install must be repeated when a package is added: a checksum of the list of
 # packages is part of the stamp's name.
