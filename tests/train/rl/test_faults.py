@@ -292,7 +292,6 @@ def test_a_namesake_does_not_get_the_recipe_of_another():
         ({"log_every": 0}, "`log_every` is 0; expected a number from 1"),
         ({"seed": 1.5}, "`seed` is 1.5; expected a number from 0"),
         ({"saving": Saving(best="valid/foo")}, "'valid/foo'.*are valid/return, valid/length"),
-        ({"saving": Saving(best="valid/return")}, "the lowest return; say better='highest'"),
     ],
 )
 def test_wrong_arguments_are_refused_by_name(options, text):

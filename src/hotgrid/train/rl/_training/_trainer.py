@@ -6,7 +6,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,7 +114,7 @@ class RLTrainer:
         self.steps = recipe.steps if steps is None else steps
         self.seed, self.seeds, self.step = seed, seeds, 0
         self._log_every, self._show = log_every, show
-        self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
+        self._saving = Saving(every=20_000, last=2, best=_BEST) if saving is None else saving
         self._check_given()
         rows = Rows(place.observations, place.actions)
         expect_memory(self.settings.replay.capacity, rows.width, seeds, self.device)
@@ -147,8 +147,10 @@ class RLTrainer:
             world, self.agent, ring, draws, self.settings, captured=self._captured
         )
         self._best = BestPolicy(self.agent, seeds, self.device)
+        # Returns, and lengths as a rule, are better if they are higher.
+        rule = replace(self._saving, better=self._saving.better or "highest")
         self._folder = TrainingFolder(
-            folder, SingleRank(), self._saving, RLState(self._rounds, self._best)
+            folder, SingleRank(), rule, RLState(self._rounds, self._best)
         )
         self._updates = 0
 
@@ -173,10 +175,6 @@ class RLTrainer:
         if best is not None and best not in known:
             raise ArgumentError(
                 f"`Saving(best={best!r})`: the values of an evaluation are {', '.join(known)}"
-            )
-        if best is not None and "return" in best and self._saving.better == "lowest":
-            raise ArgumentError(
-                f"`Saving(best={best!r})` would keep the lowest return; say better='highest'"
             )
 
     def _replayed(self) -> bool:
