@@ -172,7 +172,7 @@ def test_axe_finds_nothing_and_nothing_is_cut(opened) -> None:
     )  # a script tag would be refused by the page's policy
     for step in ("page", "settings"):
         for scheme, width in itertools.product(("light", "dark"), (360, 1000)):
-            page.emulate_media(color_scheme=scheme)
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.set_viewport_size({"width": width, "height": 700})
             found = page.evaluate(f"axe.run(document, {{runOnly: {RULES}}})")
             told = [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]]

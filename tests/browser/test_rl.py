@@ -110,7 +110,7 @@ def test_accessible(page: Page) -> None:
     # Not as a script of the page, whose policy forbids it.
     page.evaluate(AXE.read_text())
     for scheme, width in itertools.product(("light", "dark"), (1100, 400)):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 720})
         reaches(page, f"document.documentElement.scrollWidth <= {width}")
         found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")

@@ -123,6 +123,7 @@ def test_a_stream_continues_where_it_was(tmp_path):
     assert torch.equal(weights(again.module), weights(whole.module))
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_ends_well(number, tmp_path):
     def step(module, batch):
@@ -142,6 +143,7 @@ def test_a_signal_saves_and_ends_well(number, tmp_path):
     assert values(tmp_path) == values(tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_interrupt_leaves_at_once(tmp_path, capfd):
     def step(module, batch):
         if run.step == 5:

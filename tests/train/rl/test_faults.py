@@ -205,7 +205,10 @@ def test_distributions_hold_the_returns_of_negative_rewards(name):
 @pytest.mark.parametrize("name", rl.environments())
 def test_environments_leave_the_host_out(name):
     """A CUDA graph of a round must not copy from the host, or wait for it."""
-    assert host_work(find_environment(name), torch.device("cpu")) is None
+    environment = find_environment(name)
+    if isinstance(environment, rl.Wake):
+        environment = dataclasses.replace(environment, development=20)
+    assert host_work(environment, torch.device("cpu")) is None
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def test_a_run_in_two_parts_is_one_run_to_the_bit(case, tmp_path):
     assert ends[-1] == again_ends[-1]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_saves_what_was_learnt(tmp_path):
     whole = trainer(CASES["dqn"], 160, tmp_path / "whole")
     whole.run()
