@@ -202,13 +202,17 @@ def test_distributions_hold_the_returns_of_negative_rewards(name):
     assert learner.high == 0
 
 
-@pytest.mark.parametrize("name", rl.environments())
+# The wake begins with seconds of flow.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each == "wake"))
+        for each in rl.environments()
+    ],
+)
 def test_environments_leave_the_host_out(name):
     """A CUDA graph of a round must not copy from the host, or wait for it."""
-    environment = find_environment(name)
-    if isinstance(environment, rl.Wake):
-        environment = dataclasses.replace(environment, development=20)
-    assert host_work(environment, torch.device("cpu")) is None
+    assert host_work(find_environment(name), torch.device("cpu")) is None
 
 
 @dataclass(frozen=True)
