@@ -17,7 +17,6 @@ from hotgrid.train import (
     load_partial,
     read_run,
 )
-from hotgrid.train._loop._identity import expect_same
 
 from .training_cases import data, loss, net, trainer
 
@@ -144,12 +143,6 @@ def test_a_loss_without_gradient_and_a_wrong_count_are_named():
             ArgumentError, match=f"the `count` of the step function is {count!r}"
         ):
             trainer(step=step, steps=2).run()
-
-
-def test_ranks_must_be_asked_for_the_same():
-    expect_same([{"rate": "1", "steps": 3}] * 2)
-    with pytest.raises(ArgumentError, match="`rate` is '1' on rank 0 and '2' on rank 1"):
-        expect_same([{"rate": "1"}, {"rate": "2"}])
 
 
 def test_numbers_that_do_not_fit_and_empty_loads_are_refused():

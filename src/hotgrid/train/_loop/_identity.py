@@ -1,9 +1,8 @@
 """What a resumed run must have too, and what a run can be asked to watch."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from torch import nn
 
@@ -27,17 +26,6 @@ def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:
     """What a resumed run must have too, if the source says what determines its batches."""
     identity = getattr(batches, "identity", None)
     return {} if identity is None else {"batches": str(identity)}
-
-
-def expect_same(heard: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse ranks that were asked for different runs."""
-    for rank, other in enumerate(heard):
-        for name in heard[0].keys() | other.keys():
-            if heard[0].get(name) != other.get(name):
-                raise ArgumentError(
-                    f"`{name}` is {heard[0].get(name)!r} on rank 0 and {other.get(name)!r} on "
-                    f"rank {rank}; give all ranks the same"
-                )
 
 
 def watched(

@@ -26,7 +26,6 @@ from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import LossGuard, StepLosses, Watch, not_finite
 from ._identity import (
-    expect_same,
     identity_of_batches,
     identity_of_optimizer,
     shape_of,
@@ -238,7 +237,6 @@ class Trainer:
             stop = StopRequest(heeded=self._folder.used, interrupts=True)
             opened.enter_context(stop)
             opened.enter_context(self._folder)
-            expect_same(self._gathered({**self._asked, "steps": self.steps}))
             seed_all(self._seed, self.ranks.rank)
             saved = self._folder.begin(self._asked, self._options(), resume, self._files)
             dashboard = Dashboard(self.steps, self._shown())
