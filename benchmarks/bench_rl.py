@@ -10,7 +10,7 @@ rival trains one seed after the other.
 
 `--whole` adds whole runs of one seed by the recipe, from the first step to the last: the
 fastest rival as it is, without evaluations, and ours with its log, the last evaluation, and
-all that it does before rounds are replayed. On a CPU, times are those of this process alone.
+all that it does before rounds are replayed.
 
     python benchmarks/bench_rl.py [--device cpu] [--seeds 1 10 100] [--rounds 5] [--whole]
 """
@@ -36,10 +36,9 @@ LEARNER, SETTINGS = HOW.learner, HOW.settings
 
 
 def now(device: str) -> float:
-    """The time when all work so far is done; on a CPU that of this process alone."""
-    if device == "cpu":
-        return time.process_time()
-    torch.cuda.synchronize()
+    """The time when all work so far is done."""
+    if device != "cpu":
+        torch.cuda.synchronize()
     return time.perf_counter()
 
 

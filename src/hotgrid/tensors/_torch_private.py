@@ -88,6 +88,17 @@ def without_onednn() -> Iterator[None]:
         _C._set_mkldnn_enabled(before)
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread: waking others takes longer than little work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def in_forward_mode() -> bool:
     """Return whether forward-mode differentiation is on in this thread."""
     return forward_ad._current_level >= 0

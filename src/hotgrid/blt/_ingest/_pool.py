@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import torch
-
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
+from hotgrid.tensors._torch_private import one_thread
 
 from ._inputs._units import Unit
 from ._settings import IngestSettings
@@ -45,18 +44,13 @@ class InProcess:
                 raise StoppedError
             news(size)
 
-        kept, threads = 0, torch.get_num_threads()
+        kept = 0
         # Sums over several threads may be rounded in another order.
-        torch.set_num_threads(1)
-        try:
+        with one_thread(), contextlib.suppress(StoppedError):
             while jobs and not stop() and time.monotonic() < until:
                 number, unit = jobs[0]
                 kept += self._worker.work(number, unit, begin=begin)
                 jobs.popleft()
-        except StoppedError:
-            pass
-        finally:
-            torch.set_num_threads(threads)
         return kept
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hotgrid.grid.output import Colours, colours_of
+from hotgrid.tensors._torch_private import one_thread
 
 SOLID = 255
 """The byte of a solid cell, and of a number that is none."""
@@ -29,12 +30,8 @@ def few_threads(device: torch.device, cells: int) -> Iterator[None]:
     if device.type != "cpu" or cells > _FEW_CELLS:
         yield
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def means(x: Tensor, factor: int, *, traced: bool = False) -> Tensor:

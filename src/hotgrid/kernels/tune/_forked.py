@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from hotgrid.tensors._torch_private import without_onednn
+from hotgrid.tensors._torch_private import one_thread, without_onednn
 
 _PROCESS = os.getpid()
 
@@ -29,13 +29,8 @@ def without_lost_threads(device: torch.device) -> Iterator[None]:
     if not threads_are_lost(device):
         yield
         return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with without_onednn():
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with one_thread(), without_onednn():
+        yield
 
 
 def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,9 +1,11 @@
 """`Rounds`: collect, remember, learn; with nothing that waits for the device."""
 
+import contextlib
+
 import torch
 from torch import Tensor
 
-from hotgrid.tensors._torch_private import without_onednn
+from hotgrid.tensors._torch_private import one_thread, without_onednn
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import World
 from hotgrid.train.rl._learners import Agent
@@ -14,6 +16,8 @@ from ._settings import OffPolicy
 
 # Rounds that a GPU makes before one is captured: kernels are chosen and memory is taken.
 _BEFORE_CAPTURE = 3
+# With fewer transitions in an update, and fewer numbers in a world, one thread is faster.
+_FEW_ROWS, _FEW_NUMBERS = 1 << 11, 1 << 15
 
 
 class Rounds:
@@ -50,6 +54,9 @@ class Rounds:
         self._sums: Tensor | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._made = 0
+        numbers = sum(each.numel() for each in world.tensors().values())
+        few = world.seeds * settings.batch <= _FEW_ROWS and numbers <= _FEW_NUMBERS
+        self._threads = one_thread if few else contextlib.nullcontext
         self._collect, self._learn = self._collected, self._learnt
         if captured and draws.device.type == "cpu":
             self._collect, self._learn = Recorded(self._collect), Recorded(self._learn)
@@ -59,7 +66,7 @@ class Rounds:
         self.chance.fill_(chance)
         if not learn or not self._captured or self.draws.device.type == "cpu":
             # For small matrices oneDNN is no faster; of some, on ARM, it is far slower.
-            with without_onednn():
+            with without_onednn(), self._threads():
                 self._round(learn)
             return
         if self._graph is not None:
