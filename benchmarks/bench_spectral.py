@@ -48,9 +48,9 @@ def transforms_of(sim: Simulation) -> list[Transform]:
     def noting(name: str) -> Callable[[Whole, Tensor], Tensor]:
         plain = getattr(Whole, name)
 
-        def transform(whole: Whole, x: Tensor) -> Tensor:
+        def transform(whole: Whole, x: Tensor, **options: str) -> Tensor:
             noted.append((name, x.clone()))
-            return plain(whole, x)
+            return plain(whole, x, **options)
 
         return transform
 
