@@ -16,7 +16,6 @@ from ._layouts import Stage, stages
 from ._redistribute import redistribute
 
 
-
 class GridFourier:
     """Fourier transforms over all axes of a grid that is split over ranks.
 

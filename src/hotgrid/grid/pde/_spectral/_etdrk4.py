@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hotgrid.grid.model import Whole
 
-from ._pairs import paired
+from ._pairs import paired, turned
 
 # Points on the upper half of a circle around every number; the lower half mirrors it.
 _POINTS = 16
@@ -77,6 +77,7 @@ class Etdrk4:
         products: Those products, from cells to cells: a tensor, or a tuple of them.
         gathered: From the modes of each product and `waves` N.
         planes: How many tensors `spread` and `products` make.
+        rotated: Whether `spread` takes the modes times i.
     """
 
     def __init__(
@@ -86,6 +87,8 @@ class Etdrk4:
         products: Callable[..., Any],
         gathered: Callable[..., Tensor],
         planes: tuple[int, int],
+        *,
+        rotated: bool,
     ) -> None:
         scale = 1 / math.prod(whole.size)
         made = planes[1]
@@ -93,18 +96,22 @@ class Etdrk4:
         def slope(modes: Tensor, waves: Sequence[Tensor]) -> Tensor:
             return gathered(*(modes.unbind(0) if made > 1 else (modes,)), *waves)
 
+        def seen(x: Tensor) -> Tensor:
+            # Here and not in `spread`: a turned sum would be stored before it is turned.
+            return turned(x) if rotated else x
+
         def first(v: Tensor, *waves: Tensor) -> Any:
-            return spread(scale * v, *waves)
+            return spread(scale * seen(v), *waves)
 
         def inner(v: Tensor, m: Tensor, half: Tensor, push: Tensor, *waves: Tensor) -> Any:
-            a = half * v + push * slope(m, waves)
+            a = half * seen(v) + push * slope(seen(m), waves)
             return spread(scale * a, *waves)
 
         def third(v: Tensor, m0: Tensor, m2: Tensor, *others: Tensor) -> Any:
             half, push, *waves = others
-            n = slope(m0, waves)
-            a = half * v + push * n
-            return spread(scale * (half * a + push * (2 * slope(m2, waves) - n)), *waves)
+            n, n2 = slope(seen(m0), waves), slope(seen(m2), waves)
+            a = half * seen(v) + push * n
+            return spread(scale * (half * a + push * (2 * n2 - n)), *waves)
 
         def last(v: Tensor, *others: Tensor) -> Tensor:
             n, n1, n2, n3 = (slope(m, others[8:]) for m in others[:4])

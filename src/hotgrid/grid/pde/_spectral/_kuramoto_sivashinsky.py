@@ -74,8 +74,8 @@ class KuramotoSivashinsky(PhaseModel):
 
 def _scheme(whole: Whole) -> Etdrk4:
     if whole.rank == 1:
-        return Etdrk4(whole, _as_it_is, _squared, _carried, (1, 1))
-    return Etdrk4(whole, _inclined, _steepness, _burnt, (2, 1))
+        return Etdrk4(whole, _as_it_is, _squared, _carried, (1, 1), rotated=False)
+    return Etdrk4(whole, _inclined, _steepness, _burnt, (2, 1), rotated=True)
 
 
 def _waves(whole: Whole, dx: Tensor) -> list[Tensor]:
@@ -105,8 +105,8 @@ def _carried(modes: Tensor, k: Tensor, low: Tensor) -> Tensor:
 def _inclined(
     v: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """On a plane: the gradient."""
-    low = low_y * low_x * turned(v)
+    """On a plane: the gradient, from i v."""
+    low = low_y * low_x * v
     return ky * low, kx * low
 
 

@@ -23,8 +23,6 @@ from hotgrid.grid.model import (
 )
 from hotgrid.grid.pde._schemes import along, expect_stable
 
-from ._pairs import paired, turned
-
 Offset = tuple[int, ...]
 At = Callable[[int, Offset], Tensor]
 """The component of a velocity along an axis, at an offset."""
@@ -174,30 +172,30 @@ class NavierStokes(Model):
 
 
 def _differences(whole: Whole, like: Tensor) -> list[Tensor]:
-    """For each axis real and imaginary part of exp(i k) - 1, which is a difference of cells.
+    """For each axis the real part of exp(i k) - 1, then for each the imaginary part.
 
     By differences of neighbours, not by derivatives: then the divergence of cells is zero.
     """
-    kind = torch.promote_types(like.dtype, torch.float32)
-    parts = [(-2 * torch.sin(k / 2).square(), torch.sin(k)) for k in whole.wavenumbers()]
-    return [paired(part.to(kind)) for both in parts for part in both]
+    kind, waves = torch.promote_types(like.dtype, torch.float32), whole.wavenumbers()
+    re = [-2 * torch.sin(k / 2).square() for k in waves]
+    return [each.to(kind) for each in (*re, *[torch.sin(k) for k in waves])]
 
 
 def _projection(whole: Whole) -> Callable[..., Tensor]:
     """What takes the gradient of a pressure away from the modes of each component."""
     rank, scale = whole.rank, 1 / math.prod(whole.size)
+    axes = range(rank)
 
     def without_gradient(*given: Tensor) -> tuple[Tensor, ...]:
-        modes, re, im = given[:rank], given[rank::2], given[rank + 1 :: 2]
-        axes = range(rank)
-        outflow = sum(re[a] * modes[a] + im[a] * turned(modes[a]) for a in axes)
+        re, im = given[rank : 2 * rank], given[2 * rank :]
+        x, y = ([modes[..., part] for modes in given[:rank]] for part in (0, 1))
         # |exp(i k) - 1|^2 = 2 - 2 cos k. The mean flow has no gradient.
-        length = -2 * sum(re[a] for a in axes)
-        pressure = outflow / torch.where(length > 0, length, torch.inf)
-        beside = turned(pressure)
-        return tuple(
-            scale * (modes[a] - (re[a] * pressure - im[a] * beside)) for a in axes
-        )
+        length = -2 * sum(re[1:], re[0])
+        share = 1 / torch.where(length > 0, length, torch.inf)
+        p = share * sum(re[a] * x[a] - im[a] * y[a] for a in axes)
+        q = share * sum(re[a] * y[a] + im[a] * x[a] for a in axes)
+        pairs = [(x[a] - re[a] * p - im[a] * q, y[a] - re[a] * q + im[a] * p) for a in axes]
+        return tuple(scale * torch.stack(pair, -1) for pair in pairs)
 
     return whole.fused(without_gradient, rank)
 

@@ -18,7 +18,6 @@ from hotgrid.grid.model import (
 )
 
 from ._etdrk4 import Coefficients, Etdrk4, coefficients, waves_of
-from ._pairs import turned
 
 
 class Vorticity(PhaseModel):
@@ -90,7 +89,7 @@ class Vorticity(PhaseModel):
 
 
 def _scheme(whole: Whole) -> Etdrk4:
-    return Etdrk4(whole, _spread, _products, _gathered, (2, 2))
+    return Etdrk4(whole, _spread, _products, _gathered, (2, 2), rotated=True)
 
 
 def _waves(whole: Whole, like: Tensor) -> list[Tensor]:
@@ -106,10 +105,10 @@ def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
 def _spread(
     w: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The modes of the velocity along x and along y."""
+    """The modes of the velocity along x and along y, from i w."""
     square = kx * kx + ky * ky
     # The mode of the mean has no velocity.
-    stream = low_y * low_x * turned(w) / torch.where(square > 0, square, torch.inf)
+    stream = low_y * low_x * w / torch.where(square > 0, square, torch.inf)
     return ky * stream, -kx * stream
 
 
