@@ -136,9 +136,7 @@ class Whole:
         self._tables[make] = (now, made)
         return made
 
-    def fused(
-        self, function: Callable[..., Any], planes: int = 1, *, parts: bool = False
-    ) -> Callable[..., Tensor]:
+    def fused(self, function: Callable[..., Any], planes: int = 1) -> Callable[..., Tensor]:
         """The same function compiled, if steps are; keep it in a `table`.
 
         For elementwise work between transforms: all of it in one function reads and writes the
@@ -149,34 +147,23 @@ class Whole:
             function: Returns a tensor; with several planes a tuple of them.
             planes: How many, each shaped as the first argument. They come back as one tensor
                 `[planes, ...]`, to be transformed together.
-            parts: Whether they are real and imaginary parts in turn; then they come back as
-                complex numbers, `[planes / 2, ...]`.
         """
         if planes == 1:
             return function if self._fuse is None else self._fuse(function)
+        if self._fuse is None:
+            return lambda *given: torch.stack(function(*given))
 
         def write(outs: Sequence[Tensor], *given: Tensor) -> None:
             for out, plane in zip(outs, function(*given), strict=True):
                 out.copy_(plane)
 
-        def plain(*given: Tensor) -> Tensor:
-            made = torch.stack(function(*given))
-            return torch.complex(made[0::2], made[1::2]) if parts else made
-
-        if self._fuse is None:
-            return plain
         # A compiled `torch.stack` would read everything again for each plane.
         writing = self._fuse(write)
 
         def stacked(*given: Tensor) -> Tensor:
-            like = given[0]
-            if not parts:
-                made = like.new_empty((planes, *like.shape))
-                writing(list(made.unbind(0)), *given)
-                return made
-            pairs = like.new_empty((planes // 2, *like.shape, 2))
-            writing([part for each in pairs.unbind(0) for part in each.unbind(-1)], *given)
-            return torch.view_as_complex(pairs)
+            made = given[0].new_empty((planes, *given[0].shape))
+            writing(list(made.unbind(0)), *given)
+            return made
 
         return stacked
 

@@ -23,6 +23,8 @@ from hotgrid.grid.model import (
 )
 from hotgrid.grid.pde._schemes import along, expect_stable
 
+from ._pairs import paired, turned
+
 Offset = tuple[int, ...]
 At = Callable[[int, Offset], Tensor]
 """The component of a velocity along an axis, at an offset."""
@@ -114,10 +116,10 @@ class NavierStokes(Model):
     def _projected(self, whole: Whole, velocity: Tensor, like: Tensor) -> Tensor:
         axis = -whole.rank - 1
         waves = whole.table(_differences, like)
-        pairs = torch.view_as_real(whole.rfft(velocity)).unbind(axis - 1)
-        parts = [part for each in pairs for part in each.unbind(-1)]
-        modes = whole.table(_projection)(*parts, *waves)
-        return whole.irfft(modes, norm="forward").movedim(0, axis).contiguous()
+        modes = torch.view_as_real(whole.rfft(velocity)).unbind(axis - 1)
+        pairs = whole.table(_projection)(*modes, *waves)
+        cells = whole.irfft(torch.view_as_complex(pairs), norm="forward")
+        return cells.movedim(0, axis).contiguous()
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Two shear layers with a little noise, or the vortices of Taylor and Green."""
@@ -178,7 +180,7 @@ def _differences(whole: Whole, like: Tensor) -> list[Tensor]:
     """
     kind, waves = torch.promote_types(like.dtype, torch.float32), whole.wavenumbers()
     re = [-2 * torch.sin(k / 2).square() for k in waves]
-    return [each.to(kind) for each in (*re, *[torch.sin(k) for k in waves])]
+    return [paired(each.to(kind)) for each in (*re, *[torch.sin(k) for k in waves])]
 
 
 def _projection(whole: Whole) -> Callable[..., Tensor]:
@@ -187,17 +189,17 @@ def _projection(whole: Whole) -> Callable[..., Tensor]:
     axes = range(rank)
 
     def without_gradient(*given: Tensor) -> tuple[Tensor, ...]:
-        parts, re, im = given[: 2 * rank], given[2 * rank : 3 * rank], given[3 * rank :]
-        x, y = parts[0::2], parts[1::2]
+        modes, re, im = given[:rank], given[rank : 2 * rank], given[2 * rank :]
+        # Turned as they are read: a turned sum would be stored before it is turned.
+        aside = [turned(each) for each in modes]
         # |exp(i k) - 1|^2 = 2 - 2 cos k. The mean flow has no gradient.
         length = -2 * sum(re[1:], re[0])
         share = 1 / torch.where(length > 0, length, torch.inf)
-        p = share * sum(re[a] * x[a] - im[a] * y[a] for a in axes)
-        q = share * sum(re[a] * y[a] + im[a] * x[a] for a in axes)
-        new = [(x[a] - re[a] * p - im[a] * q, y[a] - re[a] * q + im[a] * p) for a in axes]
-        return tuple(scale * part for pair in new for part in pair)
+        p = share * sum(re[a] * modes[a] + im[a] * aside[a] for a in axes)
+        turned_p = share * sum(re[a] * aside[a] - im[a] * modes[a] for a in axes)
+        return tuple(scale * (modes[a] - re[a] * p + im[a] * turned_p) for a in axes)
 
-    return whole.fused(without_gradient, 2 * rank, parts=True)
+    return whole.fused(without_gradient, rank)
 
 
 def _slopes(at: At, rank: int, viscosity: Tensor) -> list[Tensor]:

@@ -58,8 +58,8 @@ class SplitSchroedinger(PhaseModel):
         """One split step."""
         dt, around = params["dt"], (inputs["potential"], params["dt"])
         begin, move, end = whole.table(_parts)
-        (psi,) = begin(state["re"], state["im"], *around)
-        modes = torch.view_as_real(whole.fft(psi))
+        psi = begin(state["re"], state["im"], *around)
+        modes = torch.view_as_real(whole.fft(torch.view_as_complex(psi)))
         moved = torch.view_as_complex(move(modes, *whole.table(_motion, dt)))
         psi = torch.view_as_real(whole.ifft(moved, norm="forward"))
         re, im = end(*psi.unbind(-1), *around).unbind(0)
@@ -105,15 +105,21 @@ class SplitSchroedinger(PhaseModel):
 def _parts(whole: Whole) -> tuple[Callable[..., Tensor], ...]:
     """Half a step in the potential, the motion of modes, and half a step again."""
 
-    def half(re: Tensor, im: Tensor, potential: Tensor, dt: Tensor) -> tuple[Tensor, Tensor]:
-        angle = -0.5 * dt * potential
-        cos, sin = torch.cos(angle), torch.sin(angle)
-        return re * cos - im * sin, im * cos + re * sin
+    def begin(re: Tensor, im: Tensor, potential: Tensor, dt: Tensor) -> Tensor:
+        return torch.stack(_rotated(re, im, -0.5 * dt * potential), -1)
 
     def move(modes: Tensor, re: Tensor, im: Tensor) -> Tensor:
         return re * modes + im * turned(modes)
 
-    return whole.fused(half, 2, parts=True), whole.fused(move), whole.fused(half, 2)
+    def end(re: Tensor, im: Tensor, potential: Tensor, dt: Tensor) -> tuple[Tensor, Tensor]:
+        return _rotated(re, im, -0.5 * dt * potential)
+
+    return whole.fused(begin), whole.fused(move), whole.fused(end, planes=2)
+
+
+def _rotated(re: Tensor, im: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    return re * cos - im * sin, im * cos + re * sin
 
 
 def _motion(whole: Whole, dt: Tensor) -> tuple[Tensor, Tensor]:
