@@ -62,7 +62,8 @@ class Whole:
 
     def rfft(self, x: Tensor) -> Tensor:
         """The modes of real numbers, complex; the last dim has the first half of them."""
-        return self._counted(torch.fft.rfftn(x, dim=self.dims), half=True)
+        # Without a dim before those of space, modes on a GPU are transposed in memory.
+        return self._counted(torch.fft.rfftn(x[None], dim=self.dims)[0], half=True)
 
     def irfft(self, modes: Tensor, norm: str = "backward") -> Tensor:
         """Real numbers from the modes of `rfft`.

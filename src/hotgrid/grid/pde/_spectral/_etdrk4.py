@@ -66,16 +66,16 @@ class Etdrk4:
     """A step of all modes, with N in three elementwise parts between transforms.
 
     Modes are pairs of real numbers `[..., *modes, 2]`, which torch compiles. All that is done
-    between two transforms is one function, which reads modes as transforms left them. Two
-    passes over the grid are saved by this: inverse transforms divide by nothing, and N is not
-    stored, but made again from the modes of its products where it is used.
+    between two transforms is one function, which reads modes as transforms left them. Inverse
+    transforms divide by nothing, and N is not stored, but made again from the modes of its
+    products where it is used.
 
     Arguments:
         whole: The grid.
         spread: From the modes and `waves` those of what N multiplies in space: a tensor, or a
             tuple of them.
         products: Those products, from cells to cells: a tensor, or a tuple of them.
-        gathered: From the modes of each product and `waves` N.
+        gathered: From the modes of each product and `waves` N; if `rotated` by real factors.
         planes: How many tensors `spread` and `products` make.
         rotated: Whether `spread` takes the modes times i.
     """
