@@ -31,6 +31,12 @@ class Instant:
         self._shape = len(rows), len(uniforms)
         return self
 
+    def prepare(self) -> None:
+        """Nothing is compiled."""
+
+    def near_end(self) -> None:
+        """It has ended."""
+
     def chosen(self) -> list[list[int]]:
         """Return the tokens."""
         rows, steps = self._shape

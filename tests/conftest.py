@@ -1,5 +1,6 @@
 """Settings of every test: stricter than production, and the same on every machine."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -11,6 +12,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
+
+# Modules and tests live to the end: looking through them for garbage again and again is most of
+# the work of the collector.
+gc.disable()
 
 # The same examples in every run, so that a change is judged by what it changes. A search for
 # new ones: `HOTGRID_EXAMPLES=1000 make test`.
@@ -61,3 +66,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.path,
         )
     )
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, among what tests make."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    """What is left could not be finalised later, when modules are gone."""
+    gc.collect()

@@ -67,6 +67,9 @@ class PlainBatch:
         for cache, (keys, values) in zip(self._caches, caches, strict=True):
             cache.keys, cache.values = keys, values
 
+    def prepare(self) -> None:
+        """Nothing is compiled."""
+
     @torch.inference_mode()
     def feed(self, rows, ahead: int = 0) -> torch.Tensor:
         """Feed a token of each row; what is beyond its end may be anything."""
@@ -105,6 +108,9 @@ class PlainBegun:
 
     def __init__(self, found: list[list[int]]) -> None:
         self._found, self.last = found, [max(0, row[-1]) for row in found]
+
+    def near_end(self) -> None:
+        """It has ended."""
 
     def chosen(self) -> list[list[int]]:
         found, self._found = self._found, []
@@ -206,6 +212,18 @@ def test_a_burst_begins_before_the_tokens_of_the_last_are_read(bursts) -> None:
         assert told(list(request)) == told(list(generate(LANGUAGE, [n + 1], way)))
 
 
+def test_who_comes_before_the_last_steps_of_a_burst_joins_the_next(
+    bursts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(LANGUAGE, slots=2, static=True)
+    way = Sampling(temperature=1, seed=2, max_tokens=20)
+    engine.submit([9], way)
+    engine.step()
+    monkeypatch.setattr(PlainBegun, "near_end", lambda _: engine.submit([5], way))
+    engine.step()
+    assert bursts == [("begin", 1), ("begin", 2), ("read", 1)]
+
+
 @pytest.mark.parametrize("ends", ["cancel", "stop"])
 def test_a_reply_that_has_ended_gets_nothing_of_the_burst_under_way(ends, bursts) -> None:
     way = Sampling(temperature=1, seed=2, max_tokens=40)
@@ -261,6 +279,63 @@ def test_those_who_wait_for_several_requests_are_told_once_for_a_burst(whole, bu
         pieces = list(request)
         assert len(pieces) == (1 if whole else 2)
         assert told(pieces) == told(list(generate(LANGUAGE, [n + 1], way)))
+
+
+@pytest.fixture(params=["bursts", "compiled"])
+def shapes(request, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Shapes that an engine has compiled or captured."""
+    found: list[tuple[int, ...]] = []
+
+    class Noted(PlainBatch):
+        def __init__(self, model, caches, page, batch, blocks, steps) -> None:
+            super().__init__(model, caches, page, batch, blocks, steps)
+            found.append((batch, blocks))
+
+    def compiled(function, **_):
+        def call(tokens, table, *rest):
+            if tuple(table.shape) not in found:
+                found.append(tuple(table.shape))
+            return function(tokens, table, *rest)
+
+        return call
+
+    where = "hotgrid.chat._generate._stepper"
+    monkeypatch.setattr(f"{where}._SHORT", 16)
+    if request.param == "bursts":
+        monkeypatch.setattr(f"{where}.fusible", lambda model: True)
+        monkeypatch.setattr(f"{where}.FusedBatch", Noted)
+    else:
+        monkeypatch.setattr(torch, "compile", compiled)
+    return found
+
+
+def test_an_engine_that_has_begun_meets_no_new_shape(shapes, request) -> None:
+    is_compiled = "compiled" in request.node.name
+    with Engine(LANGUAGE, slots=5, static=True, compiled=is_compiled) as engine:
+        ready = list(shapes)
+        for count in (1, 3, 5):
+            ways = [Sampling(seed=n, max_tokens=engine.limit, top_k=n % 2 or None)
+                    for n in range(count)]  # fmt: skip
+            prompts = [[7] * (1 + n * 11) for n in range(count)]
+            for each in [engine.submit(p, way) for p, way in zip(prompts, ways, strict=True)]:
+                list(each)
+    assert shapes == ready
+    assert {count for count, _ in ready} == ({1, 8} if is_compiled else {1, 2, 4, 8})
+    # PyTorch refuses to compile a function for more than 8 shapes.
+    assert len({blocks for _, blocks in ready}) in (2, 3)
+
+
+def test_a_problem_before_the_first_request_is_raised_by_start(monkeypatch) -> None:
+    def fails(self) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr("hotgrid.chat._generate._stepper.Stepper.prepare", fails)
+    engine = Engine(LANGUAGE)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        engine.start()
+    with pytest.raises(UnavailableError):
+        engine.submit([1])
+    engine.stop()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,5 +1,6 @@
 """Fused decoding without a GPU: interpreted, compiled, and which models it is for."""
 
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 import torch
 
 from hotgrid.chat import Sampling
+from hotgrid.chat._generate._fused._batch import FusedBatch
 from hotgrid.chat._generate._fused._step import fusible, understood
+from hotgrid.chat._generate._row import Row
 from hotgrid.chat._generate._sampling import uniform, uniforms
 from hotgrid.kernels import compress
 
@@ -57,6 +60,21 @@ def test_compressed_and_double_models_are_decoded_plainly() -> None:
     model = random_gpt(size=64)
     assert not understood(compress(model, form="int8"))
     assert not understood(model.to(torch.float64))
+
+
+def test_every_kind_of_step_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_gpt()
+    caches = [(torch.zeros(16, 2, 16), torch.zeros(16, 2, 16)) for _ in model.blocks()]
+    batch = FusedBatch(model, caches, 16, 2, 1, 4)
+    for name in ("embed", "feed", "choose"):
+        monkeypatch.setattr(batch._step, name, lambda *_, **__: None)
+    batch.prepare()
+    ready = dict(batch._made)
+    row = Row([1], 0, -1, array("q"))
+    batch.feed([row])
+    for heats in ([0.0, 0.0], [0.0, 0.7]):
+        batch.start([row, row], heats, np.zeros((2, 2)))
+    assert batch._made == ready
 
 
 def test_uniforms_are_those_of_one_at_a_time() -> None:

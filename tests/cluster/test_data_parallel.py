@@ -1,9 +1,6 @@
 """Training on two ranks ends where training on one does."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from torch import nn
 from hotgrid.cluster import SingleRank, data_parallel, fully_sharded, run_ranks
 from hotgrid.errors import ArgumentError
 
+from .forked_ranks import run_worker
 from .training_worker import model, train, values
 
 WORKER = Path(__file__).with_name("training_worker.py")
@@ -21,25 +19,8 @@ WORKER = Path(__file__).with_name("training_worker.py")
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory) -> list[dict]:
     """What two real processes found, over gloo on the loopback device."""
-    file = tmp_path_factory.mktemp("meeting") / "store"
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-W", "error", str(WORKER), str(rank), str(file)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [worker.communicate(timeout=120) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], outputs
-    return [json.loads(out) for out, _ in outputs]
+    place = tmp_path_factory.mktemp("meeting") / "store"
+    return [json.loads(out) for out in run_worker(WORKER, place, "-W", "error")]
 
 
 @pytest.fixture(scope="module")

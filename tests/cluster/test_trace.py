@@ -1,15 +1,14 @@
 """A trace of ranks that are processes of their own."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
 from hotgrid.cluster import trace
+
+from .forked_ranks import run_forked
 
 SCRIPT = """
 import sys, hotgrid as hg
@@ -22,19 +21,7 @@ with hg.cluster.trace(sys.argv[1], ranks):
 
 
 def traced(folder: Path, overlap: str) -> list[dict]:
-    script = folder / "heat.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    command += ["--nproc-per-node=2", str(script), str(folder / "trace.json"), overlap]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_forked(SCRIPT, str(folder / "trace.json"), overlap)
     return json.loads((folder / "trace.json").read_text())["traceEvents"]
 
 

@@ -32,16 +32,16 @@ def check_plainly(seed: int) -> None:
     expected = slow_steps(made, STEPS)
     for form in ("roll", "padded"):
         assert_bits(simulated(made, form=form), expected)
-    check_batch(made, "roll" if seed % 2 else "padded")
+    check_batch(made, expected, "roll" if seed % 2 else "padded")
     check_mesh(made, seed, expected)
 
 
-def check_batch(made: Recipe, form: str, **options) -> None:
+def check_batch(made: Recipe, expected: list[np.ndarray], form: str, **options) -> None:
     starts = [RandomModel(made).initial(made.size, torch.Generator().manual_seed(s))
               for s in (0, 5)]  # fmt: skip
     state = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}
     both = simulated(made, form=form, batch=2, state=state, **options)
-    assert_bits(both, slow_steps(made, STEPS, seed=0), 0)
+    assert_bits(both, expected, 0)
     assert_bits(both, slow_steps(made, STEPS, seed=5), 1)
 
 
@@ -61,7 +61,7 @@ def check_mesh(made: Recipe, seed: int, expected: list[np.ndarray], **options) -
             assert np.array_equal(x, right)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_a_random_model_is_the_same_in_every_form_batch_and_mesh(seed: int):
     check_plainly(seed)
 
@@ -77,12 +77,12 @@ def check_compiled(seed: int) -> None:
     expected = slow_steps(made, STEPS)
     for form in ("roll", "padded"):
         assert_bits(simulated(made, form=form, compiled=True), expected)
-    check_batch(made, "padded", compiled=True)
+    check_batch(made, expected, "padded", compiled=True)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(200, 500))
-def test_three_hundred_more_are_the_same(seed: int):
+@pytest.mark.parametrize("seed", range(100, 500))
+def test_four_hundred_more_are_the_same(seed: int):
     check_plainly(seed)
 
 
@@ -94,7 +94,7 @@ def test_some_more_are_the_same_when_compiled(seed: int):
 
 
 def test_the_generator_makes_models_of_every_kind():
-    recipes = [recipe(seed) for seed in range(200)]
+    recipes = [recipe(seed) for seed in range(100)]
     assert {len(r.size) for r in recipes} == {1, 2, 3}
     assert {r.radius for r in recipes} == {1, 2, 3}
     assert {f.dtype for r in recipes for f in r.fields} == {torch.float32, BYTE}

@@ -1,14 +1,31 @@
 """Which form runs what, and what the forms promise beside equal bits."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from hotgrid import _native
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, lbm, pde
+from hotgrid.grid.forms._form import compile_step
 from hotgrid.grid.forms._padded import PaddedForm, _fill
 from hotgrid.grid.forms._strips import StripForm
 from hotgrid.grid.forms.kernel._tape import taped
+from hotgrid.grid.model import Field, Model
+
+
+class Turning(Model):
+    """Three components that change places."""
+
+    fields = (Field("u", components=3),)
+
+    def step(self, state, inputs, params):
+        u = state["u"]
+        return {"u": [u.part((k + 1) % 3)[k - 1, 1] * 0.5 + u.part(k).here for k in range(3)]}
+
+    def initial(self, size, generator):
+        return {"u": torch.rand(3, *size, generator=generator)}
 
 
 def test_on_a_cpu_compiled_steps_are_padded_and_others_whole():
@@ -33,6 +50,37 @@ def test_strips_of_any_height_give_the_same_bits(rows: int):
     for sim in sims:
         sim.run(9, progress=False)
     assert torch.equal(sims[0].state["u"], sims[1].state["u"])
+
+
+@pytest.mark.compiles
+def test_few_components_are_written_into_their_field_with_the_same_bits():
+    sims = [
+        Simulation(Turning(), size=(6, 5), batch=2, device="cpu", compiled=c, form="roll")
+        for c in (False, True)
+    ]
+    before = sims[1]._form.read()["u"]
+    kept = before.clone()
+    for sim in sims:
+        sim.run(3, progress=False)
+    assert torch.equal(sims[0].state["u"], sims[1].state["u"])
+    # A step makes new tensors: who holds the old ones sees no change.
+    assert torch.equal(before, kept)
+
+
+def test_torch_knows_the_options_of_a_step_on_a_gpu(monkeypatch: pytest.MonkeyPatch):
+    sim = Simulation(pde.Heat(), size=(2048, 1024), device="cpu", compiled=False)
+    setting = replace(sim._setting, device=torch.device("cuda"), compiled=True)
+    given, compiled = [], torch.compile
+
+    def compiling(function, **options):
+        given.append(options["options"])
+        # It refuses options that it does not know.
+        return compiled(function, **options)
+
+    monkeypatch.setattr(torch, "compile", compiling)
+    compile_step(lambda: None, setting)
+    assert given[0]["coordinate_descent_tuning"] is True
+    assert given[0]["triton.max_tiles"] == 1
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bool, torch.int32])

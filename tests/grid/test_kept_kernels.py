@@ -145,6 +145,7 @@ def test_a_step_that_was_given_up_is_remembered():
 @pytest.mark.compiles
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.usefixtures("folder")
+@pytest.mark.long
 def test_a_step_without_a_kernel_for_the_core_is_compiled_once_the_next_time(compilations):
     for often in (2, 1):
         sims = [simulation(Sorted(), compiled=c) for c in (True, False)]

@@ -20,17 +20,22 @@ def simulation(model: Model, **more: Any) -> Simulation:
 
 
 def with_parameters() -> list[Any]:
-    """Every model of two dims with a parameter, and another value of its first one."""
-    found = []
-    for name, kind in models().items():
-        if kind._parameters and len(kind().size) == 2:
-            first = next(iter(kind._parameters.values()))
-            found.append(pytest.param(kind, first, id=name))
-    return found
+    """Every model of two dims with a parameter, its first one, and in `make test` one form."""
+    kinds = {name: k for name, k in models().items() if k._parameters and len(k().size) == 2}
+    return [
+        pytest.param(
+            kind,
+            next(iter(kind._parameters.values())),
+            form,
+            id=f"{name} {form}",
+            marks=[pytest.mark.long] * ((at + n) % 2),
+        )
+        for at, (name, kind) in enumerate(kinds.items())
+        for n, form in enumerate(("roll", None))
+    ]
 
 
-@pytest.mark.parametrize(("kind", "parameter"), with_parameters())
-@pytest.mark.parametrize("form", ["roll", None])
+@pytest.mark.parametrize(("kind", "parameter", "form"), with_parameters())
 def test_a_change_is_as_if_another_model_went_on(
     kind: type[Model], parameter: Parameter, form: str | None
 ):

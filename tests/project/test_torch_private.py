@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .packages import SOURCE
+from .packages import FOLDERS, SOURCE
 
 GATHERED = SOURCE / "tensors" / "_torch_private.py"
 # Methods of tensors, which are not reached by a name of torch.
@@ -42,7 +42,7 @@ def private_names(path: Path) -> list[str]:
     return [f"line {line}: {name}" for line, name in found]
 
 
-@pytest.mark.parametrize("folder", sorted(p.name for p in SOURCE.iterdir() if p.is_dir()))
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_no_other_module_names_one(folder: str):
     files = [path for path in (SOURCE / folder).rglob("*.py") if path != GATHERED]
     found = {str(path.relative_to(SOURCE)): private_names(path) for path in files}

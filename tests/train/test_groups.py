@@ -3,9 +3,6 @@
 import copy
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.nn import query
 from hotgrid.train import SGD, AdamW, Lion, Muon, Warmup, groups
 
+from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are no package
 from .sharded_worker import Gpt, specs, train, values
 
 WORKER = Path(__file__).with_name("sharded_worker.py")
@@ -268,25 +266,8 @@ def test_a_compiled_module_is_the_module_itself():
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory) -> list[dict]:
     """What two real processes found, over gloo on the loopback device."""
-    folder = tmp_path_factory.mktemp("meeting")
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-W", "error", str(WORKER), str(rank), str(folder / "store")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [worker.communicate(timeout=200) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], outputs
-    return [json.loads(out) for out, _ in outputs]
+    place = tmp_path_factory.mktemp("meeting") / "store"
+    return [json.loads(out) for out in run_worker(WORKER, place, "-W", "error")]
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,6 @@
 """Two ranks learn what one does, copied or cut."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from hotgrid.cluster import run_ranks
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.train import Evaluation, Saving, TensorBatches, read_events
 
+from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are no package
 from .test_trainer import Poisoned, Uneven
 from .training_cases import data, net, sgd, trainer, weighted, weights
 
@@ -93,25 +91,8 @@ def test_a_batch_must_be_shared_equally():
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory) -> list[dict]:
-    folder = tmp_path_factory.mktemp("ranks")
-    environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), str(rank), str(folder)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [worker.communicate(timeout=250) for worker in workers]
-    finally:
-        for worker in workers:
-            worker.kill()
-    assert [worker.returncode for worker in workers] == [0, 0], outputs
-    return [json.loads(out.splitlines()[-1]) for out, _ in outputs]
+    found = run_worker(WORKER, tmp_path_factory.mktemp("ranks"))
+    return [json.loads(out.splitlines()[-1]) for out in found]
 
 
 def expected(**options) -> torch.Tensor:

@@ -123,10 +123,12 @@ def test_a_stream_continues_where_it_was(tmp_path):
     assert torch.equal(weights(again.module), weights(whole.module))
 
 
-def test_sigterm_saves_and_ends_well(tmp_path):
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_ends_well(number, tmp_path):
     def step(module, batch):
         if run.step == 17:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
         return loss(module, batch)
 
     run = trainer(step=step, steps=30, folder=tmp_path, saving=Saving(every=10), log_every=7)
@@ -139,6 +141,33 @@ def test_sigterm_saves_and_ends_well(tmp_path):
     whole.run()
     assert torch.equal(weights(again.module), weights(whole.module))
     assert values(tmp_path) == values(tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_second_interrupt_leaves_at_once(tmp_path, capfd):
+    def step(module, batch):
+        if run.step == 5:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return loss(module, batch)
+
+    run = trainer(step=step, steps=30, folder=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert "Ctrl-C again leaves at once" in capfd.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_is_ignored_stays_ignored(tmp_path):
+    def step(module, batch):
+        signal.raise_signal(signal.SIGINT)
+        return loss(module, batch)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert trainer(step=step, steps=3, folder=tmp_path).run().why == "finished"
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_in_another_thread_sigterm_is_left_alone(tmp_path):

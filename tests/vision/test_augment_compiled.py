@@ -41,7 +41,13 @@ def batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(stage, id=name, marks=[pytest.mark.long] * (name == "others"))
+        for name, stage in STAGES.items()
+    ],
+)
 def test_a_recipe_is_one_graph(stage):
     """Dynamo traces all of it, without a break, to what it computes otherwise."""
 

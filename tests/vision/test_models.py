@@ -19,8 +19,19 @@ from hotgrid.vision import VisionModel, create_model, list_models
 RECORDED = json.loads((Path(__file__).parent / "timm_logits.json").read_text())["models"]
 _made = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "named_weights.py"))
 named_weights, named_image = _made["named_weights"], _made["named_image"]
+# Of large models `make test` runs the images that they are made for.
 ANSWERED = [
-    pytest.param(name, answer, id=f"{name} {json.dumps(answer['changes'])}")
+    pytest.param(
+        name,
+        answer,
+        id=f"{name} {json.dumps(answer['changes'])}",
+        marks=[pytest.mark.long]
+        * (
+            model["parameters"] > 2.5e7
+            and len(model["answers"]) > 1
+            and bool(answer["changes"])
+        ),
+    )
     for name, model in RECORDED.items()
     for answer in model["answers"]
 ]

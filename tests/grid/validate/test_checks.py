@@ -5,7 +5,10 @@ import pytest
 from hotgrid.grid.validate import check_names, validate
 
 COMPILED = ("double-shear-layer", "conservation", "cavity-re-100", "cylinder-2d-1")
-LONG = ("shan-chen", "two-components", "central", "cumulant", "kbc")
+LONG = (
+    *("shan-chen", "two-components", "central", "cumulant", "kbc"),
+    *("rayleigh-benard", "porous-medium", "ball-array"),
+)
 SMALL = [name for name in check_names(quick=True) if name not in COMPILED]
 
 

@@ -10,6 +10,7 @@ import torch
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, rl
+from hotgrid.train.rl._environments import find_environment, host_work
 
 SMALL = rl.OffPolicy(
     copies=4,
@@ -199,3 +200,132 @@ def test_distributions_hold_the_returns_of_negative_rewards(name):
     least = -sum(learner.gamma**k for k in range(limit))
     assert learner.low * learner.scale <= least
     assert learner.high == 0
+
+
+# The wake begins with seconds of flow.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=[pytest.mark.long] * (each == "wake"))
+        for each in rl.environments()
+    ],
+)
+def test_environments_leave_the_host_out(name):
+    """A CUDA graph of a round must not copy from the host, or wait for it."""
+    assert host_work(find_environment(name), torch.device("cpu")) is None
+
+
+@dataclass(frozen=True)
+class Numbers(rl.Pendulum):
+    """Makes a tensor of numbers in every start."""
+
+    def initial(self, random):
+        return super().initial(random) * torch.tensor((1.0, 1.0), dtype=random.dtype)
+
+
+@dataclass(frozen=True)
+class Listed(rl.Pendulum):
+    """Indexes by a list, which is made a tensor."""
+
+    def observe(self, state):
+        return super().observe(state)[..., [0, 1, 2]]
+
+
+@dataclass(frozen=True)
+class Looks(rl.Pendulum):
+    """Looks at a number in every step."""
+
+    def step(self, state, action):
+        return super().step(state, action * float(state.abs().max() >= 0))
+
+
+@dataclass(frozen=True)
+class Masked(rl.Pendulum):
+    """Takes as many numbers as a mask has true ones."""
+
+    def step(self, state, action):
+        assert len(state[state.abs() >= 0]) == state.numel()
+        return super().step(state, action)
+
+
+@pytest.mark.parametrize(
+    ("environment", "text"),
+    [
+        (Numbers(), r"`initial` makes a tensor of numbers \(`torch.tensor`\)"),
+        (Listed(), r"`observe` makes a tensor of numbers \(`torch.tensor`\)"),
+        (Looks(), r"`step` waits for the values of a tensor \(`_local_scalar_dense`\)"),
+        (Masked(), r"`step` waits for the values of a tensor \(`index`\)"),
+    ],
+)
+def test_an_environment_that_needs_the_host_is_trained_without_a_graph(environment, text):
+    trainer = rl.RLTrainer(environment, learner=rl.SAC(hidden=(4,)), settings=SMALL, steps=40)
+    trainer.device = torch.device("cuda")
+    with pytest.warns(UserWarning, match=f"without a CUDA graph.*its {text}"):
+        assert not trainer._replayed()
+
+
+@dataclass(frozen=True)
+class InPlace(rl.Pendulum):
+    """Changes the state that it is given; observations that are kept would change with it."""
+
+    def step(self, state, action):
+        state[..., 1] += 0.1
+        return super().step(state, action)
+
+
+def test_an_environment_that_changes_what_it_is_given_is_refused():
+    with pytest.raises(ArgumentError, match=r"`InPlace\.step` changes what it was given"):
+        rl.RLTrainer(InPlace(), steps=2000)
+
+
+@dataclass(frozen=True)
+class Namesake(rl.Pendulum):
+    """An environment of one's own with real numbers, and the name of another one."""
+
+    name = "cartpole"
+
+
+def test_a_namesake_does_not_get_the_recipe_of_another():
+    assert rl.RLTrainer(Namesake(), steps=2000).learner.name == "sac"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"learner": "dqn"}, r"`learner` is 'dqn'; expected a Learner, such as DQN\(\)"),
+        ({"learner": rl.DQN}, "`learner` is <class .*expected a Learner"),
+        ({"settings": 5}, "`settings` is 5; expected a OffPolicy"),
+        ({"saving": 5}, "`saving` is 5; expected a Saving"),
+        ({"log_every": 0}, "`log_every` is 0; expected a number from 1"),
+        ({"seed": 1.5}, "`seed` is 1.5; expected a number from 0"),
+        ({"saving": Saving(best="valid/foo")}, "'valid/foo'.*are valid/return, valid/length"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(options, text):
+    with pytest.raises(ArgumentError, match=text):
+        rl.RLTrainer("cartpole", steps=2000, **options)
+
+
+def test_a_damaged_log_does_not_end_a_run(tmp_path):
+    rl.RLTrainer(Line(), settings=SMALL, steps=80, folder=tmp_path).run()
+    (tmp_path / "events.jsonl").write_text('{"event": "start", "step": 0}\ngarbage\n')
+    outcome = rl.RLTrainer(Line(), settings=SMALL, steps=120, folder=tmp_path).run(resume=True)
+    assert outcome.why == "finished"
+    assert read_events(tmp_path)[1]["event"] == "resume"
+
+
+@dataclass(frozen=True)
+class Drawn(Line):
+    """Has a picture, of another kind than expected."""
+
+    def draw(self, state):
+        return torch.zeros(41, 40, 3)
+
+
+def test_a_policy_is_shown_in_its_own_environment_and_drawn_right(tmp_path):
+    rl.RLTrainer(Drawn(), settings=SMALL, steps=80, folder=tmp_path).run()
+    trained = rl.load_policy(tmp_path, environment=Drawn())
+    with pytest.raises(ArgumentError, match=r"`Drawn.draw` returned .*float32 \[41, 40, 3\]"):
+        rl.film(trained, tmp_path / "film.gif", steps=2)
+    with pytest.raises(ArgumentError, match="of `line`, and the environment given is `cartpo"):
+        rl.load_policy(tmp_path, environment=rl.CartPole())

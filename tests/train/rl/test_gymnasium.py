@@ -30,17 +30,22 @@ def test_every_single_step_is_gymnasiums(name):
     peer = gymnasium.make(env.twin)
     inner = peer.unwrapped
     observation, _ = peer.reset(seed=5)
+    seen = []
     for _ in range(STEPS):
-        before = torch.tensor(np.array(inner.state, np.float64))[None]
-        np.testing.assert_array_equal(env.observe(before)[0].numpy(), observation)
+        before = np.array(inner.state, np.float64), observation
         action = an_action(peer.action_space, random)
         observation, reward, terminated, truncated, _ = peer.step(action)
-        state, ours, over = env.step(before, given(action))
-        np.testing.assert_allclose(state[0], inner.state, rtol=1e-12, atol=1e-14)
-        assert ours.item() == pytest.approx(float(reward), rel=1e-6)
-        assert over.item() is terminated
+        after = np.array(inner.state, np.float64), float(reward), terminated
+        seen.append((*before, action, *after))
         if terminated or truncated:
             observation, _ = peer.reset()
+    states, observations, actions, later, rewards, ends = map(np.array, zip(*seen, strict=True))
+    begun = torch.from_numpy(states)
+    np.testing.assert_array_equal(env.observe(begun).numpy(), observations)
+    state, ours, over = env.step(begun, torch.from_numpy(actions))
+    np.testing.assert_allclose(state.numpy(), later, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(ours.numpy(), rewards, rtol=1e-6)
+    np.testing.assert_array_equal(over.numpy(), ends)
 
 
 @every_twin

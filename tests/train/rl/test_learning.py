@@ -26,6 +26,7 @@ def test_cartpole_is_balanced_after_some_seconds():
     assert returns.min() > 100, returns
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_cartpole_is_solved_by_ten_of_ten_seeds():
@@ -36,6 +37,7 @@ def test_cartpole_is_solved_by_ten_of_ten_seeds():
     assert (returns.mean(-1) >= 475).all(), returns.mean(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_pendulum_is_held_upright():
@@ -43,6 +45,7 @@ def test_pendulum_is_held_upright():
     assert (returns.mean(-1) > -200).all(), returns.mean(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_the_wake_has_less_drag_than_without_control():

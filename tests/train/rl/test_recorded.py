@@ -25,8 +25,16 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("case", "seeds"),
+    [
+        pytest.param(
+            case, seeds, id=f"{name} {seeds}", marks=[pytest.mark.long] * ((at + n) % 2)
+        )
+        for at, (name, case) in enumerate(CASES.items())
+        for n, seeds in enumerate((1, 3))
+    ],
+)
 def test_a_run_of_recorded_rounds_is_the_plain_run_to_the_bit(case, seeds):
     environment, learner, settings = case
     short = dataclasses.replace(rl.find_environment(environment), limit=15)

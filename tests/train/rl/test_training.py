@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import signal
 
 import pytest
 import torch
@@ -79,6 +80,32 @@ def test_a_run_in_two_parts_is_one_run_to_the_bit(case, tmp_path):
     ends = [each for each in shown(tmp_path / "whole") if "train/loss" in each]
     again_ends = [each for each in shown(tmp_path / "parts") if "train/loss" in each]
     assert ends[-1] == again_ends[-1]
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_saves_what_was_learnt(tmp_path):
+    whole = trainer(CASES["dqn"], 160, tmp_path / "whole")
+    whole.run()
+    run = trainer(CASES["dqn"], 160, tmp_path / "parts")
+    make = run._rounds.make
+
+    def interrupted(*given, **options):
+        make(*given, **options)
+        if run.step == 96:
+            signal.raise_signal(signal.SIGINT)
+
+    run._rounds.make = interrupted
+    outcome = run.run()
+    assert (outcome.step, outcome.why) == (100, "stopped")
+    again = trainer(CASES["dqn"], 160, tmp_path / "parts")
+    assert again.run(resume=True).why == "finished"
+    first, second = state(whole), state(again)
+    assert all(torch.equal(x, second[name]) for name, x in first.items())
+
+
+def test_more_transitions_than_fit_are_refused():
+    with pytest.raises(ArgumentError, match=r"200 transitions for 100,000,000 seeds takes"):
+        rl.RLTrainer("cartpole", settings=SMALL, steps=80, seeds=100_000_000)
 
 
 def test_evaluation_does_not_change_training():

@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Self
 
@@ -13,29 +12,14 @@ from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.errors import ArgumentError, UnstableError
 
 from ._blocks import BlockPool
-from ._fused._batch import Begun
 from ._reply import Reply, length_limit
 from ._request import Request, UnavailableError
 from ._row import Row
 from ._sampling import Likelihood, Sampling, Settings, choose, likelihoods, uniforms
 from ._stepper import Stepper
+from ._under_way import UnderWay
 
 _BLOCK = 16
-
-
-@dataclass(frozen=True)
-class _Burst:
-    """A burst whose tokens have not been read.
-
-    Attributes:
-        begun: What the device is at.
-        requests: Its rows. Those that have left meanwhile get none of its tokens.
-        counts: How many tokens it gives to each, the last ones of its row.
-    """
-
-    begun: Begun
-    requests: list[Request]
-    counts: list[int]
 
 
 class Engine:
@@ -102,7 +86,13 @@ class Engine:
         device = self._model.embed.weight.device
         static = device.type == "cuda" if static is None else static
         self._stepper = Stepper(
-            self._model, self._pool.blocks, _BLOCK, static=static, compiled=compiled
+            self._model,
+            self._pool.blocks,
+            _BLOCK,
+            rows=slots,
+            length=self.limit,
+            static=static,
+            compiled=compiled,
         )
         self._vacant = list(range(slots - 1, -1, -1))
         self._running: list[Request] = []
@@ -113,13 +103,15 @@ class Engine:
         # Replies whose last tokens have not been told; with fixed shapes that is done later.
         self._later = static
         self._untold: list[Request] = []
-        self._under_way: _Burst | None = None
+        self._under_way: UnderWay | None = None
         # `_lock` guards the lists, `_work` one step at a time.
         self._lock = threading.Lock()
         self._work = threading.Lock()
         self._awake = threading.Event()
         self._closed = self._abandoned = False
         self._thread: threading.Thread | None = None
+        self._prepared = threading.Event()
+        self._problem: Exception | None = None
 
     @property
     def running(self) -> bool:
@@ -170,6 +162,10 @@ class Engine:
         Errors of the model go to the requests that were under way.
         """
         with self._work:
+            if self._under_way is not None:
+                # Who comes until then can join the next burst. Later, the device might have to
+                # wait for it.
+                self._under_way.begun.near_end()
             with self._lock:
                 self._drop_cancelled()
                 self._admit()
@@ -191,9 +187,15 @@ class Engine:
             return True
 
     def start(self) -> Self:
-        """Work in a thread until `stop`."""
+        """Work in a thread until `stop`.
+
+        It returns when everything is compiled and captured, so that no request waits for that.
+        """
         self._thread = threading.Thread(target=self._run, name="hotgrid-chat", daemon=True)
         self._thread.start()
+        self._prepared.wait()
+        if self._problem is not None:
+            raise self._problem
         return self
 
     def stop(self, wait: float = 0.0) -> None:
@@ -221,6 +223,13 @@ class Engine:
     def _run(self) -> None:
         if self._stepper.device.type == "cuda":
             torch.cuda.set_device(self._stepper.device)
+        try:
+            self._prepare()
+        except Exception as problem:  # noqa: BLE001  `start` raises it
+            self._problem, self._closed = problem, True
+            return
+        finally:
+            self._prepared.set()
         while not self._abandoned:
             self._awake.clear()
             if self.step():
@@ -228,6 +237,18 @@ class Engine:
             if self._closed:
                 return
             self._awake.wait()
+
+    def _prepare(self) -> None:
+        """Do everything once that takes longer the first time, in the thread that does it."""
+        self._stepper.prepare()
+        if not self._later or self.limit == 1:
+            return
+        prompt = [0] * min(self._chunk + 1, self.limit - 1)
+        cuts = Sampling(top_k=2, top_p=0.5, repetition=1.1, logprobs=1, max_tokens=2)
+        for way in (cuts, Sampling(max_tokens=2)):
+            self.submit(prompt, way)
+            while self.step():
+                pass
 
     def _abandon(self) -> None:
         with self._work, self._lock:
@@ -300,8 +321,8 @@ class Engine:
         if not all(request.reply.sampling.plain for request in self._running):
             return 1
         most = self._stepper.most_steps(len(self._running))
-        # Nobody can join while all slots are taken; otherwise nobody should have to wait long.
-        return max(1, most // 2) if self._vacant else most
+        # Many replies have steps that take longer, and are more work for the host.
+        return max(1, most // 2) if len(self._vacant) > self._slots // 2 else most
 
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.
@@ -342,7 +363,7 @@ class Engine:
         self._under_way = begun
 
     @torch.inference_mode()
-    def _begin(self, requests: list[Request], steps: int) -> _Burst:
+    def _begin(self, requests: list[Request], steps: int) -> UnderWay:
         """Begin several steps of some requests."""
         steps = min(steps, max(r.pending - 1 + r.left for r in requests))
         before = self._under_way
@@ -363,7 +384,7 @@ class Engine:
         for request, count in zip(requests, counts, strict=True):
             request.cached += steps
             request.coming += count
-        return _Burst(begun, requests, counts)
+        return UnderWay(begun, requests, counts)
 
     def _finish_burst(self) -> None:
         """Take the tokens of the burst under way; what comes after an end is thrown away."""

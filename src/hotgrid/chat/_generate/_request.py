@@ -37,6 +37,8 @@ class UnavailableError(HotgridError, RuntimeError):
 
 def joined(pieces: Sequence[Piece]) -> Piece:
     """Return one piece of several."""
+    if len(pieces) == 1:
+        return pieces[0]
     return Piece(
         "".join(piece.text for piece in pieces),
         tuple(token for piece in pieces for token in piece.tokens),

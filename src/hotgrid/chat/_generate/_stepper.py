@@ -1,5 +1,8 @@
 """`Stepper`: one forward pass for the next tokens of several sequences over a paged cache."""
 
+import itertools
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +21,8 @@ from ._row import Row
 # More would let a new request wait, and compute more that comes after the end of a reply. Fewer
 # would leave too little time to the host, which works for one burst while the next is computed.
 _STEPS = 8
+# Tokens of the shortest table; a longer one than needed costs nothing where bursts are.
+_SHORT = 256
 
 
 class Stepper:
@@ -27,6 +32,8 @@ class Stepper:
         model: The model.
         blocks: Blocks of the cache.
         block: The tokens of a block.
+        rows: The most sequences at once.
+        length: The most tokens of a sequence.
         static: Whether single tokens are fed in a few shapes only (powers of two), each
             captured as a CUDA graph where there is CUDA. Models that are `fusible` are then
             decoded by fused kernels.
@@ -34,9 +41,27 @@ class Stepper:
     """
 
     def __init__(
-        self, model: GPT, blocks: int, block: int, *, static: bool, compiled: bool
+        self,
+        model: GPT,
+        blocks: int,
+        block: int,
+        *,
+        rows: int,
+        length: int,
+        static: bool,
+        compiled: bool,
     ) -> None:
         self._model, self._block, self._static = model, block, static
+        # A burst goes on beyond the end of a sequence while others need it.
+        longest = max(_SHORT, length + _STEPS - 1)
+        self._counts = _doubled(1, 1 << (rows - 1).bit_length())
+        self._tables = _doubled(_SHORT // block, -(-longest // _SHORT) * _SHORT // block)
+        if compiled:
+            # PyTorch compiles a function for 8 shapes at most, and takes long for each.
+            self._counts = sorted({1, self._counts[-1]})
+            middle = self._tables[len(self._tables) // 2]
+            self._tables = sorted({self._tables[0], middle, self._tables[-1]})
+        self._length = length
         config, weight = model.config, model.embed.weight
         self.device = weight.device
         # Compressed models keep their embedding in floating point, as attention is.
@@ -51,6 +76,7 @@ class Stepper:
         self._graphs: dict[tuple[int, int], _Graph] = {}
         self._fused: dict[tuple[int, int], FusedBatch] = {}
         self._bursts = static and not compiled and fusible(model)
+        self._ahead = self._bursts or compiled or (static and self.device.type == "cuda")
 
     def most_steps(self, rows: int) -> int:
         """Return the most steps of a burst of so many rows; 1 if they are not for bursts."""
@@ -58,13 +84,36 @@ class Stepper:
 
     def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch:
         """Return what decodes some rows for some steps; there must be bursts for them."""
-        longest = max(-(-(row.position + steps) // self._block) for row in rows)
-        # A longer table costs nothing, and each shape is captured.
-        shape = (_power(len(rows)), _power(max(longest, 256 // self._block)))
+        return self._batch(self._shape(rows, steps))
+
+    def prepare(self) -> None:
+        """Compile and capture everything, so that nobody waits for it later.
+
+        The shapes of later calls are among those of these, for as many rows and tokens as the
+        stepper was made for.
+        """
+        shapes = itertools.product(self._counts, self._tables) if self._ahead else ()
+        for count, table in shapes:
+            if self.most_steps(count) > 1:
+                self._batch((count, table)).prepare()
+                continue
+            # The row has no blocks, so it changes nothing but that of padding.
+            last = min(table * self._block, self._length) - 1
+            self.feed([Row([0], last, 0, array("q"))] * count)
+
+    def _batch(self, shape: tuple[int, int]) -> FusedBatch:
         if shape not in self._fused:
             caches = [(cache.keys, cache.values) for cache in self._caches]
             self._fused[shape] = FusedBatch(self._model, caches, self._block, *shape, _STEPS)
         return self._fused[shape]
+
+    def _shape(self, rows: Sequence[Row], more: int) -> tuple[int, int]:
+        """Return the sequences and blocks that rows and so many tokens more are padded to."""
+        longest = -(-(max(row.position for row in rows) + more) // self._block)
+        return (
+            self._counts[bisect_left(self._counts, len(rows))],
+            self._tables[bisect_left(self._tables, longest)],
+        )
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
@@ -75,7 +124,7 @@ class Stepper:
         longest = max(-(-(row.position + len(row.tokens)) // self._block) for row in rows)
         count = len(rows)
         if self._static and width == 1:
-            count, longest = _power(count), _power(longest)
+            count, longest = self._shape(rows, 1)
         inputs = self._inputs(rows, count, width, longest)
         if not self._static or width > 1:
             return self.forward(*inputs)[: len(rows)]
@@ -152,5 +201,9 @@ class _Graph:
         return self._out
 
 
-def _power(number: int) -> int:
-    return 1 << (number - 1).bit_length()
+def _doubled(first: int, last: int) -> list[int]:
+    """Return a number, its doubles that are well below the last, and that."""
+    found = [first]
+    while found[-1] * 3 <= last:
+        found.append(found[-1] * 2)
+    return found if first >= last else [*found, last]

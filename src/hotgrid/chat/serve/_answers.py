@@ -1,8 +1,8 @@
 """Answers of the API: whole ones, and chunks of streams."""
 
 import json
+import random
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +52,8 @@ class Answers:
     chat: bool
     counts: Counts
     usage: bool = False
-    _id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    # Not from the system: a call of it lets the engine's thread go first.
+    _id: str = field(default_factory=lambda: f"{random.getrandbits(128):032x}")
     _created: int = field(default_factory=lambda: int(time.time()))
     # Characters of each completion so far, for the offsets of its log probabilities.
     _sent: dict[int, int] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from starlette.routing import Route
 from hotgrid.chat._generate._engine import Engine
 from hotgrid.chat._generate._request import Request, UnavailableError
 from hotgrid.chat._generate._sampling import fresh_seed, seed_of
+from hotgrid.chat._generate._text import Piece
 from hotgrid.chat._prompts import completion_tokens, conversation_tokens
 from hotgrid.errors import ArgumentError
 
@@ -143,7 +144,7 @@ class Api:
         pieces = Pieces(requests, self._bell_here(), whole=not asked.stream)
         if asked.stream:
             return _Stream(pieces, answers)
-        whole = await _unless_gone(pieces.whole(), http)
+        whole = await _whole(pieces, http)
         if whole is None:
             return Response(status_code=499)
         answers.counts.reply = sum(len(piece.tokens) for piece in whole)
@@ -182,57 +183,71 @@ class _Stream(StreamingResponse):
 
     def __init__(self, pieces: Pieces, answers: Answers) -> None:
         headers = {"X-Accel-Buffering": "no"}
-        events = _events(pieces, answers)
-        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._events = _events(pieces, answers)
+        super().__init__(self._events, media_type="text/event-stream", headers=headers)
         self._pieces = pieces
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        # The client may go before the first event is asked for.
+        # Starlette's own way has more turns of the event loop for every part.
+        kind = {"type": "http.response.start", "status": self.status_code}
+        gone = _when_gone(receive, self._pieces.abandon)
         try:
-            await super().__call__(scope, receive, send)
+            await send({**kind, "headers": self.raw_headers})
+            async with contextlib.aclosing(self._events) as parts:
+                async for part in parts:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
+            gone.cancel()
+            # The client may go before the first event is asked for.
             self._pieces.cancel()
 
 
-async def _events(pieces: Pieces, answers: Answers) -> AsyncIterator[bytes]:
+async def _events(pieces: Pieces, answers: Answers) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream; those of the same moment together."""
+    ahead = b""
     if answers.chat:
-        for index in range(len(pieces)):
-            yield event(answers.opening(index))
+        ahead = b"".join(event(answers.opening(index)) for index in range(len(pieces)))
+    running = len(pieces)
     try:
         async with contextlib.aclosing(pieces.__aiter__()) as arriving:
-            async for index, piece in arriving:
-                answers.counts.reply += len(piece.tokens)
-                yield event(answers.part(index, piece))
+            async for new in arriving:
+                answers.counts.reply += sum(len(piece.tokens) for _, piece in new)
+                parts = [event(answers.part(index, piece)) for index, piece in new]
+                running -= sum(piece.finish is not None for _, piece in new)
+                if not running:
+                    parts += [event(answers.closing())] if answers.usage else []
+                    parts.append(event("[DONE]"))
+                yield ahead + b"".join(parts)
+                ahead = b""
     except Exception as problem:  # noqa: BLE001  the answer has begun; it can only be told so
-        yield event(ApiError(500, _first_line(problem), kind="server_error").body)
-        return
-    if answers.usage:
-        yield event(answers.closing())
-    yield event("[DONE]")
+        said = ApiError(500, _first_line(problem), kind="server_error").body
+        yield ahead + event(said)
 
 
-async def _unless_gone(work: Any, http: HttpRequest) -> Any:
-    """Return what a coroutine returns, or None once the client has gone."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(http))
+async def _whole(pieces: Pieces, http: HttpRequest) -> list[Piece] | None:
+    """Return all of each request, or None once the client has gone."""
+    gone = _when_gone(http.receive, pieces.abandon)
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            return None
-        return task.result()
+        return await pieces.whole()
     except Exception as problem:
         if isinstance(problem, ApiError | UnavailableError):
             raise
         raise ApiError(500, _first_line(problem), kind="server_error") from problem
     finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.wait((task, gone))
+        gone.cancel()
 
 
-async def _gone(http: HttpRequest) -> None:
-    while (await http.receive())["type"] != "http.disconnect":
-        pass
+def _when_gone(receive: Any, call: Callable[[], None]) -> asyncio.Future[None]:
+    """Call a function when the client has gone, or when what this returns is cancelled."""
+
+    async def wait() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.ensure_future(wait())
+    gone.add_done_callback(lambda _: call())
+    return gone
 
 
 def _first_line(problem: Exception) -> str:

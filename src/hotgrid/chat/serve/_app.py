@@ -1,5 +1,7 @@
 """`ChatApp`: the API and the page over one engine, and a server for them."""
 
+import sys
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,6 +12,9 @@ from hotgrid.web import PageFiles, PageServer
 
 from ._api import Api
 from ._problems import ApiError
+
+# Seconds; less than a step of a large batch takes.
+_SWITCH = 2e-4
 
 
 class ChatApp:
@@ -42,11 +47,16 @@ class ChatApp:
     def serve(self, port: int = 8766, host: str = "127.0.0.1") -> PageServer:
         """A server for it, which is not started yet.
 
+        It shortens the interpreter's switch interval, as the engine's thread would often have
+        to wait that long for the server's, and the device for both.
+
         Raises:
             ArgumentError: The address cannot be used.
             MissingPartError: uvicorn is not installed.
         """
-        return PageServer(self.app, port, host, open=True)
+        server = PageServer(self.app, port, host, open=True)
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
+        return server
 
     async def _unknown(self, request: Request, problem: object = None) -> Response:
         allowed = self._methods.get(request.url.path)

@@ -36,6 +36,7 @@ class Pieces:
     def __init__(self, requests: Sequence[Request], bell: Bell, *, whole: bool) -> None:
         self._requests, self._bell = requests, bell
         self._ready = asyncio.Event()
+        self._abandoned = False
         bell.waiting.add(self)
         for request in requests:
             request.notify(bell.ring, whole=whole)
@@ -48,20 +49,36 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._requests)
 
-    async def __aiter__(self) -> AsyncGenerator[tuple[int, Piece], None]:
-        """Yield the place of a request and what is new of it; pieces that wait are joined."""
+    async def __aiter__(self) -> AsyncGenerator[list[tuple[int, Piece]], None]:
+        """Yield the places of requests and what is new of them, whenever there is something.
+
+        Pieces of a request that wait are joined. It ends with the requests, or once abandoned.
+        """
         left = dict(enumerate(self._requests))
         try:
             while left:
                 await self._ready.wait()
                 self._ready.clear()
+                if self._abandoned:
+                    return
+                new: list[tuple[int, Piece]] = []
                 for index, request in list(left.items()):
-                    # Again, as an error may be behind the last piece.
-                    while found := request.take(wait=False):
-                        piece = joined(found)
-                        if piece.finish is not None:
-                            left.pop(index)
-                        yield index, piece
+                    try:
+                        found = request.take(wait=False)
+                    except Exception:
+                        if new:
+                            yield new
+                        raise
+                    if not found:
+                        continue
+                    new.append((index, joined(found)))
+                    if found[-1].finish is not None:
+                        left.pop(index)
+                    elif request.ready:
+                        # An error is behind the last piece.
+                        self._ready.set()
+                if new:
+                    yield new
         finally:
             self.cancel()
 
@@ -71,10 +88,26 @@ class Pieces:
         for request in self._requests:
             request.cancel()
 
-    async def whole(self) -> list[Piece]:
-        """Return all of each request as one piece."""
-        found: list[list[Piece]] = [[] for _ in self._requests]
-        async with contextlib.aclosing(self.__aiter__()) as pieces:
-            async for index, piece in pieces:
-                found[index].append(piece)
-        return [joined(each) for each in found]
+    def abandon(self) -> None:
+        """End what waits for pieces, as the client has gone."""
+        self._abandoned = True
+        self._ready.set()
+
+    async def whole(self) -> list[Piece] | None:
+        """Return all of each request as one piece; None where it was abandoned."""
+        try:
+            # Not by the generator: this is the path from one reply to the next request.
+            while not self._abandoned and not all(each.ready for each in self._requests):
+                self._ready.clear()
+                await self._ready.wait()
+            return None if self._abandoned else [_all_of(each) for each in self._requests]
+        finally:
+            self.cancel()
+
+
+def _all_of(request: Request) -> Piece:
+    found = request.take(wait=False)
+    while found[-1].finish is None:
+        # An error is behind the last piece.
+        found += request.take(wait=False)
+    return joined(found)

@@ -15,7 +15,11 @@ def environment_of(text: str) -> "Environment | str":
         ArgumentError: There is no such class, it is no environment, or it cannot be made.
     """
     place, colon, name = text.rpartition(":")
-    if not colon or text.startswith("gymnasium:"):
+    if text.startswith("gymnasium:"):
+        return text
+    if text.endswith(".py") or (colon and not (place and name)):
+        raise ArgumentError(f"`{text}` names no class; write file.py:Class or module:Class")
+    if not colon:
         return text
     from hotgrid.cli._member import member
     from hotgrid.train.rl import Environment
@@ -29,6 +33,9 @@ def environment_of(text: str) -> "Environment | str":
                 f"`{text}` cannot be made without arguments: {problem}; "
                 "all of its fields need defaults"
             ) from None
+        except Exception as problem:
+            reason = f"{type(problem).__name__}: {problem}"
+            raise ArgumentError(f"`{text}` cannot be made: {reason}") from problem
     if not isinstance(made, Environment):
         raise ArgumentError(f"`{text}` is not a hotgrid.train.rl.Environment")
     return made

@@ -15,6 +15,7 @@ from ._form import (
     compile_step as compile_step,
 )
 from ._grid_state import GridState as GridState
+from ._memory import free_memory as free_memory
 from ._parts import look_at as look_at, look_box as look_box
 from ._phase import Phase as Phase
 from ._roll import whole_step as whole_step

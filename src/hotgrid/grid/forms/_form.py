@@ -21,7 +21,16 @@ from torch import Tensor
 from hotgrid.cluster import Block, take
 from hotgrid.config import cache_folder, current, logger
 from hotgrid.errors import ArgumentError, MissingPartError, near
-from hotgrid.grid.model import Field, Input, Look, Model, Neighbours, State, has_phase
+from hotgrid.grid.model import (
+    Field,
+    Input,
+    Look,
+    Model,
+    Neighbours,
+    State,
+    VectorModel,
+    has_phase,
+)
 from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
@@ -341,6 +350,11 @@ def compile_step(
     if setting.device.type == "cuda" and setting.cells >= CELLS_OF_A_BUSY_GPU:
         # A flow with walls gains 2.5 % of the copy bandwidth on an H200.
         options["coordinate_descent_tuning"] = True
+    planes = not isinstance(setting.model, VectorModel) and not has_phase(setting.model)
+    if setting.device.type == "cuda" and planes:
+        # Torch would weigh other tilings for every pair of operations, a third of the time
+        # that it takes to write a kernel, and then choose this one.
+        options["triton.max_tiles"] = 1
     compiled = torch.compile(own, dynamic=False, fullgraph=True, options=options)
     return FirstCall(compiled, function)
 

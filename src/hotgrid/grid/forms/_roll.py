@@ -1,7 +1,8 @@
 """Whole arrays, shifted: the form of the GPU, of gradients, and the plain reference."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,14 +21,18 @@ from hotgrid.grid.model import (
 )
 from hotgrid.tensors import shift
 
-from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, stepped
+from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, planes_of, stepped
 from ._phase import Phase, fusing
+from ._two_buffers import writing_step
 from ._vector_step import whole_vector_step
 
 # Before a recording, since the start or a change of parameters.
 _PLAIN_STEPS = 3
 # A step with a phase launches several times as many kernels as a local one.
 _LAUNCHES_OF_A_PHASE = 4
+# Torch stacks up to so many planes on a GPU in a second kernel, which reads all of them again
+# for each one of them.
+_MOST_STACKED = 8
 
 
 def shifting(kind: Field | Input) -> Look:
@@ -76,14 +81,9 @@ class RollForm(Form):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-
-        def step(
-            fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
-        ) -> list[Tensor]:
-            return whole_step(setting, fields, fixed, params)
-
+        self._writes = _writes_planes(setting)
         # A phase alone is run as it is: torch does not compile complex numbers.
-        self._step = compile_step(step, setting) if is_local(setting.model) else None
+        self._step = self._compiled_step() if is_local(setting.model) else None
         self._phase: Phase | None = None
         if setting.phased:
             whole = Whole(setting.size, setting.device, fusing(setting))
@@ -91,6 +91,20 @@ class RollForm(Form):
         self._fields: list[Tensor] = []
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
         self._params = list(setting.params.values())
+
+    def _compiled_step(self) -> Callable[..., Any]:
+        setting = self.setting
+        if self._writes:
+            kinds = (*setting.model.fields, *setting.model.inputs)
+            looks = {kind.name: shifting(kind) for kind in kinds}
+            return compile_step(writing_step(setting, [looks]), setting)
+
+        def step(
+            fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
+        ) -> list[Tensor]:
+            return whole_step(setting, fields, fixed, params)
+
+        return compile_step(step, setting)
 
     @property
     def compiled(self) -> bool:
@@ -120,9 +134,23 @@ class RollForm(Form):
         with torch.no_grad():
             for _ in range(steps):
                 if self._step is not None:
-                    self._fields = self._step(self._fields, self._fixed, self._params)
+                    self._fields = self._stepped()
                 if self._phase is not None:
                     self._fields = self._phase(self._fields, self._fixed, self._params)
+
+    def _stepped(self) -> list[Tensor]:
+        if not self._writes:
+            return self._step(self._fields, self._fixed, self._params)
+        after = [torch.empty_like(x) for x in self._fields]
+        outs = [[planes_of(x, self.setting.rank) for x in after]]
+        self._step(self._fields, outs, self._fixed, self._params)
+        return after
+
+
+def _writes_planes(setting: Setting) -> bool:
+    """Whether a step writes into planes that it is given, instead of stacking its own."""
+    few = any(1 < field.components <= _MOST_STACKED for field in setting.model.fields)
+    return few and setting.compiled and not isinstance(setting.model, VectorModel)
 
 
 class GraphForm(RollForm):

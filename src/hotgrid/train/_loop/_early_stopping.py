@@ -20,7 +20,8 @@ class EarlyStopping:
         metric: What is watched, such as `valid/loss`.
         patience: How many evaluations without an improvement end the run.
         warmup: How many evaluations at the beginning never end it.
-        better: Whether the lowest or the highest value is the best.
+        better: Whether the lowest or the highest value is the best; by default what the
+            metric says, such as the highest accuracy, or else the lowest.
         least: How much better a value must be.
 
     Example:
@@ -38,7 +39,7 @@ class EarlyStopping:
     metric: str = "valid/loss"
     patience: int = 5
     warmup: int = 0
-    better: Literal["lowest", "highest"] = "lowest"
+    better: Literal["lowest", "highest"] | None = None
     least: float = 0.0
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class EarlyStopping:
             raise ArgumentError(f"`patience` is {self.patience!r}; expected a number from 1")
         if type(self.warmup) is not int or self.warmup < 0:
             raise ArgumentError(f"`warmup` is {self.warmup!r}; expected a number from 0")
-        if self.better not in ("lowest", "highest"):
+        if self.better not in ("lowest", "highest", None):
             raise ArgumentError(f"`better` is {self.better!r}; expected lowest or highest")
 
     def after(
@@ -78,6 +79,6 @@ class EarlyStopping:
     def _improves(self, value: float, best: float) -> bool:
         if math.isnan(value):
             return False
-        if self.better == "lowest":
-            return value < best - self.least
-        return value > best + self.least
+        if self.better == "highest":
+            return value > best + self.least
+        return value < best - self.least

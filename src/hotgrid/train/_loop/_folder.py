@@ -68,7 +68,10 @@ class TrainingFolder:
         saving: Saving,
         state: SavedState,
     ) -> None:
+        if folder is not None and not (isinstance(folder, Path) or folder):
+            raise ArgumentError(f"`folder` is {folder!r}; give the path of a folder")
         self._ranks, self._saving, self._state = ranks, saving, state
+        self._better: Literal["lowest", "highest"] = saving.better or "lowest"
         self._run = None if folder is None else RunFolder(folder, group=ranks)
         self._checkpoints: Checkpoints | None = None
         self._events: EventLog | None = None
@@ -97,6 +100,13 @@ class TrainingFolder:
             if resume is True:
                 raise StoreError("`resume` needs a `folder`, that of the run to continue")
             return None
+        for name, contents in files.items():
+            own = name in (EVENTS, REPORT, "run.toml", "checkpoints") or name.startswith(".")
+            if own or not name or Path(name).name != name or not isinstance(contents, bytes):
+                raise ArgumentError(
+                    f"`files` has {name!r} with {type(contents).__name__}; expected bytes by a "
+                    "plain name that no other file of a run has"
+                )
         there = (self._run.path / "run.toml").exists()
         if resume == "auto":
             resume = bool(self._ranks.gather_json(there)[0])
@@ -117,7 +127,7 @@ class TrainingFolder:
             keep_last=rule.last,
             keep_every=rule.keep_every,
             keep_best=rule.best,
-            best=rule.better,
+            best=self._better,
             # Writing runs in a thread, which must not interfere with training.
             group=self._ranks.beside() if self._ranks.size > 1 else None,
         )
@@ -149,7 +159,8 @@ class TrainingFolder:
         if saved is None:
             self._events.write("start", 0, **facts, time=_now())
         else:
-            self._events.write("resume", saved[0], ranks=facts["ranks"], time=_now())
+            known = {"ranks": facts["ranks"], "steps": facts["steps"]}
+            self._events.write("resume", saved[0], **known, time=_now())
         return read_events(self._run.path)
 
     def write(self, event: str, step: int, **facts: Any) -> None:
@@ -190,7 +201,7 @@ class TrainingFolder:
         }
         if self._saving.best is not None:
             value = now.get(self._saving.best)
-            notes[self._saving.best] = _WORST[self._saving.better] if value is None else value
+            notes[self._saving.best] = _WORST[self._better] if value is None else value
         self._checkpoints.save(
             step,
             self._state.tensors(),
@@ -255,7 +266,7 @@ class TrainingFolder:
             return False
         if self._best is None:
             return True
-        return value < self._best if self._saving.better == "lowest" else value > self._best
+        return value < self._best if self._better == "lowest" else value > self._best
 
     def _tell(self, text: str) -> None:
         if self._ranks.rank == 0:

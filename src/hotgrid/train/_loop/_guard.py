@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import nn
+
 from hotgrid.errors import ArgumentError
+from hotgrid.train._optimizers import local
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,8 @@ class LossGuard:
     """What is done about losses that are not finite, or that jump.
 
     Losses and gradient norms of all steps are examined whenever metrics are shown, and
-    before every checkpoint. So a checkpoint never holds a bad state. A loss or a norm that
-    is not finite always ends the run, or rolls it back.
+    before every checkpoint, which is not written if a parameter is not finite. A loss or a
+    norm that is not finite always ends the run, or rolls it back.
 
     Args:
         spike: A loss above this many times the median of the last steps is a fault too.
@@ -149,3 +153,12 @@ def _not_finite(step: StepLosses) -> Fault | None:
 def _mean(step: StepLosses) -> float:
     losses = [loss for row in step.losses for loss in row]
     return math.fsum(losses) / len(losses)
+
+
+def not_finite(module: nn.Module) -> list[str]:
+    """The paths of parameters of this rank with numbers that are not finite."""
+    named = [(name, local(p.detach())) for name, p in module.named_parameters()]
+    if not named:
+        return []
+    fine = torch.stack([x.isfinite().all().to(named[0][1].device) for _, x in named])
+    return [name for (name, _), good in zip(named, fine.tolist(), strict=True) if not good]

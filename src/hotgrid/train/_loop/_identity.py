@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torch import nn
 
@@ -11,7 +12,7 @@ from hotgrid.train._metrics import Metric
 from ._batches import Batches, BatchStream
 from ._early_stopping import EarlyStopping
 from ._optimizer import GroupedOptimizer
-from ._settings import Evaluation
+from ._settings import Evaluation, Saving
 
 
 def shape_of(module: nn.Module) -> str:
@@ -27,27 +28,36 @@ def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:
     return {} if identity is None else {"batches": str(identity)}
 
 
-def expect_known(
+def watched(
     metrics: Sequence[Metric],
     evaluation: Evaluation | None,
-    best: str | None,
+    saving: Saving,
     stopping: EarlyStopping | None,
-) -> None:
-    """Raise an error if a value is watched that there never will be."""
-    known = (
-        [f"{evaluation.name}/{each.name}" for each in evaluation.metrics] if evaluation else []
-    )
-    if stopping is not None and stopping.metric not in known:
-        raise ArgumentError(
-            f"early stopping watches `{stopping.metric}`, which is not evaluated"
-            f"{near(stopping.metric, known)}; there are {', '.join(known) or 'none'}"
-        )
-    known += [f"train/{each.name}" for each in metrics]
+) -> tuple[Saving, EarlyStopping | None]:
+    """Return the rules, each with what is better.
+
+    Raises:
+        ArgumentError: A value is watched that there never will be.
+    """
+    known: dict[str, Metric] = {}
+    if evaluation:
+        known = {f"{evaluation.name}/{each.name}": each for each in evaluation.metrics}
+    if stopping is not None:
+        if stopping.metric not in known:
+            raise ArgumentError(
+                f"early stopping watches `{stopping.metric}`, which is not evaluated"
+                f"{near(stopping.metric, known)}; there are {', '.join(known) or 'none'}"
+            )
+        stopping = replace(stopping, better=stopping.better or known[stopping.metric].better)
+    known |= {f"train/{each.name}": each for each in metrics}
+    best = saving.best
     if best is not None and best not in known:
         raise ArgumentError(
             f"`Saving(best={best!r})` names no value of this run{near(best, known)}; there are "
             f"{', '.join(known)}"
         )
+    own = None if best is None else known[best].better
+    return replace(saving, better=saving.better or own or "lowest"), stopping
 
 
 def identity_of_optimizer(optimizer: GroupedOptimizer) -> str:

@@ -8,15 +8,13 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
-from torch.distributed.tensor import DTensor
-from torch.distributed.tensor.placement_types import Shard as CutAlong
 from torch.nn.parallel import DistributedDataParallel
 
 from hotgrid.cluster import Communicator, data_parallel, fully_sharded
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError
 from hotgrid.store import Shard
+from hotgrid.train._optimizers import is_cut, local
 
 Sharding = Literal["copies", "cut"]
 
@@ -53,13 +51,14 @@ class Placement:
             called = data_parallel(called, ranks)  # pyright: ignore[reportArgumentType]
         self.called: Any = called
         # With a cut module every rank must take part in every forward pass.
-        self.together = isinstance(module, FSDPModule)
+        self.together = _is_sharded(module)
 
     @contextlib.contextmanager
     def accumulating(self, last: bool) -> Iterator[None]:
         """Send gradients to the other ranks only with the last micro-batch of a step."""
-        if isinstance(self.module, FSDPModule):
-            self.module.set_requires_gradient_sync(last)
+        if self.together:
+            module: Any = self.module
+            module.set_requires_gradient_sync(last)
             yield
         elif isinstance(self.called, DistributedDataParallel) and not last:
             with self.called.no_sync():
@@ -69,8 +68,9 @@ class Placement:
 
     def cut_again(self) -> None:
         """Drop parameters that a forward pass without a backward pass has left gathered."""
+        each: Any
         for each in self.module.modules():
-            if isinstance(each, FSDPModule):
+            if _is_sharded(each):
                 each.reshard()
 
     @property
@@ -101,6 +101,11 @@ class Placement:
             tensor.copy_(kept)
 
 
+def _is_sharded(module: nn.Module) -> bool:
+    """Whether it is an `FSDPModule`, a class that takes most of a second to import."""
+    return hasattr(module, "set_requires_gradient_sync")
+
+
 def piece(tensor: Tensor, like: Tensor | None = None) -> Tensor | Shard:
     """A tensor as checkpoints take it: a part where it is cut over ranks.
 
@@ -108,29 +113,33 @@ def piece(tensor: Tensor, like: Tensor | None = None) -> Tensor | Shard:
         tensor: What is saved; the local part if `like` is given.
         like: The tensor that says how it is cut; by default itself.
     """
-    like = tensor if like is None else like
-    if not isinstance(like, DTensor):
+    layout: Any = tensor if like is None else like
+    if not is_cut(layout):
         return tensor.detach()
-    own = tensor.to_local() if isinstance(tensor, DTensor) else tensor
-    offset = [0] * like.ndim
-    where = like.device_mesh.get_coordinate() or ()
-    for at, size, cut in zip(where, like.device_mesh.shape, like.placements, strict=True):
+    from torch.distributed.tensor import Shard as CutAlong
+
+    offset = [0] * layout.ndim
+    where = layout.device_mesh.get_coordinate() or ()
+    for at, size, cut in zip(where, layout.device_mesh.shape, layout.placements, strict=True):
         if isinstance(cut, CutAlong):
-            n = like.shape[cut.dim]
+            n = layout.shape[cut.dim]
             # As `torch.chunk` cuts.
             offset[cut.dim] = min(at * -(-n // size), n)
-    return Shard(own.detach(), tuple(offset), tuple(like.shape))
+    return Shard(local(tensor).detach(), tuple(offset), tuple(layout.shape))
 
 
-def cut_like(local: Tensor, like: Tensor) -> Tensor:
+def cut_like(part: Tensor, like: Tensor) -> Tensor:
     """A local part as a tensor that is cut as another is."""
-    if not isinstance(like, DTensor):
-        return local
+    if not is_cut(like):
+        return part
+    from torch.distributed.tensor import DTensor
+
+    layout: Any = like
     return DTensor.from_local(
-        local,
-        like.device_mesh,
-        like.placements,
+        part,
+        layout.device_mesh,
+        layout.placements,
         run_check=False,
-        shape=like.shape,
-        stride=like.stride(),
+        shape=layout.shape,
+        stride=layout.stride(),
     )

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from torch import nn
+
 from hotgrid.errors import ArgumentError
 from hotgrid.train._metrics import Loss, Metric
 
@@ -30,7 +32,8 @@ class Saving:
         last: How many of the newest are kept.
         best: A value, such as `valid/loss`. A step at which it improves is saved, and the
             best is kept.
-        better: Whether the lowest or the highest value is the best.
+        better: Whether the lowest or the highest value is the best; by default what the
+            metric says, such as the highest accuracy.
         keep_every: Steps that are a multiple of this are kept.
         asynchronous: Write in a thread, while training goes on.
 
@@ -42,12 +45,17 @@ class Saving:
     every: int = 1000
     last: int = 3
     best: str | None = None
-    better: Literal["lowest", "highest"] = "lowest"
+    better: Literal["lowest", "highest"] | None = None
     keep_every: int | None = None
     asynchronous: bool = True
 
     def __post_init__(self) -> None:
         _expect_count("every", self.every)
+        _expect_count("last", self.last)
+        if self.keep_every is not None:
+            _expect_count("keep_every", self.keep_every)
+        if self.better not in ("lowest", "highest", None):
+            raise ArgumentError(f"`better` is {self.better!r}; expected lowest or highest")
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,32 @@ class Evaluation:
                 "`batch(index, rank, ranks)` and `len`, such as `TensorBatches(..., "
                 "endless=False)`"
             )
+        expect_metrics(self.metrics)
+        if self.name == "train":
+            raise ArgumentError("`name` is 'train', as values of training are called")
         if getattr(self.batches, "endless", False):
             raise ArgumentError(
                 "`batches` of an evaluation are endless, so that some rows of the last batch "
                 "would count twice; make them with `endless=False`"
             )
+
+
+def expect_given(module: object, metrics: object) -> None:
+    """Refuse what is not a module, or not a list of metrics."""
+    if not isinstance(module, nn.Module):
+        raise ArgumentError(f"`module` is a {type(module).__name__}; expected an nn.Module")
+    expect_metrics(metrics)
+
+
+def expect_metrics(metrics: object) -> None:
+    """Refuse what is not a list of metrics."""
+    wrong = metrics
+    if isinstance(metrics, Sequence) and not isinstance(metrics, str):
+        wrong = next((each for each in metrics if not isinstance(each, Metric)), None)
+    if wrong is not None:
+        raise ArgumentError(
+            f"`metrics` has {wrong!r}; expected a list of metrics, such as [Accuracy()]"
+        )
 
 
 def _expect_count(name: str, value: object) -> None:

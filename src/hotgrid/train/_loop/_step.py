@@ -140,7 +140,16 @@ class StepMaking:
 def _backward(outputs: Mapping[str, Any], parts: int, made: MadeStep) -> None:
     """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
     loss, count = outputs["loss"], outputs.get("count")
+    if not loss.requires_grad:
+        raise ArgumentError(
+            "the loss depends on no parameter that is trained: all of them are frozen, or the "
+            "step function detaches the loss or computes it without gradients"
+        )
     if count is not None:
+        if not isinstance(count, Tensor) and not (isinstance(count, int | float) and count > 0):
+            raise ArgumentError(
+                f"the `count` of the step function is {count!r}; expected a number above 0"
+            )
         total = loss * count
         total.backward()
         made.counted.append((total.detach(), count))

@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 from hotgrid.cluster import Communicator, StopRequest, world
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.grid.model import checked_device
 from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
 from hotgrid.train._report import Dashboard
 
@@ -23,13 +24,18 @@ from ._average import Average
 from ._batches import Batches, BatchStream, Feed
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
-from ._guard import LossGuard, StepLosses, Watch
-from ._identity import expect_known, identity_of_batches, identity_of_optimizer, shape_of
+from ._guard import LossGuard, StepLosses, Watch, not_finite
+from ._identity import (
+    identity_of_batches,
+    identity_of_optimizer,
+    shape_of,
+    watched,
+)
 from ._optimizer import optimizer_for
 from ._placement import Placement, Sharding
 from ._random import seed_all
 from ._rollback import Rollback
-from ._settings import Evaluation, Saving
+from ._settings import Evaluation, Saving, expect_given
 from ._state import TrainingState
 from ._step import MadeStep, Precision, StepFunction, StepMaking
 
@@ -142,6 +148,7 @@ class Trainer:
         ):
             if type(value) is not int or value < 1:
                 raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
+        expect_given(module, metrics)
         if precision not in ("float32", "bfloat16"):
             raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
         guard = guard or LossGuard()
@@ -150,7 +157,7 @@ class Trainer:
         self.steps, self.accumulate, self.step = steps, accumulate, 0
         self._log_every, self._precision = log_every, precision
         self.ranks = world(device or _device_of(module)) if ranks is None else ranks
-        self.device = torch.device(device or _device_of(module))
+        self.device = checked_device(device or _device_of(module))
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         module.to(self.device)
@@ -175,15 +182,12 @@ class Trainer:
         self._ledger = Ledger(list(shown.values()), given=others)
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
         self._begun = False
-        expect_known(
-            self._ledger.metrics,
-            evaluation,
-            saving.best if saving and folder is not None else None,
-            early_stopping,
+        saving = Saving() if saving is None or folder is None else saving
+        self._saving, self._early_stopping = watched(
+            self._ledger.metrics, evaluation, saving, early_stopping
         )
-        self._evaluation, self._early_stopping = evaluation, early_stopping
+        self._evaluation, self._ended_early = evaluation, False
         self._stopping: dict[str, Any] | None = None
-        self._ended_early = False
         self._guard, self._watch = guard, Watch(guard)
         self._recent: list[MadeStep] = []
         self._seed, self._show, self._files = seed, show, dict(files or {})
@@ -192,7 +196,6 @@ class Trainer:
         state = TrainingState(
             module, self.optimizer, self.average, self.ranks, self.device, seed
         )
-        self._saving = saving or Saving()
         self._folder = TrainingFolder(folder, self.ranks, self._saving, state)
         self._asked = {
             "module": f"{self._name}, {shape}",
@@ -208,7 +211,7 @@ class Trainer:
     # What a run is made of.
 
     def run(self, *, resume: bool | Literal["auto"] = False) -> TrainingOutcome:
-        """Train to the last step, until early stopping, or until SIGTERM.
+        """Train to the last step, until early stopping, or until SIGTERM or Ctrl-C.
 
         Args:
             resume: Continue the run in the folder; `auto` begins one if there is none. A
@@ -231,7 +234,8 @@ class Trainer:
             )
         self._begun = True
         with contextlib.ExitStack() as opened:
-            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            stop = StopRequest(heeded=self._folder.used, interrupts=True)
+            opened.enter_context(stop)
             opened.enter_context(self._folder)
             seed_all(self._seed, self.ranks.rank)
             saved = self._folder.begin(self._asked, self._options(), resume, self._files)
@@ -242,7 +246,11 @@ class Trainer:
             dashboard.recall(events)
             opened.enter_context(dashboard)
             self._dashboard = dashboard
-            return self._ended(self._go(stop))
+            try:
+                return self._ended(self._go(stop))
+            except UnstableError:
+                self._folder.report()
+                raise
 
     def _go(self, stop: StopRequest) -> Literal["finished", "early stopping", "stopped"]:
         if not self.module.training:
@@ -382,6 +390,8 @@ class Trainer:
     # What is saved, and put back.
 
     def _save(self, last: bool = False) -> None:
+        if self._folder.used:
+            self._expect_finite()
         extra = {
             "position": self._feed.position,
             "skipped": sorted(self._feed.skipped),
@@ -394,6 +404,15 @@ class Trainer:
             "ranks": self.ranks.size,
         }
         self._folder.save(self.step, extra, self._evaluated, last=last)
+
+    def _expect_finite(self) -> None:
+        """Do not save parameters that no run could go on with."""
+        heard = [name for names in self._gathered(not_finite(self.module)) for name in names]
+        if heard:
+            text = f"`{heard[0]}` is not finite after step {self.step}; the step is not saved"
+            self._folder.write("fault", self.step, text=text, batches=[])
+            way = "Lower the learning rate, or clip gradients"
+            raise UnstableError(f"{text}. {way}", step=self.step, cause=way)
 
     def _restore(self, saved: tuple[int, dict[str, Any]]) -> None:
         self.step, extra = saved

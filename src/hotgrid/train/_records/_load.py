@@ -120,6 +120,10 @@ def load_partial(
         ),
     )
     lacking = [path for path in report.missing if path not in allowed]
+    if not report.loaded and not unfit and not lacking:
+        raise ArgumentError(
+            f"nothing would be loaded. {report}\nChange `only`, `skip` or `rename`"
+        )
     if lacking or unfit or (report.unexpected and only is None):
         raise ArgumentError(_refusal(report, lacking, only is None, list(entries.tensors)))
     with torch.no_grad():
@@ -142,11 +146,18 @@ def _mismatch(target: Tensor, tensor: Tensor, other: Tensor | None) -> str:
         return f"{kind} in the source; give a dense tensor"
     if target.shape != tensor.shape:
         return f"{tuple(tensor.shape)} instead of {tuple(target.shape)}"
-    if target.is_floating_point() != tensor.is_floating_point():
+    if target.is_floating_point() != tensor.is_floating_point() or _overflows(target, tensor):
         return f"{tensor.dtype} instead of {target.dtype}"
     if other is not None and not torch.equal(other, tensor):
         return "shared in the module, and differs from the other name in the source"
     return ""
+
+
+def _overflows(target: Tensor, tensor: Tensor) -> bool:
+    """Whether a finite number would become infinite, as large ones in float16."""
+    if tensor.dtype == target.dtype or not target.is_floating_point():
+        return False
+    return bool((tensor.isfinite() & ~tensor.to(target.dtype).isfinite()).any())
 
 
 def _refusal(report: LoadReport, lacking: list[str], strict: bool, known: list[str]) -> str:

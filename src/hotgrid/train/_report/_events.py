@@ -62,8 +62,13 @@ class EventLog:
         self.flush()
         size = os.fstat(self._file).st_size
         if size < mark:
-            # The next line must not continue half of one.
-            os.ftruncate(self._file, os.pread(self._file, size, 0).rfind(b"\n") + 1)
+            # The next line must follow a good one.
+            good = 0
+            for line in os.pread(self._file, size, 0).splitlines(keepends=True):
+                if not line.endswith(b"\n") or _event(line) is None:
+                    break
+                good += len(line)
+            os.ftruncate(self._file, good)
             return False
         os.ftruncate(self._file, mark)
         return True
@@ -103,14 +108,24 @@ def read_events(folder: str | Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     *lines, _ = text.split("\n")
     for number, line in enumerate(lines, 1):
-        try:
-            event = json.loads(line)
-            if not isinstance(event["event"], str) or type(event["step"]) is not int:
-                raise ValueError(line)
-        except (ValueError, KeyError, TypeError):
-            raise DamagedError(f"`{path}`, line {number}, is not an event") from None
+        event = _event(line)
+        if event is None:
+            raise DamagedError(
+                f"`{path}`, line {number}, is not an event; to continue the run without its "
+                "curves so far, delete the file"
+            )
         found.append(event)
     return found
+
+
+def _event(line: str | bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+        if isinstance(event["event"], str) and type(event["step"]) is int:
+            return event
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
 
 
 def curves(events: "list[dict[str, Any]]") -> dict[str, list[tuple[int, float]]]:

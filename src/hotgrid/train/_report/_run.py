@@ -26,7 +26,7 @@ class RunSummary:
         curves: Points (step, value) by name, such as `train/loss`.
         events: All events.
         step: The last step that was logged.
-        status: `finished`, `early stopping`, `stopped`, or `not ended`.
+        status: `finished`, `early stopping`, `stopped`, `ended by a fault` or `not ended`.
     """
 
     folder: Path
@@ -53,7 +53,9 @@ def read_run(folder: str | Path) -> RunSummary:
     folder = Path(folder)
     events = read_events(folder)
     start = next((each for each in events if each["event"] == "start"), {})
-    end = events[-1] if events and events[-1]["event"] == "end" else {}
+    last = events[-1] if events else {}
+    status = {"end": last.get("why"), "fault": "ended by a fault"}.get(last.get("event", ""))
+    wanted = [each["steps"] for each in events if "steps" in each]
     asked: dict[str, str] = {}
     try:
         record = tomllib.loads((folder / "run.toml").read_text(encoding="utf-8"))
@@ -64,10 +66,13 @@ def read_run(folder: str | Path) -> RunSummary:
         raise DamagedError(f"`{folder / 'run.toml'}` cannot be read: {problem}") from None
     return RunSummary(
         folder=folder,
-        facts={k: v for k, v in start.items() if k not in ("event", "step")},
+        facts={
+            **{k: v for k, v in start.items() if k not in ("event", "step")},
+            **({"steps": wanted[-1]} if wanted else {}),
+        },
         asked=asked,
         curves=curves(events),
         events=events,
         step=max((each["step"] for each in events), default=0),
-        status=str(end.get("why", "not ended")),
+        status=str(status or "not ended"),
     )

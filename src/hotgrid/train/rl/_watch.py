@@ -88,6 +88,13 @@ def _environment_of(
 ) -> Environment:
     if isinstance(given, Environment):
         check_environment(given, Draws(0, device).device)
+        # A name, or the class with the fields that are not defaults.
+        trained = name.removeprefix("gymnasium:").partition("(")[0]
+        if trained not in (given.name, given.twin, type(given).__name__):
+            raise ArgumentError(
+                f"the run in `{folder}` is of `{name}`, and the environment given is "
+                f"`{given.name}`"
+            )
         return given
     if given is not None and not isinstance(given, str):
         raise ArgumentError(f"`environment` is {given!r}; expected an Environment or a name")
@@ -157,8 +164,21 @@ class Player:
         return low + (high - low) * self._draws.uniform(seeds, 1, actions.width)
 
     def picture(self) -> Tensor:
-        """Return what can be seen now, uint8 `[height, width, 3]`."""
-        return self.trained.environment.draw(self._state[self.best, 0].cpu())
+        """Return what can be seen now, uint8 `[height, width, 3]`.
+
+        Raises:
+            ArgumentError: The environment draws something else.
+        """
+        env = self.trained.environment
+        found = env.draw(self._state[self.best, 0].cpu())
+        right = isinstance(found, Tensor) and found.dtype == torch.uint8 and found.ndim == 3
+        if not right or found.shape[2] != 3 or found.shape[0] % 2 or found.shape[1] % 2:
+            seen = f"{found.dtype} {list(found.shape)}" if isinstance(found, Tensor) else found
+            raise ArgumentError(
+                f"`{type(env).__name__}.draw` returned {seen}; expected a uint8 tensor "
+                "[height, width, 3] with even height and width"
+            )
+        return found
 
 
 def frames(trained: Trained, *, steps: int, seed: int = 0) -> Iterator[Tensor]:

@@ -12,6 +12,9 @@ from hotgrid.chat._model._gpt import GPT
 
 from ._step import FusedStep
 
+# Steps that the host has for beginning the next burst.
+_LAST = 3
+
 
 @dataclass(frozen=True)
 class Begun:
@@ -24,7 +27,13 @@ class Begun:
 
     last: Tensor
     _host: Tensor
+    _near: torch.cuda.Event | None
     _copied: torch.cuda.Event | None
+
+    def near_end(self) -> None:
+        """Wait until only the last few steps are left, in which the next burst can be begun."""
+        if self._near is not None:
+            self._near.synchronize()
 
     def chosen(self) -> list[list[int]]:
         """Wait for the steps, and return the chosen tokens of each row.
@@ -76,7 +85,13 @@ class FusedBatch:
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
         table = table.view(batch, blocks)
         self._step = FusedStep(model, caches, page, self._tokens, table, position)
-        self._graphs: dict[int, Callable[[], None]] = {}
+        self._made: dict[int, Callable[[], None]] = {}
+
+    @torch.inference_mode()
+    def prepare(self) -> None:
+        """Compile and capture all kinds of steps, which their first calls would do."""
+        for choice in (0, 1, 2):
+            self._ready(choice)
 
     @torch.inference_mode()
     def feed(self, rows: Sequence[Row]) -> Tensor:
@@ -110,15 +125,23 @@ class FusedBatch:
         self._real.copy_(real, non_blocking=True)
         step = self._ready(2 if any(temperatures) else 1)
         self._step.embed()
-        for _ in range(steps):
+        near = None
+        for place in range(steps):
+            if place == max(0, steps - _LAST):
+                near = self._now()
             step()
         # The next burst overwrites `_chosen`, but not before this copy, which is queued.
         found = self._host(self._chosen[:steps])
         found.copy_(self._chosen[:steps], non_blocking=True)
-        copied = torch.cuda.Event() if self._cuda else None
-        if copied is not None:
-            copied.record()
-        return Begun(self._chosen[steps - 1], found, copied)
+        return Begun(self._chosen[steps - 1], found, near, self._now())
+
+    def _now(self) -> torch.cuda.Event | None:
+        """Return what happens when the device has done all that it was given."""
+        if not self._cuda:
+            return None
+        event = torch.cuda.Event()
+        event.record()
+        return event
 
     def _host(self, like: Tensor) -> Tensor:
         """Return zeros on the host.
@@ -163,13 +186,13 @@ class FusedBatch:
                     self._chosen, choice=choice,
                 )  # fmt: skip
 
-        if not self._cuda:
-            return step
-        if choice not in self._graphs:
-            # The first block must stay finite.
-            self._step.embed()
-            self._graphs[choice] = captured(step, self._whole, self._real)
-        return self._graphs[choice]
+        if choice not in self._made:
+            if self._cuda:
+                # The first block must stay finite.
+                self._step.embed()
+                step = captured(step, self._whole, self._real)
+            self._made[choice] = step
+        return self._made[choice]
 
 
 def captured(step: Callable[[], None], *state: Tensor) -> Callable[[], None]:

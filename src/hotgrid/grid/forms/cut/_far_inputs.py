@@ -26,7 +26,8 @@ Asked = dict[str, list[tuple[int, tuple[int, ...]]]]
 
 def far_asked(setting: Setting) -> Asked | None:
     """What a step reads of inputs, if that matters on a mesh; None if it does not."""
-    if all(all(field.joined(setting.rank)) for field in setting.model.fields):
+    model = setting.model
+    if not model.inputs or all(all(field.joined(setting.rank)) for field in model.fields):
         return None
     asked = asked_of_inputs(setting)
     if not any(any(offset) for each in asked.values() for _, offset in each):

@@ -1,6 +1,7 @@
 """Environments: tensor environments, copies of them, and Gymnasium's."""
 
 from ._acrobot import Acrobot as Acrobot
+from ._capture import host_work as host_work
 from ._cartpole import CartPole as CartPole
 from ._check import check_environment as check_environment
 from ._copies import Copies as Copies, Transition as Transition, World as World

@@ -82,14 +82,19 @@ def _check_seen(env: Environment, state: Tensor, lead: tuple[int, ...]) -> None:
 
 def _called(env: Environment, method: str, *given: Tensor) -> Any:
     call: Callable[..., Any] = getattr(env, method)
+    before = [x.clone() for x in given]
     try:
-        return call(*given)
+        found = call(*given)
     except Exception as problem:
         words = " and ".join(map(_brief, given))
         reason = f"{type(problem).__name__}: {problem}"
         raise ArgumentError(
             f"`{type(env).__name__}.{method}` fails with {reason} (it was given {words})"
         ) from problem
+    for x, y in zip(given, before, strict=True):
+        if not torch.equal(x.nan_to_num(), y.nan_to_num()):
+            raise _wrong(env, method, "changes what it was given", "new tensors as results")
+    return found
 
 
 def _expect(

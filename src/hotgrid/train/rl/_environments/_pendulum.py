@@ -43,8 +43,8 @@ class Pendulum(Environment):
 
     def initial(self, random: Tensor) -> Tensor:
         """Return any angle, and velocities from -1 to 1."""
-        reach = torch.tensor((math.pi, 1.0), dtype=random.dtype, device=random.device)
-        return (2 * random - 1) * reach
+        angle, turning = (2 * random - 1).unbind(-1)
+        return torch.stack((angle * math.pi, turning), -1)
 
     def observe(self, state: Tensor) -> Tensor:
         """Return cosine and sine of the angle, and the velocity."""

@@ -74,14 +74,13 @@ class Wake(Environment):
 
     def initial(self, random: Tensor) -> Tensor:
         """Return flows from the cycle of vortices behind a cylinder at rest."""
-        states, _ = _developed(self)
-        return states.to(random.device)[(random[..., 0] * _PHASES).long()]
+        states, _ = _developed(self, str(random.device))
+        return states[(random[..., 0] * _PHASES).long()]
 
     def observe(self, state: Tensor) -> Tensor:
         """Return velocities over that of the stream, and the spin over the fastest."""
-        f = state[..., :-1].unflatten(-1, (D2Q9.count, _HEIGHT, _WIDTH))
-        y, x = (list(each) for each in zip(*_PROBES, strict=True))
-        here = f[..., y, x].unbind(-2)
+        f = state[..., :-1].unflatten(-1, (D2Q9.count, _HEIGHT * _WIDTH))
+        here = f[..., _probes(str(state.device))].unbind(-2)
         excess, momentum = moments(D2Q9, here)
         velocity = torch.stack(momentum, -1) / (1 + excess)[..., None] / self.speed
         spin = state[..., -1:] / (self.fastest * self.speed)
@@ -193,10 +192,22 @@ def _surface(device: str) -> _Surface:
     return _Surface(solid.to(device), *stacks)
 
 
-def _developed(env: Wake) -> tuple[Tensor, float]:
+@functools.cache
+def _probes(device: str) -> Tensor:
+    """The cells that are observed, as places in a plane."""
+    return torch.tensor([y * _WIDTH + x for y, x in _PROBES], device=device)
+
+
+def _developed(env: Wake, device: str = "cpu") -> tuple[Tensor, float]:
     """Flows in all phases of the cycle, `[phases, *shape]`, and the drag over it."""
     # What does not change the flow of a cylinder at rest is no reason to compute another.
-    return _cycle(dataclasses.replace(env, limit=1, interval=1, fastest=1.0))
+    plain = dataclasses.replace(env, limit=1, interval=1, fastest=1.0)
+    return _phases(plain, device), _cycle(plain)[1]
+
+
+@functools.lru_cache(maxsize=4)
+def _phases(env: Wake, device: str) -> Tensor:
+    return _cycle(env)[0].to(device)
 
 
 @functools.lru_cache(maxsize=4)

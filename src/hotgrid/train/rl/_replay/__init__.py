@@ -6,6 +6,6 @@ from ._prioritised import (
     PrioritisedRing as PrioritisedRing,
     replay_of as replay_of,
 )
-from ._ring import Ring as Ring, Uniform as Uniform
+from ._ring import Ring as Ring, Uniform as Uniform, expect_memory as expect_memory
 from ._rows import Batch as Batch, Rows as Rows
 from ._wide_tree import WideTree as WideTree

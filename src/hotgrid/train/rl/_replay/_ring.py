@@ -8,6 +8,7 @@ from torch import Tensor
 
 from hotgrid.contracts import checked
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms import free_memory
 from hotgrid.train.rl._draws import Draws
 
 from ._n_steps import NSteps
@@ -129,3 +130,14 @@ class Ring:
 
     def _wrote(self, place: Tensor) -> None:
         """Called after rows were written to the same places of every seed."""
+
+
+def expect_memory(capacity: int, width: int, seeds: int, device: torch.device) -> None:
+    """Refuse transitions that do not fit; memory that is not there is found too late."""
+    wanted, free = 4 * capacity * width * seeds, free_memory(device)
+    if wanted > free:
+        raise ArgumentError(
+            f"a `capacity` of {capacity:,} transitions for {seeds:,} seeds takes "
+            f"{wanted / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free on {device}; take a "
+            "smaller `capacity`, or fewer `seeds`"
+        )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.cluster import SingleRank, StopRequest, rank_seed
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid.model import checked_device
 from hotgrid.train._loop._folder import TrainingFolder
@@ -21,7 +23,7 @@ from hotgrid.train._report import Dashboard
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import Box, Environment
 from hotgrid.train.rl._learners import Learner, learner_to_json
-from hotgrid.train.rl._replay import Rows, replay_of
+from hotgrid.train.rl._replay import Rows, expect_memory, replay_of
 
 from ._evaluation import Returns, evaluate
 from ._finite import expect_finite
@@ -40,7 +42,7 @@ class RLOutcome:
 
     Attributes:
         step: Steps of one seed.
-        why: `finished`, or `stopped` by SIGTERM.
+        why: `finished`, or `stopped` by SIGTERM or Ctrl-C.
         returns: The last evaluation, of the best policies: float64 `[seeds, episodes]`.
     """
 
@@ -106,15 +108,16 @@ class RLTrainer:
     ) -> None:
         self.device = checked_device(device)
         self._place = place = Place(environment, self.device)
-        recipe = recipe_for(place.name, isinstance(place.actions, Box))
-        self.learner, self.settings = learner or recipe.learner, settings or recipe.settings
+        recipe = recipe_for(place.recipe, isinstance(place.actions, Box))
+        self.learner = recipe.learner if learner is None else learner
+        self.settings = recipe.settings if settings is None else settings
         self.steps = recipe.steps if steps is None else steps
         self.seed, self.seeds, self.step = seed, seeds, 0
-        for name in ("steps", "seeds"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ArgumentError(
-                    f"`{name}` is {getattr(self, name)!r}; expected a number from 1"
-                )
+        self._log_every, self._show = log_every, show
+        self._saving = Saving(every=20_000, last=2, best=_BEST) if saving is None else saving
+        self._check_given()
+        rows = Rows(place.observations, place.actions)
+        expect_memory(self.settings.replay.capacity, rows.width, seeds, self.device)
         self._draws = draws = Draws(rank_seed(seed, 0), self.device)
         world = place.world(seeds, self.settings.copies, draws, seed)
         self.agent = self.learner.begin(
@@ -122,7 +125,7 @@ class RLTrainer:
         )
         ring = replay_of(
             self.settings.replay,
-            Rows(place.observations, place.actions),
+            rows,
             seeds,
             self.settings.copies,
             steps=self.learner.n_steps,
@@ -139,21 +142,56 @@ class RLTrainer:
                 f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
                 "a smaller `warmup`"
             )
-        known = self.device.type in ("cpu", "cuda") and place.tensor
-        self._captured = known if captured is None else captured
+        self._captured = self._replayed() if captured is None else captured
         self._rounds = Rounds(
             world, self.agent, ring, draws, self.settings, captured=self._captured
         )
         self._best = BestPolicy(self.agent, seeds, self.device)
-        self._log_every, self._show = log_every, show
-        self._saving = saving or Saving(every=20_000, last=2, best=_BEST, better="highest")
+        # Returns, and lengths as a rule, are better if they are higher.
+        rule = replace(self._saving, better=self._saving.better or "highest")
         self._folder = TrainingFolder(
-            folder, SingleRank(), self._saving, RLState(self._rounds, self._best)
+            folder, SingleRank(), rule, RLState(self._rounds, self._best)
         )
         self._updates = 0
 
+    def _check_given(self) -> None:
+        for name, least in (("steps", 1), ("seeds", 1), ("log_every", 1), ("seed", 0)):
+            value = self._log_every if name == "log_every" else getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ArgumentError(f"`{name}` is {value!r}; expected a number from {least}")
+        for name, value, kind in (
+            ("learner", self.learner, Learner),
+            ("settings", self.settings, OffPolicy),
+            ("saving", self._saving, Saving),
+        ):
+            if not isinstance(value, kind):
+                example = {"learner": "DQN()", "settings": "OffPolicy()", "saving": "Saving()"}
+                raise ArgumentError(
+                    f"`{name}` is {value!r}; expected a {kind.__name__}, such as "
+                    f"{example[name]}"
+                )
+        best = self._saving.best
+        known = (_BEST, "valid/length", *(("valid/return, lowest seed",) * (self.seeds > 1)))
+        if best is not None and best not in known:
+            raise ArgumentError(
+                f"`Saving(best={best!r})`: the values of an evaluation are {', '.join(known)}"
+            )
+
+    def _replayed(self) -> bool:
+        """Whether rounds are replayed, where nothing else is said."""
+        why = self._place.host_work
+        if self.device.type == "cuda" and why is not None:
+            warnings.warn(
+                f"the environment `{self._place.text}` is trained without a CUDA graph, which "
+                f"is slower: its {why}; use Python numbers, `torch.full`, or tensors that are "
+                "made once and kept for each device",
+                stacklevel=3,
+            )
+            return False
+        return self.device.type in ("cpu", "cuda") and self._place.tensor
+
     def run(self, *, resume: bool | Literal["auto"] = False) -> RLOutcome:
-        """Learn to the last step, or until SIGTERM.
+        """Learn to the last step, or until SIGTERM or Ctrl-C.
 
         Args:
             resume: Continue the run in the folder; `auto` begins one if there is none.
@@ -165,13 +203,21 @@ class RLTrainer:
                 checkpoints before it stay.
         """
         with contextlib.ExitStack() as opened:
-            stop = opened.enter_context(StopRequest(heeded=self._folder.used))
+            stop = StopRequest(heeded=self._folder.used, interrupts=True)
+            opened.enter_context(stop)
             opened.enter_context(self._folder)
             saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume, {})
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:
                 self.step, self._updates = saved[0], saved[1]["updates"]
-            self._dashboard = Dashboard(self.steps, self._shown())
+                if self.step > self.steps:
+                    logger("train").warning(
+                        "the run is at step %s already, beyond %s: nothing is left to learn",
+                        f"{self.step:,}", f"{self.steps:,}",
+                    )  # fmt: skip
+            # Rounds are whole, so the last may end after the last step.
+            rounds = -(-self.steps // self.settings.per_round)
+            self._dashboard = Dashboard(rounds * self.settings.per_round, self._shown())
             self._dashboard.recall(events)
             opened.enter_context(self._dashboard)
             try:

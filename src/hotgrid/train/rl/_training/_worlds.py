@@ -11,7 +11,9 @@ from hotgrid.train.rl._environments import (
     GymnasiumCopies,
     World,
     check_environment,
+    environments,
     find_environment,
+    host_work,
     twin_of,
 )
 
@@ -24,9 +26,11 @@ class Place:
         device: Where tensors are.
 
     Attributes:
-        name: What recipes call it.
+        name: What it is called.
+        recipe: What recipes call it.
         text: What it is, for the record.
         tensor: Whether it is a tensor environment.
+        host_work: What in it keeps rounds out of a CUDA graph, or None.
         actions: What it takes.
         observations: How many numbers an observation has.
         units: What counts as one in each of them, or None.
@@ -37,6 +41,7 @@ class Place:
 
     def __init__(self, environment: Environment | str, device: torch.device) -> None:
         self._device = device
+        self.host_work: str | None = None
         self._id: str | None = None
         if isinstance(environment, str) and environment.startswith(PREFIX):
             self._id = environment.removeprefix(PREFIX)
@@ -44,7 +49,7 @@ class Place:
             self.actions, self.observations = probe.actions, probe.observations
             probe.close()
             twin = twin_of(self._id)
-            self.name = environment if twin is None else twin.name
+            self.name = self.recipe = environment if twin is None else twin.name
             self.units = None if twin is None else twin.units
             self.text = environment
             self.tensor = False
@@ -59,8 +64,13 @@ class Place:
         check_environment(environment, device)
         self._environment = environment
         self.name = environment.name
+        # A class of one's own may have the name of another environment.
+        known = environments().get(self.name)
+        mine = known is not None and isinstance(environment, type(known))
+        self.recipe = self.name if mine else ""
         self.text = self.name if _is_plain(environment) else str(environment)
         self.tensor = True
+        self.host_work = host_work(environment, device)
         self.actions, self.observations = environment.actions, environment.observations
         self.units = environment.units
 

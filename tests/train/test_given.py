@@ -1,0 +1,155 @@
+"""What a trainer is given: mistakes are named, and what is better is what the metric says."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.store import Checkpoints
+from hotgrid.train import (
+    Accuracy,
+    EarlyStopping,
+    Evaluation,
+    Saving,
+    TensorBatches,
+    load_partial,
+    read_run,
+)
+
+from .training_cases import data, loss, net, trainer
+
+
+def classify(module, batch):
+    logits = module(batch[0])
+    loss = nn.functional.cross_entropy(logits, batch[1])
+    return {"loss": loss, "scores": logits, "targets": batch[1]}
+
+
+def classes():
+    torch.manual_seed(0)
+    x = torch.randn(64, 4, dtype=torch.float64)
+    return x, (x[:, 0] > 0).long()
+
+
+def classifier(folder=None, **options):
+    torch.manual_seed(1)
+    held = TensorBatches(classes(), 64, endless=False)
+    return trainer(
+        nn.Linear(4, 2, dtype=torch.float64),
+        step=classify,
+        source=TensorBatches(classes(), 16),
+        evaluation=Evaluation(held, every=5, metrics=[Accuracy()]),
+        folder=folder,
+        steps=40,
+        **options,
+    )
+
+
+def test_the_best_accuracy_is_the_highest(tmp_path):
+    classifier(tmp_path, saving=Saving(every=5, last=1, best="valid/accuracy")).run()
+    curve = dict(read_run(tmp_path).curves["valid/accuracy"])
+    kept = [step for step in Checkpoints(tmp_path / "checkpoints").steps() if step != 40]
+    assert max(curve.values()) > min(curve.values())
+    assert [curve[step] for step in kept] == [max(curve.values())] * len(kept)
+
+
+def test_early_stopping_waits_while_accuracy_rises():
+    rule = EarlyStopping("valid/accuracy", patience=1)
+    run = classifier(early_stopping=rule)
+    assert run._early_stopping.better == "highest"
+    lowest = EarlyStopping("valid/accuracy", patience=1, better="lowest")
+    assert classifier(early_stopping=lowest)._early_stopping.better == "lowest"
+
+
+def test_parameters_that_are_not_finite_are_not_saved(tmp_path):
+    def step(module, batch):
+        if run.step == 12:
+            with torch.no_grad():
+                next(module.parameters())[0] = math.inf
+            return sum(p.sum() * 0.0 for p in list(module.parameters())[1:])
+        return loss(module, batch)
+
+    run = trainer(step=step, steps=30, folder=tmp_path, saving=Saving(every=13), log_every=13)
+    with pytest.raises(
+        UnstableError, match=r"`.*` is not finite after step 13; the step is not"
+    ):
+        run.run()
+    assert list(Checkpoints(tmp_path / "checkpoints").steps()) == [0]
+    assert read_run(tmp_path).status == "ended by a fault"
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_longer_run_says_how_long_it_is(tmp_path):
+    trainer(steps=4, folder=tmp_path).run()
+    trainer(steps=6, folder=tmp_path).run(resume=True)
+    assert read_run(tmp_path).facts["steps"] == 6
+
+
+@pytest.mark.parametrize("name", ["../evil", "run.toml", "events.jsonl", "", ".hidden", "a/b"])
+def test_files_of_a_run_have_plain_names(name, tmp_path):
+    with pytest.raises(ArgumentError, match=r"`files` has .* plain name"):
+        trainer(steps=2, folder=tmp_path / "run", files={name: b"x"}).run()
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"folder": ""}, "`folder` is ''; give the path of a folder"),
+        ({"metrics": [Accuracy]}, "`metrics` has <class .*such as"),
+        ({"metrics": Accuracy()}, "`metrics` has Accuracy"),
+        ({"metrics": "accuracy"}, "`metrics` has 'accuracy'"),
+        ({"device": "nowhere"}, "the device 'nowhere' cannot be used here"),
+        ({"module": lambda x: x}, "`module` is a function; expected an nn.Module"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, text):
+    given = {"steps": 2, **options}
+    module = given.pop("module", None) or net()
+    with pytest.raises(ArgumentError, match=text):
+        trainer(module, **given)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Saving(last=0), "`last` is 0; expected a number from 1"),
+        (lambda: Saving(better="low"), "`better` is 'low'; expected lowest or highest"),
+        (
+            lambda: Evaluation(TensorBatches(data(8), 4, endless=False), every=1, name="train"),
+            "`name` is 'train'",
+        ),
+    ],
+)
+def test_wrong_rules_are_refused(make, text):
+    with pytest.raises(ArgumentError, match=text):
+        make()
+
+
+def test_a_loss_without_gradient_and_a_wrong_count_are_named():
+    frozen = net()
+    run = trainer(frozen, steps=2)
+    frozen.requires_grad_(False)
+    with pytest.raises(ArgumentError, match="the loss depends on no parameter that is trained"):
+        run.run()
+    for count in (0, -8, "a"):
+
+        def step(module, batch, count=count):
+            return {"loss": loss(module, batch), "count": count}
+
+        with pytest.raises(
+            ArgumentError, match=f"the `count` of the step function is {count!r}"
+        ):
+            trainer(step=step, steps=2).run()
+
+
+def test_numbers_that_do_not_fit_and_empty_loads_are_refused():
+    layer = nn.Linear(2, 2).half()
+    full = {"weight": torch.full((2, 2), 1e6), "bias": torch.zeros(2)}
+    with pytest.raises(ArgumentError, match="float32 instead of torch"):
+        load_partial(layer, full)
+    with pytest.raises(ArgumentError, match="nothing would be loaded"):
+        load_partial(layer, {}, allow_missing=True)
+    assert layer.weight.isfinite().all()
