@@ -31,6 +31,7 @@ from hotgrid.grid import (
     pde,
     rollout,
 )
+from hotgrid.grid.forms.cut._cut_whole import CutWhole
 
 SIZE = (12, 10)
 MADE: list[float] = []
@@ -281,3 +282,32 @@ def test_ranks_that_are_all_on_time_take_as_long_as_planned():
     busy = best.compute + best.packing
     found = simulate_schedule(best.mesh, rounds_of(best, job, link), busy, cycles=5)
     assert found.seconds_per_cycle == pytest.approx(best.step_time)
+
+
+@pytest.mark.long
+@pytest.mark.compiles
+def test_planes_of_a_fused_function_are_written_side_by_side():
+    def both(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return x + y, x * y
+
+    x, y = torch.rand(2, 3, 4, 5).unbind(0)
+    compiled = Whole((4, 5), fuse=lambda f: torch.compile(f, fullgraph=True, dynamic=False))
+    with torch.no_grad():
+        found = compiled.fused(both, planes=2)(x, y)
+    assert torch.equal(found, torch.stack(both(x, y)))
+    assert torch.equal(found, Whole((4, 5)).fused(both, planes=2)(x, y))
+
+
+def test_an_inverse_transform_may_leave_the_division_to_a_coefficient():
+    u, size = torch.rand(12, 10, dtype=torch.float64), (12, 10)
+
+    def part(communicator: Communicator) -> tuple[Tensor, Tensor]:
+        whole = CutWhole(communicator, Mesh("2x1"), size)
+        own = take(u, whole.fourier.block)
+        real = whole.irfft(whole.rfft(own) / 120, norm="forward")
+        return real - own, whole.ifft(whole.fft(own) / 120, norm="forward") - own
+
+    whole = Whole(size)
+    torch.testing.assert_close(whole.irfft(whole.rfft(u) / 120, norm="forward"), u)
+    for differences in run_ranks(2, part):
+        assert all(each.abs().max() < 1e-14 for each in differences)

@@ -77,17 +77,22 @@ class GridFourier:
             raise ArgumentError(f"`rfft` takes real numbers, got {x.dtype}; use `fft`")
         return self._forward(x, half=True)
 
-    def irfft(self, modes: Tensor) -> Tensor:
-        """Real numbers, `[..., *block.size]`, from modes of `rfft`."""
-        return self._backward(modes, half=True)
+    def irfft(self, modes: Tensor, norm: str = "backward") -> Tensor:
+        """Real numbers, `[..., *block.size]`, from modes of `rfft`.
+
+        Args:
+            modes: The own modes.
+            norm: As for `torch.fft`; with "forward" nothing is divided by the number of cells.
+        """
+        return self._backward(modes, norm, half=True)
 
     def fft(self, x: Tensor) -> Tensor:
         """All modes of real or complex numbers, `[..., *block.size]`."""
         return self._forward(x, half=False)
 
-    def ifft(self, modes: Tensor) -> Tensor:
-        """Complex numbers, `[..., *block.size]`, from modes of `fft`."""
-        return self._backward(modes, half=False)
+    def ifft(self, modes: Tensor, norm: str = "backward") -> Tensor:
+        """Complex numbers, `[..., *block.size]`, from modes of `fft`; `norm` as for `irfft`."""
+        return self._backward(modes, norm, half=False)
 
     def wavenumbers(self, *, half: bool = True) -> list[Tensor]:
         """For each axis the wavenumbers of own modes, float64, in radians per cell.
@@ -135,11 +140,12 @@ class GridFourier:
             before = stage.blocks(shape)
         return x
 
-    def _backward(self, modes: Tensor, *, half: bool) -> Tensor:
+    def _backward(self, modes: Tensor, norm: str, *, half: bool) -> Tensor:
         axes = len(self.size)
         if self._gathers:
             n = self.size[0]
-            whole = torch.fft.irfft(modes, n) if half else torch.fft.ifft(modes)
+            back = torch.fft.irfft if half else torch.fft.ifft
+            whole = back(modes, n, norm=norm)
             return whole.narrow(-1, self.block.offset[0], self.block.size[0])
         shape = self._half if half else self.size
         x, plan = modes, self._plan(half)
@@ -149,9 +155,9 @@ class GridFourier:
             dims = [axis - axes for axis in stage.axes]
             if half and stage is plan[0]:
                 sizes = [self.size[axis] for axis in stage.axes]
-                x, shape = torch.fft.irfftn(x, s=sizes, dim=dims), self.size
+                x, shape = torch.fft.irfftn(x, s=sizes, dim=dims, norm=norm), self.size
             else:
-                x = torch.fft.ifftn(x, dim=dims)
+                x = torch.fft.ifftn(x, dim=dims, norm=norm)
             before = stage.blocks(shape)
         return self._moved(x, before, self._blocks)
 

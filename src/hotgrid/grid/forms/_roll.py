@@ -1,11 +1,13 @@
 """Whole arrays, shifted: the form of the GPU, of gradients, and the plain reference."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from hotgrid.config import logger
 from hotgrid.grid.model import (
     Field,
     Input,
@@ -24,6 +26,10 @@ from ._phase import Phase, fusing
 from ._two_buffers import writing_step
 from ._vector_step import whole_vector_step
 
+# Before a recording, since the start or a change of parameters.
+_PLAIN_STEPS = 3
+# A step with a phase launches many times as many kernels as a local one.
+_LAUNCHES_OF_A_PHASE = 16
 # Torch stacks up to so many planes on a GPU in a second kernel, which reads all of them again
 # for each one of them.
 _MOST_STACKED = 8
@@ -148,26 +154,32 @@ def _writes_planes(setting: Setting) -> bool:
 
 
 class GraphForm(RollForm):
-    """Many steps in one launch, recorded once: for grids too small to fill a GPU.
+    """Steps in one launch, recorded once: for grids too small to fill a GPU.
 
     One compiled call costs about 80 us on the host; a recorded graph of many steps
     costs that once. It needs buffers that stay where they are, so the recording
     starts and ends in the same ones.
+
+    A step with a phase is dozens of calls, so each is replayed alone. It holds the tables
+    of its parameters, and is recorded again where they have changed. A phase that waits for
+    the GPU, such as by `item`, cannot be recorded: its steps run as in `roll`.
     """
 
     name = "graph"
     leaves_old = False
     batch_of_steps = 64
 
-    @property
-    def live_params(self) -> bool:
-        """Not with a phase: a recording holds the tables that it was made with."""
-        return not self.setting.phased
-
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
+        if setting.phased:
+            self.batch_of_steps = 1
         self._graph: torch.cuda.CUDAGraph | None = None
+        # Torch refers to a recording that failed as long as the process lives.
+        self._failed: torch.cuda.CUDAGraph | None = None
+        self._refused = False
         self._home: list[Tensor] = []
+        self._plain_left = _PLAIN_STEPS
+        self._versions = self._present_versions()
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -179,7 +191,8 @@ class GraphForm(RollForm):
         """It is for compiled steps that are shorter than their launch."""
         if not setting.compiled:
             return "it gains only where steps are compiled"
-        if setting.cells >= CELLS_OF_A_BUSY_GPU:
+        most = CELLS_OF_A_BUSY_GPU * (_LAUNCHES_OF_A_PHASE if setting.phased else 1)
+        if setting.cells >= most:
             return f"a step of {setting.cells:,} cells takes longer than its launch"
         return ""
 
@@ -187,7 +200,6 @@ class GraphForm(RollForm):
         """Take over a state by copying it into the recorded buffers."""
         if self._graph is None:
             super().load({name: x.clone() for name, x in state.items()})
-            self._home = self._fields
             return
         for field, home in zip(self.setting.model.fields, self._home, strict=True):
             home.copy_(state[field.name])
@@ -195,28 +207,83 @@ class GraphForm(RollForm):
 
     def run(self, steps: int) -> None:
         """Advance by a number of steps, as many as possible by replaying."""
-        if steps >= self.batch_of_steps and self._graph is None:
-            self._record()
-        while steps >= self.batch_of_steps and self._graph is not None:
+        if self._versions != self._present_versions():
+            self._versions = self._present_versions()
+            self._graph, self._plain_left = None, _PLAIN_STEPS
+        plain = min(steps, self._plain_left)
+        super().run(plain)
+        self._plain_left -= plain
+        steps -= plain
+        while steps >= self.batch_of_steps:
+            graph = self._recorded()
+            if graph is None:
+                break
             if self._fields is not self._home:
                 for home, field in zip(self._home, self._fields, strict=True):
                     home.copy_(field)
                 self._fields = self._home
-            self._graph.replay()
+            graph.replay()
             steps -= self.batch_of_steps
         super().run(steps)
 
+    def _present_versions(self) -> list[int]:
+        """Of parameters whose tables a recording holds: writing into them counts it."""
+        if not self.setting.phased:
+            return []
+        return [x._version for x in self._params if not x.is_inference()]
+
+    def _recorded(self) -> "torch.cuda.CUDAGraph | None":
+        """The recording, made if there is none; None where that is impossible."""
+        if self._graph is None and not self._refused:
+            self._refused = self.setting.phased and self._waits()
+            if not self._refused:
+                self._record()
+        return self._graph
+
+    def _waits(self) -> bool:
+        """Whether a step waits for the GPU."""
+        start, before = self._fields, torch.cuda.get_sync_debug_mode()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            torch.cuda.set_sync_debug_mode("warn")
+            try:
+                super().run(1)
+            finally:
+                torch.cuda.set_sync_debug_mode(before)
+        self._fields = start
+        return any("synchronizing CUDA operation" in str(each.message) for each in said)
+
     def _record(self) -> None:
-        start = self._fields
-        super().run(3)  # compiles, and warms up every kernel outside of the recording
+        # The plain steps before have compiled everything and warmed up every kernel.
         torch.cuda.synchronize()
-        self._home = [field.clone() for field in start]
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+        self._home = [field.clone() for field in self._fields]
         self._fields = self._home
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            super().run(self.batch_of_steps)
-            for home, field in zip(self._home, self._fields, strict=True):
-                home.copy_(field)
-        self._graph = graph
+        try:
+            # Other threads may go on working meanwhile.
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                super().run(self.batch_of_steps)
+                made = _apart(self._fields, self._home)
+                for home, field in zip(self._home, made, strict=True):
+                    home.copy_(field)
+            self._graph = graph
+        except RuntimeError as problem:
+            # It leaves its own stream set.
+            torch.cuda.set_stream(stream)
+            self._failed, self._refused = graph, True
+            logger("compile").warning(
+                "steps of %s are launched one by one, because they cannot be recorded: %s",
+                type(self.setting.model).__name__,
+                (str(problem).splitlines() or [""])[0],
+            )
         # Recording ran nothing: the state is still the one it started from.
         self._fields = self._home
+
+
+def _apart(made: Sequence[Tensor], home: Sequence[Tensor]) -> list[Tensor]:
+    """Fields that can be copied home in any order: a step may return one field as another."""
+    held = {x.untyped_storage().data_ptr() for x in home}
+    return [
+        x if x is own or x.untyped_storage().data_ptr() not in held else x.clone()
+        for x, own in zip(made, home, strict=True)
+    ]

@@ -62,19 +62,27 @@ class Whole:
 
     def rfft(self, x: Tensor) -> Tensor:
         """The modes of real numbers, complex; the last dim has the first half of them."""
-        return self._counted(torch.fft.rfftn(x, dim=self.dims), half=True)
+        # Without a dim before those of space, modes on a GPU are transposed in memory.
+        return self._counted(torch.fft.rfftn(x[None], dim=self.dims)[0], half=True)
 
-    def irfft(self, modes: Tensor) -> Tensor:
-        """Real numbers from the modes of `rfft`."""
-        return torch.fft.irfftn(self._counted(modes, half=True), s=self.size, dim=self.dims)
+    def irfft(self, modes: Tensor, norm: str = "backward") -> Tensor:
+        """Real numbers from the modes of `rfft`.
+
+        Arguments:
+            modes: The modes.
+            norm: As for `torch.fft`. With "forward" nothing is divided by the number of cells:
+                where a coefficient does that, a GPU is spared a pass over the grid.
+        """
+        modes = self._counted(modes, half=True)
+        return torch.fft.irfftn(modes, s=self.size, dim=self.dims, norm=norm)
 
     def fft(self, x: Tensor) -> Tensor:
         """All modes of real or complex numbers."""
         return self._counted(torch.fft.fftn(x, dim=self.dims))
 
-    def ifft(self, modes: Tensor) -> Tensor:
-        """Complex numbers from the modes of `fft`."""
-        return torch.fft.ifftn(self._counted(modes), dim=self.dims)
+    def ifft(self, modes: Tensor, norm: str = "backward") -> Tensor:
+        """Complex numbers from the modes of `fft`; `norm` as for `irfft`."""
+        return torch.fft.ifftn(self._counted(modes), dim=self.dims, norm=norm)
 
     def wavenumbers(self, *, half: bool = True) -> list[Tensor]:
         """For each dim the wavenumbers of the own modes, float64, in radians per cell.
@@ -129,13 +137,36 @@ class Whole:
         self._tables[make] = (now, made)
         return made
 
-    def fused(self, function: Callable[..., Made]) -> Callable[..., Made]:
+    def fused(self, function: Callable[..., Any], planes: int = 1) -> Callable[..., Tensor]:
         """The same function compiled, if steps are; keep it in a `table`.
 
-        For elementwise work between transforms. Tensors are its only arguments, one after the
-        other; torch does not compile complex numbers, so pass `torch.view_as_real` of them.
+        For elementwise work between transforms: all of it in one function reads and writes the
+        grid once. Tensors are its only arguments, one after the other; torch does not compile
+        complex numbers, so pass `torch.view_as_real` of them.
+
+        Arguments:
+            function: Returns a tensor; with several planes a tuple of them.
+            planes: How many, each shaped as the first argument. They come back as one tensor
+                `[planes, ...]`, to be transformed together.
         """
-        return function if self._fuse is None else self._fuse(function)
+        if planes == 1:
+            return function if self._fuse is None else self._fuse(function)
+        if self._fuse is None:
+            return lambda *given: torch.stack(function(*given))
+
+        def write(outs: Sequence[Tensor], *given: Tensor) -> None:
+            for out, plane in zip(outs, function(*given), strict=True):
+                out.copy_(plane)
+
+        # A compiled `torch.stack` would read everything again for each plane.
+        writing = self._fuse(write)
+
+        def stacked(*given: Tensor) -> Tensor:
+            made = given[0].new_empty((planes, *given[0].shape))
+            writing(list(made.unbind(0)), *given)
+            return made
+
+        return stacked
 
     def _counted(self, modes: Tensor, *, half: bool = False) -> Tensor:
         planes = math.prod(modes.shape[: modes.ndim - self.rank])

@@ -34,17 +34,17 @@ class CutWhole(Whole):
         """The own modes of real numbers."""
         return self._counted(self.fourier.rfft(x), half=True)
 
-    def irfft(self, modes: Tensor) -> Tensor:
+    def irfft(self, modes: Tensor, norm: str = "backward") -> Tensor:
         """Own cells from the modes of `rfft`."""
-        return self.fourier.irfft(self._counted(modes, half=True))
+        return self.fourier.irfft(self._counted(modes, half=True), norm)
 
     def fft(self, x: Tensor) -> Tensor:
         """All own modes of real or complex numbers."""
         return self._counted(self.fourier.fft(x))
 
-    def ifft(self, modes: Tensor) -> Tensor:
+    def ifft(self, modes: Tensor, norm: str = "backward") -> Tensor:
         """Own cells from the modes of `fft`."""
-        return self.fourier.ifft(self._counted(modes))
+        return self.fourier.ifft(self._counted(modes), norm)
 
     def wavenumbers(self, *, half: bool = True) -> list[Tensor]:
         """Those of the own modes."""

@@ -1,20 +1,22 @@
 """ETDRK4: the linear part of an equation exactly, the rest by fourth-order Runge-Kutta."""
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from hotgrid.grid.model import Whole
 
+from ._pairs import paired, turned
+
 # Points on the upper half of a circle around every number; the lower half mirrors it.
 _POINTS = 16
 
 
 class Coefficients(NamedTuple):
-    """The coefficients of one step of v' = L v + N(v), real `[*modes, 2]` each.
+    """The coefficients of one step of v' = L v + N(v), real, to multiply pairs by.
 
     Attributes:
         decay: exp(L dt).
@@ -57,91 +59,99 @@ def coefficients(linear: Tensor, dt: Tensor, dtype: torch.dtype) -> Coefficients
         last = last + ((-4 - 3 * r - r * r + grown * (4 - r)) / cube).real
     scaled = [step * each / _POINTS for each in (push, first, middle, last)]
     every = (z.exp(), (z / 2).exp(), *scaled)
-    pairs = [each.to(dtype)[..., None].expand(*each.shape, 2) for each in every]
-    return Coefficients(*[each.contiguous() for each in pairs])
+    return Coefficients(*[paired(each.to(dtype)) for each in every])
 
 
 class Etdrk4:
     """A step of all modes, with N in three elementwise parts between transforms.
 
-    Modes are pairs of real numbers `[..., *modes, 2]`, which torch compiles and vectorises
-    as long as they are only multiplied by real ones. So N is i times what `gathered`
-    makes; where products need i v, `rotated` makes the scheme work on that.
+    Modes are pairs of real numbers `[..., *modes, 2]`, which torch compiles. All that is done
+    between two transforms is one function, which reads modes as transforms left them. Inverse
+    transforms divide by nothing, and N is not stored, but made again from the modes of its
+    products where it is used.
 
     Arguments:
         whole: The grid.
-        spread: From the modes and `waves` those of what N multiplies in space.
-        products: Those products, from cells to cells.
-        gathered: From the modes of the products and `waves` N / i.
-        waves: What `waves_of` gave.
-        rotated: Whether the scheme works on i v.
+        spread: From the modes and `waves` those of what N multiplies in space: a tensor, or a
+            tuple of them.
+        products: Those products, from cells to cells: a tensor, or a tuple of them.
+        gathered: From the modes of each product and `waves` N; if `rotated` by real factors.
+        planes: How many tensors `spread` and `products` make.
+        rotated: Whether `spread` takes the modes times i.
     """
 
     def __init__(
         self,
         whole: Whole,
-        spread: Callable[..., Tensor],
-        products: Callable[[Tensor], Tensor],
+        spread: Callable[..., Any],
+        products: Callable[..., Any],
         gathered: Callable[..., Tensor],
-        waves: list[Tensor],
+        planes: tuple[int, int],
         *,
         rotated: bool,
     ) -> None:
-        def first(
-            v: Tensor, n: Tensor, half: Tensor, push: Tensor, *waves: Tensor
-        ) -> tuple[Tensor, Tensor]:
-            a = half * v + push * n
-            return a, spread(a, *waves)
+        scale = 1 / math.prod(whole.size)
+        made = planes[1]
 
-        def second(v: Tensor, n: Tensor, half: Tensor, push: Tensor, *waves: Tensor) -> Tensor:
-            return spread(half * v + push * n, *waves)
+        def slope(modes: Tensor, waves: Sequence[Tensor]) -> Tensor:
+            return gathered(*(modes.unbind(0) if made > 1 else (modes,)), *waves)
 
-        def third(a: Tensor, n: Tensor, n2: Tensor, *others: Tensor) -> Tensor:
+        def seen(x: Tensor) -> Tensor:
+            # Here and not in `spread`: a turned sum would be stored before it is turned.
+            return turned(x) if rotated else x
+
+        def first(v: Tensor, *waves: Tensor) -> Any:
+            return spread(scale * seen(v), *waves)
+
+        def inner(v: Tensor, m: Tensor, half: Tensor, push: Tensor, *waves: Tensor) -> Any:
+            a = half * seen(v) + push * slope(seen(m), waves)
+            return spread(scale * a, *waves)
+
+        def third(v: Tensor, m0: Tensor, m2: Tensor, *others: Tensor) -> Any:
             half, push, *waves = others
-            return spread(half * a + push * (2 * n2 - n), *waves)
+            n, n2 = slope(seen(m0), waves), slope(seen(m2), waves)
+            a = half * seen(v) + push * n
+            return spread(scale * (half * a + push * (2 * n2 - n)), *waves)
 
-        def last(
-            v: Tensor, n: Tensor, n1: Tensor, n2: Tensor, n3: Tensor, *c: Tensor
-        ) -> Tensor:
-            decay, begin, middle, end = c
-            return decay * v + begin * n + middle * (n1 + n2) + end * n3
+        def last(v: Tensor, *others: Tensor) -> Tensor:
+            n, n1, n2, n3 = (slope(m, others[8:]) for m in others[:4])
+            decay, begin, middle, end = others[4:8]
+            return scale * (decay * v + begin * n + middle * (n1 + n2) + end * n3)
 
         self._whole = whole
-        self._waves = waves
-        self._turn = 1j if rotated else 1.0
-        self._spread, self._products = whole.fused(spread), whole.fused(products)
-        self._gathered = whole.fused(gathered)
-        self._first, self._second = whole.fused(first), whole.fused(second)
-        self._third, self._last = whole.fused(third), whole.fused(last)
+        self._several = planes[0] > 1
+        self._first, self._inner, self._third = (
+            whole.fused(function, planes[0]) for function in (first, inner, third)
+        )
+        self._products, self._last = whole.fused(products, planes[1]), whole.fused(last)
 
-    def step(self, u: Tensor, c: Coefficients, cells: Tensor | None = None) -> Tensor:
+    def step(
+        self, u: Tensor, c: Coefficients, waves: Sequence[Tensor], cells: Tensor | None = None
+    ) -> Tensor:
         """Cells `[..., *space]` one step later.
 
         Arguments:
             u: The cells.
             c: The coefficients.
+            waves: What `waves_of` gave.
             cells: What `spread` is in space at the start, if that is known.
         """
-        waves, inner = self._waves, (c.half, c.push)
-        v = torch.view_as_real(self._whole.rfft(u) * self._turn)
-        if cells is None:
-            cells = self._back(self._spread(v, *waves))
-        n = self._slope(cells)
-        a, at = self._first(v, n, *inner, *waves)
-        n1 = self._slope(self._back(at))
-        n2 = self._slope(self._back(self._second(v, n1, *inner, *waves)))
-        n3 = self._slope(self._back(self._third(a, n, n2, *inner, *waves)))
-        new = self._last(v, n, n1, n2, n3, c.decay, c.first, c.middle, c.last)
-        return self._whole.irfft(torch.view_as_complex(new) * (1 / self._turn))
+        inner = c.half, c.push, *waves
+        v = torch.view_as_real(self._whole.rfft(u))
+        m = self._multiplied(self._back(self._first(v, *waves)) if cells is None else cells)
+        m1 = self._multiplied(self._back(self._inner(v, m, *inner)))
+        m2 = self._multiplied(self._back(self._inner(v, m1, *inner)))
+        m3 = self._multiplied(self._back(self._third(v, m, m2, *inner)))
+        outer = c.decay, c.first, c.middle, c.last
+        return self._back(self._last(v, m, m1, m2, m3, *outer, *waves))
 
     def _back(self, pairs: Tensor) -> Tensor:
-        return self._whole.irfft(torch.view_as_complex(pairs.contiguous()))
+        return self._whole.irfft(torch.view_as_complex(pairs), norm="forward")
 
-    def _slope(self, cells: Tensor) -> Tensor:
-        """N, from what it multiplies in space."""
-        modes = torch.view_as_real(self._whole.rfft(self._products(cells)))
-        part = self._gathered(modes, *self._waves)
-        return torch.view_as_real(1j * torch.view_as_complex(part.contiguous()))
+    def _multiplied(self, cells: Tensor) -> Tensor:
+        """The modes of the products, from what they multiply in space."""
+        factors = cells.unbind(0) if self._several else (cells,)
+        return torch.view_as_real(self._whole.rfft(self._products(*factors)))
 
 
 def waves_of(whole: Whole, dtype: torch.dtype, scale: Tensor | float = 1.0) -> list[Tensor]:
@@ -151,6 +161,6 @@ def waves_of(whole: Whole, dtype: torch.dtype, scale: Tensor | float = 1.0) -> l
     modes as pairs.
     """
     waves = [k[..., None] for k in whole.wavenumbers()]
-    waves[-1] = waves[-1].expand(*waves[-1].shape[:-1], 2).contiguous()
+    waves[-1] = paired(waves[-1][..., 0])
     masks = [(k.abs() < 2 * math.pi / 3).to(dtype) for k in waves]
     return [*((k / scale).to(dtype) for k in waves), *masks]

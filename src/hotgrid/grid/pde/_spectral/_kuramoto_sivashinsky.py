@@ -16,6 +16,7 @@ from hotgrid.grid.model import (
 )
 
 from ._etdrk4 import Coefficients, Etdrk4, coefficients, waves_of
+from ._pairs import turned
 
 
 class KuramotoSivashinsky(PhaseModel):
@@ -50,9 +51,10 @@ class KuramotoSivashinsky(PhaseModel):
     ) -> dict[str, Tensor]:
         """One step of all modes."""
         u = state["u"]
-        scheme = whole.table(_scheme, params["dx"])
         step = whole.table(_coefficients, params["dt"], params["dx"])
-        return {"u": scheme.step(u, step, u if whole.rank == 1 else None)}
+        waves = whole.table(_waves, params["dx"])
+        known = u if whole.rank == 1 else None
+        return {"u": whole.table(_scheme).step(u, step, waves, known)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Noise with a mean of zero."""
@@ -70,11 +72,14 @@ class KuramotoSivashinsky(PhaseModel):
         return total(state["u"].double().square()) / (2 * state["u"].numel())
 
 
-def _scheme(whole: Whole, dx: Tensor) -> Etdrk4:
-    waves = waves_of(whole, torch.promote_types(dx.dtype, torch.float32), dx.double())
+def _scheme(whole: Whole) -> Etdrk4:
     if whole.rank == 1:
-        return Etdrk4(whole, _as_it_is, _squared, _carried, waves, rotated=False)
-    return Etdrk4(whole, _inclined, _steepness, _burnt, waves, rotated=True)
+        return Etdrk4(whole, _as_it_is, _squared, _carried, (1, 1), rotated=False)
+    return Etdrk4(whole, _inclined, _steepness, _burnt, (2, 1), rotated=True)
+
+
+def _waves(whole: Whole, dx: Tensor) -> list[Tensor]:
+    return waves_of(whole, torch.promote_types(dx.dtype, torch.float32), dx.double())
 
 
 def _coefficients(whole: Whole, dt: Tensor, dx: Tensor) -> Coefficients:
@@ -94,17 +99,19 @@ def _squared(u: Tensor) -> Tensor:
 
 def _carried(modes: Tensor, k: Tensor, low: Tensor) -> Tensor:
     """On a line: -d(u^2 / 2)/dx."""
-    return -0.5 * low * k * modes
+    return -0.5 * low * k * turned(modes)
 
 
-def _inclined(v: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
+def _inclined(
+    v: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
+) -> tuple[Tensor, Tensor]:
     """On a plane: the gradient, from i v."""
     low = low_y * low_x * v
-    return torch.stack((ky * low, kx * low), -4)
+    return ky * low, kx * low
 
 
-def _steepness(gradient: Tensor) -> Tensor:
-    return gradient.square().sum(-3)
+def _steepness(along_y: Tensor, along_x: Tensor) -> Tensor:
+    return along_y * along_y + along_x * along_x
 
 
 def _burnt(modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Navier-Stokes: an incompressible flow by its velocity, with a pressure from all cells."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -21,6 +22,8 @@ from hotgrid.grid.model import (
     view,
 )
 from hotgrid.grid.pde._schemes import along, expect_stable
+
+from ._pairs import paired, turned
 
 Offset = tuple[int, ...]
 At = Callable[[int, Offset], Tensor]
@@ -112,24 +115,11 @@ class NavierStokes(Model):
 
     def _projected(self, whole: Whole, velocity: Tensor, like: Tensor) -> Tensor:
         axis = -whole.rank - 1
-        along_k, back = whole.table(self._directions, like)
-        modes = whole.rfft(velocity)
-        amount = (along_k * modes).sum(axis, keepdim=True)
-        return whole.irfft(torch.addcmul(modes, back, amount))
-
-    @staticmethod
-    def _directions(whole: Whole, like: Tensor) -> tuple[Tensor, Tensor]:
-        """For every mode the direction of a gradient, complex `[dims, *modes]`, and back.
-
-        By differences of neighbours, not by derivatives: then the divergence of cells is zero.
-        """
-        kind = torch.promote_types(like.dtype, torch.float32).to_complex()
-        waves = torch.broadcast_tensors(*whole.wavenumbers())
-        towards = torch.stack([torch.exp(1j * k) - 1 for k in waves])
-        length = towards.abs().square().sum(0).sqrt()
-        # The mean flow has no gradient.
-        unit = torch.where(length > 0, towards / length.clamp(min=1e-300), 0)
-        return unit.to(kind), -unit.conj().resolve_conj().to(kind)
+        waves = whole.table(_differences, like)
+        modes = torch.view_as_real(whole.rfft(velocity)).unbind(axis - 1)
+        pairs = whole.table(_projection)(*modes, *waves)
+        cells = whole.irfft(torch.view_as_complex(pairs), norm="forward")
+        return cells.movedim(0, axis).contiguous()
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """Two shear layers with a little noise, or the vortices of Taylor and Green."""
@@ -181,6 +171,35 @@ class NavierStokes(Model):
     def _outflow(self, state: State) -> Tensor:
         parts = [u.roll(-1, a) - u for a, u in enumerate(state["velocity"].unbind(0))]
         return torch.stack(parts).sum(0)
+
+
+def _differences(whole: Whole, like: Tensor) -> list[Tensor]:
+    """For each axis the real part of exp(i k) - 1, then for each the imaginary part.
+
+    By differences of neighbours, not by derivatives: then the divergence of cells is zero.
+    """
+    kind, waves = torch.promote_types(like.dtype, torch.float32), whole.wavenumbers()
+    re = [-2 * torch.sin(k / 2).square() for k in waves]
+    return [paired(each.to(kind)) for each in (*re, *[torch.sin(k) for k in waves])]
+
+
+def _projection(whole: Whole) -> Callable[..., Tensor]:
+    """What takes the gradient of a pressure away from the modes of each component."""
+    rank, scale = whole.rank, 1 / math.prod(whole.size)
+    axes = range(rank)
+
+    def without_gradient(*given: Tensor) -> tuple[Tensor, ...]:
+        modes, re, im = given[:rank], given[rank : 2 * rank], given[2 * rank :]
+        # Turned as they are read: a turned sum would be stored before it is turned.
+        aside = [turned(each) for each in modes]
+        # |exp(i k) - 1|^2 = 2 - 2 cos k. The mean flow has no gradient.
+        length = -2 * sum(re[1:], re[0])
+        share = 1 / torch.where(length > 0, length, torch.inf)
+        p = share * sum(re[a] * modes[a] + im[a] * aside[a] for a in axes)
+        turned_p = share * sum(re[a] * aside[a] - im[a] * modes[a] for a in axes)
+        return tuple(scale * (modes[a] - re[a] * p + im[a] * turned_p) for a in axes)
+
+    return whole.fused(without_gradient, rank)
 
 
 def _slopes(at: At, rank: int, viscosity: Tensor) -> list[Tensor]:

@@ -1,7 +1,7 @@
 """SplitSchroedinger: a quantum particle, with its motion by Fourier modes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -17,6 +17,8 @@ from hotgrid.grid.model import (
     total,
     view,
 )
+
+from ._pairs import paired, turned
 
 
 class SplitSchroedinger(PhaseModel):
@@ -54,12 +56,14 @@ class SplitSchroedinger(PhaseModel):
         self, whole: Whole, state: State, inputs: State, params: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """One split step."""
-        dt = params["dt"]
-        angle = -0.5 * dt * inputs["potential"]
-        turned = torch.polar(torch.ones_like(angle), angle)
-        psi = torch.complex(state["re"], state["im"]) * turned
-        psi = whole.ifft(whole.fft(psi) * whole.table(_motion, dt)) * turned
-        return {"re": psi.real.contiguous(), "im": psi.imag.contiguous()}
+        dt, around = params["dt"], (inputs["potential"], params["dt"])
+        begin, move, end = whole.table(_parts)
+        psi = begin(state["re"], state["im"], *around)
+        modes = torch.view_as_real(whole.fft(torch.view_as_complex(psi)))
+        moved = torch.view_as_complex(move(modes, *whole.table(_motion, dt)))
+        psi = torch.view_as_real(whole.ifft(moved, norm="forward"))
+        re, im = end(*psi.unbind(-1), *around).unbind(0)
+        return {"re": re, "im": im}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """A packet as wide as the ground state of the bowl, at rest, beside its middle."""
@@ -98,9 +102,31 @@ class SplitSchroedinger(PhaseModel):
         return total(density * x) / total(density)
 
 
-def _motion(whole: Whole, dt: Tensor) -> Tensor:
-    """What free motion multiplies every mode by, complex `[*modes]`."""
+def _parts(whole: Whole) -> tuple[Callable[..., Tensor], ...]:
+    """Half a step in the potential, the motion of modes, and half a step again."""
+
+    def begin(re: Tensor, im: Tensor, potential: Tensor, dt: Tensor) -> Tensor:
+        return torch.stack(_rotated(re, im, -0.5 * dt * potential), -1)
+
+    def move(modes: Tensor, re: Tensor, im: Tensor) -> Tensor:
+        return re * modes + im * turned(modes)
+
+    def end(re: Tensor, im: Tensor, potential: Tensor, dt: Tensor) -> tuple[Tensor, Tensor]:
+        return _rotated(re, im, -0.5 * dt * potential)
+
+    return whole.fused(begin), whole.fused(move), whole.fused(end, planes=2)
+
+
+def _rotated(re: Tensor, im: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
+    cos, sin = torch.cos(angle), torch.sin(angle)
+    return re * cos - im * sin, im * cos + re * sin
+
+
+def _motion(whole: Whole, dt: Tensor) -> tuple[Tensor, Tensor]:
+    """What free motion multiplies every mode by, over the number of cells: both parts."""
     waves = torch.broadcast_tensors(*whole.wavenumbers(half=False))
     angle = -0.5 * dt.double() * torch.stack(waves).square().sum(0)
-    kind = torch.promote_types(dt.dtype, torch.float32).to_complex()
-    return torch.polar(torch.ones_like(angle), angle).to(kind)
+    kind = torch.promote_types(dt.dtype, torch.float32)
+    cells = math.prod(whole.size)
+    re, im = (paired((f(angle) / cells).to(kind)) for f in (torch.cos, torch.sin))
+    return re, im

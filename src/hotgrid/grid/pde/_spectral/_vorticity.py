@@ -52,9 +52,9 @@ class Vorticity(PhaseModel):
         self, whole: Whole, state: State, inputs: State, params: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """One step of all modes."""
-        scheme = whole.table(_scheme, params["dt"])
         step = whole.table(_coefficients, params["dt"], params["viscosity"])
-        return {"w": scheme.step(state["w"], step)}
+        waves = whole.table(_waves, params["dt"])
+        return {"w": whole.table(_scheme).step(state["w"], step, waves)}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
         """About six eddies across the grid, with velocities of about one."""
@@ -88,9 +88,12 @@ class Vorticity(PhaseModel):
         return _speeds(state["w"])
 
 
-def _scheme(whole: Whole, like: Tensor) -> Etdrk4:
-    waves = waves_of(whole, torch.promote_types(like.dtype, torch.float32))
-    return Etdrk4(whole, _spread, _products, _gathered, waves, rotated=True)
+def _scheme(whole: Whole) -> Etdrk4:
+    return Etdrk4(whole, _spread, _products, _gathered, (2, 2), rotated=True)
+
+
+def _waves(whole: Whole, like: Tensor) -> list[Tensor]:
+    return waves_of(whole, torch.promote_types(like.dtype, torch.float32))
 
 
 def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
@@ -99,22 +102,29 @@ def _coefficients(whole: Whole, dt: Tensor, viscosity: Tensor) -> Coefficients:
     return coefficients(-viscosity.double() * (kx * kx + ky * ky), dt, dtype)
 
 
-def _spread(w: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
+def _spread(
+    w: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor
+) -> tuple[Tensor, Tensor]:
     """The modes of the velocity along x and along y, from i w."""
     square = kx * kx + ky * ky
     # The mode of the mean has no velocity.
     stream = low_y * low_x * w / torch.where(square > 0, square, torch.inf)
-    return torch.stack((ky * stream, -kx * stream), -4)
+    return ky * stream, -kx * stream
 
 
-def _products(velocity: Tensor) -> Tensor:
+def _products(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """Two suffice: by parts the transport of vorticity is a curl of such products."""
-    u, v = velocity.unbind(-3)
-    return torch.stack((u * v, (v - u) * (v + u)), -3)
+    return u * v, (v - u) * (v + u)
 
 
-def _gathered(modes: Tensor, ky: Tensor, kx: Tensor, low_y: Tensor, low_x: Tensor) -> Tensor:
-    mixed, crossed = modes.unbind(-4)
+def _gathered(
+    mixed: Tensor,
+    crossed: Tensor,
+    ky: Tensor,
+    kx: Tensor,
+    low_y: Tensor,
+    low_x: Tensor,
+) -> Tensor:
     return low_y * low_x * ((kx * kx - ky * ky) * mixed + kx * ky * crossed)
 
 
