@@ -18,6 +18,7 @@ from hotgrid.kernels import compress
 from .tiny import random_gpt
 
 
+@pytest.mark.long
 def test_it_agrees_with_plain_decoding(run_apart: Callable[..., str]) -> None:
     found = run_apart("triton_decode_twins.py", TRITON_INTERPRET="1")
     assert "3 cases, wrong: []" in found

@@ -79,6 +79,7 @@ def test_ranks_killed_at_any_moment_change_nothing(
     assert same_as_undisturbed("cut", 40)
 
 
+@pytest.mark.long
 def test_sigterm_saves_on_all_ranks_and_ends_well():
     """The launcher passes it on, ranks stop after the same step, another mesh goes on."""
     options = ["--checkpoint-every", "5", "--keep", "2", "--out", "cut"]
@@ -144,6 +145,7 @@ def test_a_mesh_that_does_not_fit_the_ranks_is_reported_once():
     assert second == ""
 
 
+@pytest.mark.long
 def test_ranks_of_different_versions_do_not_run_together():
     for err in said_by_ranks("1.4,99.1", "--mesh", "2"):
         assert "ranks run different versions: rank 0 has hotgrid 1.4 and torch 2." in err

@@ -244,6 +244,7 @@ except ArgumentError as problem:
 """
 
 
+@pytest.mark.long
 def test_processes_raise_instead_of_being_aborted():
     for told in run_forked(WORKER):
         assert told.count("|  rank 1: all_gather, torch.float32, (-1, 2), dim=0") == 1

@@ -97,6 +97,7 @@ def test_the_probe_takes_the_time_of_the_slower_rank(monkeypatch: pytest.MonkeyP
     assert run_ranks(2, rank) == [pytest.approx((0.0002, 0.01))] * 2
 
 
+@pytest.mark.long
 def test_a_failing_module_is_an_error_with_its_last_lines():
     # A command that is not known needs no torch, which would take most of the time.
     said = "2 ranks of `hotgrid` failed: hotgrid: (rank 1: )?Unknown command"

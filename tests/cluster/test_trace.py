@@ -30,6 +30,7 @@ def spans(events: list[dict], rank: int, name: str) -> list[tuple[float, float]]
     return sorted((e["ts"], e["ts"] + e["dur"]) for e in found)
 
 
+@pytest.mark.long
 def test_messages_are_in_flight_while_the_interior_is_computed(tmp_path: Path):
     events = traced(tmp_path, "yes")
     for rank in (0, 1):

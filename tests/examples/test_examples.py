@@ -35,7 +35,7 @@ def tiny_fashion(folder: Path) -> None:
 # What an example needs that is not on every machine.
 PREPARED = {"50_fashion.py": ("--data", tiny_fashion)}
 # One of a kind for `make test`; all of them take minutes.
-QUICK = ("10_heat.py", "22_lenia.py", "40_gradient.py")
+QUICK = ("10_heat.py",)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,12 @@ def cut_gradient(
 
 
 @pytest.mark.parametrize(
-    ("mesh", "margin", "remat"), [("2", 1, None), ("2x2", 3, None), ("3x1", 4, 10)]
+    ("mesh", "margin", "remat"),
+    [
+        pytest.param("2", 1, None, marks=pytest.mark.long),
+        pytest.param("2x2", 3, None, marks=pytest.mark.long),
+        ("3x1", 4, 10),
+    ],
 )
 def test_a_gradient_through_fifty_steps_is_that_of_one_process(mesh, margin, remat):
     generator = torch.Generator().manual_seed(0)

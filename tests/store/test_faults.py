@@ -268,6 +268,7 @@ print(kills)
 """
 
 
+@pytest.mark.long
 def test_a_process_killed_at_any_moment_leaves_a_good_newest_step(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", KILLED, str(tmp_path)],

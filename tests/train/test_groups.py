@@ -279,6 +279,7 @@ def one_process() -> dict:
     return {"values": values(model).tolist(), "state": state, "norms": norms}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ddp", "ddp shared out", "fsdp", "fsdp shared out"])
 def test_two_processes_end_where_one_does(two_processes, one_process, kind):

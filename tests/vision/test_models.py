@@ -25,12 +25,7 @@ ANSWERED = [
         name,
         answer,
         id=f"{name} {json.dumps(answer['changes'])}",
-        marks=[pytest.mark.long]
-        * (
-            model["parameters"] > 2.5e7
-            and len(model["answers"]) > 1
-            and bool(answer["changes"])
-        ),
+        marks=[pytest.mark.long] * (len(model["answers"]) > 1 and bool(answer["changes"])),
     )
     for name, model in RECORDED.items()
     for answer in model["answers"]
@@ -273,14 +268,8 @@ TRACED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    # Tracing takes seconds; one of them is always traced.
-    [
-        pytest.param(each, marks=() if each == "swinv2_cifar" else pytest.mark.long)
-        for each in TRACED
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", TRACED)
 @torch.no_grad()
 def test_a_model_is_one_graph_for_any_batch(name):
     model = create_model(name, **TRACED[name], num_classes=5).eval()

@@ -12,6 +12,7 @@ from hotgrid.vision import WindowAttention
 from hotgrid.vision._layers import _shifted_windows
 
 
+@pytest.mark.long
 def test_the_kernel_agrees_with_the_plain_path(run_apart: Callable[..., str]):
     assert "6 cases, wrong: {}" in run_apart("triton_windows_twins.py", TRITON_INTERPRET="1")
 

@@ -41,8 +41,9 @@ def wait_for(running: subprocess.Popen, out: Path, documents: int) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [None, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("shards", [None, 2])
 def test_a_killed_run_ends_with_the_same_bits(tmp_path: Path, shards: int | None):
     source = tmp_path / "in"
     write_mixed(source, texts=20)

@@ -8,6 +8,7 @@ COMPILED = ("double-shear-layer", "conservation", "cavity-re-100", "cylinder-2d-
 LONG = (
     *("shan-chen", "two-components", "central", "cumulant", "kbc"),
     *("rayleigh-benard", "porous-medium", "ball-array"),
+    *("orbium", "digits-ca", "growing-ca", "ising"),
 )
 SMALL = [name for name in check_names(quick=True) if name not in COMPILED]
 

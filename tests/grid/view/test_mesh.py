@@ -169,6 +169,7 @@ def test_orders_have_the_same_effect_on_every_rank(name: str, tmp_path: Path):
     assert page.of("status")[-1]["parameters"] == alone.page.of("status")[-1]["parameters"]
 
 
+@pytest.mark.long
 def test_the_command_starts_the_ranks_and_ends_them(tmp_path: Path):
     command = [
         sys.executable,

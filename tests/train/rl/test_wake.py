@@ -67,6 +67,7 @@ def test_a_spin_pushes_the_fluid_round_and_lifts_the_cylinder():
     assert all(drag > 0 for _, drag in lifts.values())
 
 
+@pytest.mark.long
 def test_a_cylinder_at_rest_sheds_vortices():
     env = rl.Wake()
     states, rest = _wake._developed(env)
