@@ -1,6 +1,7 @@
 """A real Chromium, and pages of simulations that run in this process."""
 
 import contextlib
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ from hotgrid.grid.view import Session, ViewApp
 from hotgrid.web import PageServer
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+AXE = Path(__file__).with_name("axe-4.14.0") / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 SHOTS = Path(__file__).parents[2] / ".hotgrid" / "screenshots"
 
 
@@ -106,3 +109,22 @@ def shoot(page: Page, name: str) -> None:
     """Keep a picture of a page for people to look at."""
     SHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SHOTS / f"{name}.png")
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    """The rules of axe that a page breaks, each with the elements that do."""
+    # Not as a script of the page, whose policy forbids it.
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(f"axe.run(document, {{runOnly: {RULES}}})")
+    return [(v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found["violations"]]
+
+
+def expect_accessible(page: Page, name: str, widths: tuple[int, int], height: int) -> None:
+    """Look at a page in both colour schemes at two widths; shots are called `name-...`."""
+    for scheme, width in itertools.product(("light", "dark"), widths):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": height})
+        reaches(page, f"document.documentElement.scrollWidth <= {width}")
+        assert violations(page) == []
+        shoot(page, f"{name}-{scheme}-{width}")

@@ -1,7 +1,6 @@
 """The page of a policy in a real browser."""
 
 import contextlib
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +11,7 @@ from playwright.sync_api import Browser, Page
 from hotgrid.train import rl
 from hotgrid.train.rl.watch import Show, WatchApp
 
-from .conftest import happens, reaches, shoot
-
-AXE = Path(__file__).with_name("axe-4.14.0") / "axe.min.js"
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+from .conftest import expect_accessible, happens, reaches, shoot
 
 
 def trainer(folder: Path, steps: int, *, resume: bool = False) -> None:
@@ -107,15 +103,7 @@ def test_a_run_that_goes_on_is_followed(page: Page, folder: Path) -> None:
 
 def test_accessible(page: Page) -> None:
     reaches(page, "document.querySelector('#curve canvas')")
-    # Not as a script of the page, whose policy forbids it.
-    page.evaluate(AXE.read_text())
-    for scheme, width in itertools.product(("light", "dark"), (1100, 400)):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 720})
-        reaches(page, f"document.documentElement.scrollWidth <= {width}")
-        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
-        assert [each["id"] for each in found["violations"]] == []
-        shoot(page, f"rl-{scheme}-{width}")
+    expect_accessible(page, "rl", (1100, 400), 720)
 
 
 def test_a_wrong_message_is_answered(page: Page) -> None:

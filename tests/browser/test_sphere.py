@@ -1,7 +1,6 @@
 """The page of a sphere in a real browser."""
 
 import contextlib
-import itertools
 import json
 import math
 import re
@@ -24,10 +23,8 @@ from hotgrid.blt import (
 from hotgrid.blt.view import SphereApp
 from hotgrid.web import PageServer
 
-from .conftest import reaches, shoot
+from .conftest import expect_accessible, reaches, shoot
 
-AXE = Path(__file__).with_name("axe-4.14.0") / "axe.min.js"
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -244,15 +241,7 @@ def test_accessible(page: Page) -> None:
     reaches(page, "window.hotgrid.marked > 0")
     page.locator("#hits button").first.click()
     reaches(page, "window.hotgrid.chosen !== null")
-    # Not as a script of the page, whose policy forbids it.
-    page.evaluate(AXE.read_text())
-    for scheme, width in itertools.product(("light", "dark"), (1200, 400)):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        page.set_viewport_size({"width": width, "height": 760})
-        reaches(page, f"document.documentElement.scrollWidth <= {width}")
-        found = page.evaluate(f"axe.run({{runOnly: {json.dumps(RULES)}}})")
-        assert [each["id"] for each in found["violations"]] == []
-        shoot(page, f"sphere-{scheme}-{width}")
+    expect_accessible(page, "sphere", (1200, 400), 760)
 
 
 WRONG = {
