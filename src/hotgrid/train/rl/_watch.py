@@ -86,27 +86,29 @@ def _environment_of(
     given: Environment | str | None,
     device: torch.device | str,
 ) -> Environment:
+    if given is None:
+        try:
+            return environment_to_show(name)
+        except ArgumentError as problem:
+            raise ArgumentError(
+                f"the run in `{folder}` is of `{name}`, which hotgrid does not have; give it: "
+                f"load_policy(folder, environment=...), or --environment file.py:Class "
+                f"({problem})"
+            ) from None
     if isinstance(given, Environment):
         check_environment(given, Draws(0, device).device)
-        # A name, or the class with the fields that are not defaults.
-        trained = name.removeprefix("gymnasium:").partition("(")[0]
-        if trained not in (given.name, given.twin, type(given).__name__):
-            raise ArgumentError(
-                f"the run in `{folder}` is of `{name}`, and the environment given is "
-                f"`{given.name}`"
-            )
-        return given
-    if given is not None and not isinstance(given, str):
+        env = given
+    elif isinstance(given, str):
+        env = environment_to_show(given)
+    else:
         raise ArgumentError(f"`environment` is {given!r}; expected an Environment or a name")
-    try:
-        return environment_to_show(name if given is None else given)
-    except ArgumentError as problem:
-        if given is not None:
-            raise
+    # A name, or the class with the fields that are not defaults.
+    trained = name.removeprefix("gymnasium:").partition("(")[0]
+    if trained not in (env.name, env.twin, type(env).__name__):
         raise ArgumentError(
-            f"the run in `{folder}` is of `{name}`, which hotgrid does not have; give it: "
-            f"load_policy(folder, environment=...), or --environment file.py:Class ({problem})"
-        ) from None
+            f"the run in `{folder}` is of `{name}`, and the environment given is `{env.name}`"
+        )
+    return env
 
 
 class Player:
