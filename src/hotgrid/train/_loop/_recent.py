@@ -44,8 +44,8 @@ class Recent:
             [x for pair in self.counted.values() for x in pair],
         )
         rows = [(loss, 1.0) for loss in losses]
-        for at, *pair in zip(self.counted, counted[::2], counted[1::2], strict=True):
-            rows[at] = (pair[0], pair[1])
+        for at, total, count in zip(self.counted, counted[::2], counted[1::2], strict=True):
+            rows[at] = (total, count)
         found = {Loss().name: rows}
         for place, name in enumerate(names):
             found[GradientNorm(name).name] = [

@@ -106,7 +106,9 @@ class StepMaking:
 
     def _backward(self, found: Any, recent: Recent, counts: list[Any]) -> Mapping[str, Any]:
         """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
-        outputs = _outputs(found)
+        # The usual loss first: this is done in every step.
+        usual = isinstance(found, Tensor) and not found.ndim
+        outputs = {"loss": found} if usual else _outputs(found)
         loss, count = outputs["loss"], outputs.get("count")
         if not loss.requires_grad:
             raise ArgumentError(
@@ -117,15 +119,15 @@ class StepMaking:
         self._last = loss
         if count is None:
             (loss / self._accumulate if self._accumulate > 1 else loss).backward()
-        else:
-            if not (isinstance(count, Tensor) or (isinstance(count, int | float) and count > 0)):
-                raise ArgumentError(
-                    f"the `count` of the step function is {count!r}; expected a number above 0"
-                )
+        elif isinstance(count, Tensor) or (isinstance(count, int | float) and count > 0):
             total = loss * count
             total.backward()
             recent.counted[len(recent.losses)] = (total.detach(), count)
             counts.append(count)
+        else:
+            raise ArgumentError(
+                f"the `count` of the step function is {count!r}; expected a number above 0"
+            )
         recent.losses.append(loss.detach())
         return outputs
 
@@ -153,8 +155,6 @@ class StepMaking:
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
     """What the step function returned, with a loss without dims."""
     if isinstance(found, Tensor):
-        if not found.ndim:
-            return {"loss": found}
         found = {"loss": found}
     elif not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):
         raise ArgumentError(

@@ -40,6 +40,7 @@ from ._settings import Evaluation, Saving, expect_given
 from ._state import TrainingState
 from ._step import Precision, StepFunction, StepMaking
 
+
 @dataclass(frozen=True)
 class TrainingOutcome:
     """How a run ended.

@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from ._metric import Metric, Seen, Sums, Window
+from ._metric import Metric, Sums, Window
 
 Row: TypeAlias = "tuple[float, ...]"
 
@@ -24,6 +23,10 @@ class Ledger:
     Args:
         metrics: What is shown, in order.
         given: The names of metrics whose rows are given to `take`; they see nothing.
+
+    Attributes:
+        per_batch: For metrics that see every micro-batch, `sums` and the list for its rows.
+        per_step: The same for those that see every step.
     """
 
     def __init__(self, metrics: Sequence[Metric], given: Collection[str] = ()) -> None:
@@ -91,13 +94,14 @@ class Ledger:
 
 def to_host(given: list[Any]) -> list[float]:
     """0-d tensors and numbers as numbers, with one copy from the device."""
-    found, kinds = given.copy(), defaultdict[Any, list[int]](list)
+    found = given.copy()
+    kinds: dict[Any, list[int]] = {}
     for at, x in enumerate(given):
         if isinstance(x, Tensor):
             if x.is_cpu:
                 found[at] = float(x)
             else:
-                kinds[x.dtype, x.device].append(at)
+                kinds.setdefault((x.dtype, x.device), []).append(at)
     joined = [torch.stack([given[at] for at in places]).double() for places in kinds.values()]
     # One copy where all are on one device, as they nearly always are.
     if len({device for _, device in kinds}) == 1:
