@@ -43,6 +43,8 @@ class StepMaking:
         self._precision, self._device = precision, device
         # Contexts that do nothing take time too.
         self._plain = placement.alone and precision == "float32"
+        # As in a plain loop: to free a graph before the next one is made takes longer.
+        self._last: Tensor | None = None
 
     def step(self, done: int, feed: Feed, ledger: Ledger, recent: Recent) -> None:
         """Make the step after `done` steps; nothing here waits for the device."""
@@ -115,7 +117,6 @@ class StepMaking:
                 "the loss depends on no parameter that is trained: all of them are frozen, or "
                 "the step function detaches the loss or computes it without gradients"
             )
-        # As in a plain loop: to free a graph before the next one is made takes longer.
         self._last = loss
         if count is None:
             (loss / self._accumulate if self._accumulate > 1 else loss).backward()
