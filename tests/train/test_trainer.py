@@ -1,6 +1,7 @@
 """The loop: it makes the steps that a plain loop makes."""
 
 import math
+import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -156,6 +157,22 @@ def test_nothing_waits_for_the_device_between_logs(monkeypatch):
     with Reads():
         run.run()
     assert set(read) == {5, 10}
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_of_the_outputs_only_numbers_outlive_a_step(k):
+    """The scores of a large vocabulary would not fit into memory twice."""
+    scores, alive = [], []
+
+    def step(module, batch):
+        if len(scores) % k == 0:
+            alive.append(sum(each() is not None for each in scores))
+        found = module(batch[0])
+        scores.append(weakref.ref(found))
+        return {"loss": (found - batch[1]).square().mean(), "scores": found}
+
+    trainer(step=step, steps=6, accumulate=k, log_every=4, metrics=(Throughput(),)).run()
+    assert alive == [0] * 6
 
 
 def test_statistics_of_norms_are_averaged_with_the_weights():

@@ -161,12 +161,13 @@ class Feed:
             if self._stream is not None:
                 self._take()
             self.position += 1
-        if self._source is not None:
-            found = self._source.batch(self.position, self._rank, self._ranks)
+        position, source = self.position, self._source
+        if source is not None:
+            found = source.batch(position, self._rank, self._ranks)
         else:
             found = self._take()
-        self.position += 1
-        return self.position - 1, found
+        self.position = position + 1
+        return position, found
 
     def _take(self) -> Any:
         try:

@@ -18,29 +18,11 @@ from ._average import Average
 from ._batches import Feed, to_device
 from ._optimizer import GroupedOptimizer
 from ._placement import Placement
+from ._recent import Recent
 from ._settings import Evaluation
 
 StepFunction: TypeAlias = "Callable[[Any, Any], Tensor | Mapping[str, Any]]"
 Precision = Literal["float32", "bfloat16"]
-
-
-class MadeStep:
-    """A step that was made; its tensors are on the device.
-
-    Attributes:
-        positions: Its batches.
-        losses: The losses of its micro-batches on this rank.
-        counted: For every micro-batch with a count, the sum of the losses and the count.
-        norms: The norm of the gradient of every group.
-    """
-
-    __slots__ = ("counted", "losses", "norms", "positions")
-
-    def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.losses: list[Tensor] = []
-        self.counted: list[tuple[Tensor, Any]] = []
-        self.norms: Mapping[str, Tensor] = {}
 
 
 class StepMaking:
@@ -61,36 +43,42 @@ class StepMaking:
         self._precision, self._device = precision, device
         # Contexts that do nothing take time too.
         self._plain = placement.alone and precision == "float32"
+        # As in a plain loop: to free a graph before the next one is made takes longer.
+        self._last: Tensor | None = None
 
-    def step(self, done: int, feed: Feed, ledger: Ledger) -> MadeStep:
+    def step(self, done: int, feed: Feed, ledger: Ledger, recent: Recent) -> None:
         """Make the step after `done` steps; nothing here waits for the device."""
-        self._optimizer.apply(done)
-        made, k = MadeStep(), self._accumulate
+        optimizer, k = self._optimizer, self._accumulate
+        optimizer.apply(done)
+        counts: list[Any] = []
         seen: Any = None
         for place in range(k):
             position, batch = next(feed)
             batch = to_device(batch, self._device)
             if self._plain:
-                outputs = _outputs(self._loss(self._placement.called, batch))
-                _backward(outputs, k, made)
+                found = self._loss(self._placement.called, batch)
+                outputs = self._backward(found, recent, counts)
             else:
                 with self._gradients(place == k - 1):
                     with self._autocast():
-                        outputs = _outputs(self._loss(self._placement.called, batch))
-                    _backward(outputs, k, made)
-            made.positions.append(position)
+                        found = self._loss(self._placement.called, batch)
+                    outputs = self._backward(found, recent, counts)
+            recent.positions.append(position)
             seen = Seen(outputs, batch)
-            ledger.see(seen)
-        if made.counted:
-            self._divide([count for _, count in made.counted])
-        made.norms = self._optimizer.clip()
-        self._optimizer.step()
-        self._optimizer.zero_grad()
+            for sums, rows in ledger.per_batch:
+                rows.append(sums(seen))
+        if counts:
+            self._divide(counts)
+        norms = optimizer.clip()
+        optimizer.step()
+        optimizer.zero_grad()
         if self._average is not None:
             self._average.update()
-        seen.norms = made.norms
-        ledger.see(seen, "step")
-        return made
+        recent.norms.append(norms)
+        if ledger.per_step:
+            seen.norms = norms
+            for sums, rows in ledger.per_step:
+                rows.append(sums(seen))
 
     def evaluate(self, evaluation: Evaluation) -> Ledger:
         """The sums of one pass over the share of this rank."""
@@ -110,11 +98,39 @@ class StepMaking:
                 batch = to_device(batch, self._device)
                 outputs = _outputs(self._loss(placement.evaluated, batch))
                 if at < count:
-                    ledger.see(Seen(outputs, batch))
+                    seen = Seen(outputs, batch)
+                    for sums, rows in ledger.per_batch:
+                        rows.append(sums(seen))
             placement.cut_again()
         for each, training in modes:
             each.training = training
         return ledger
+
+    def _backward(self, found: Any, recent: Recent, counts: list[Any]) -> Mapping[str, Any]:
+        """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
+        # The usual loss first: this is done in every step.
+        usual = isinstance(found, Tensor) and not found.ndim
+        outputs = {"loss": found} if usual else _outputs(found)
+        loss, count = outputs["loss"], outputs.get("count")
+        if not loss.requires_grad:
+            raise ArgumentError(
+                "the loss depends on no parameter that is trained: all of them are frozen, or "
+                "the step function detaches the loss or computes it without gradients"
+            )
+        self._last = loss
+        if count is None:
+            (loss / self._accumulate if self._accumulate > 1 else loss).backward()
+        elif isinstance(count, Tensor) or (isinstance(count, int | float) and count > 0):
+            total = loss * count
+            total.backward()
+            recent.counted[len(recent.losses)] = (total.detach(), count)
+            counts.append(count)
+        else:
+            raise ArgumentError(
+                f"the `count` of the step function is {count!r}; expected a number above 0"
+            )
+        recent.losses.append(loss.detach())
+        return outputs
 
     def _divide(self, counts: list[Any]) -> None:
         """Turn summed gradients into those of the mean over all items."""
@@ -135,27 +151,6 @@ class StepMaking:
         if self._precision == "float32":
             return contextlib.nullcontext()
         return torch.autocast(self._device.type, torch.bfloat16)
-
-
-def _backward(outputs: Mapping[str, Any], parts: int, made: MadeStep) -> None:
-    """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
-    loss, count = outputs["loss"], outputs.get("count")
-    if not loss.requires_grad:
-        raise ArgumentError(
-            "the loss depends on no parameter that is trained: all of them are frozen, or the "
-            "step function detaches the loss or computes it without gradients"
-        )
-    if count is not None:
-        if not isinstance(count, Tensor) and not (isinstance(count, int | float) and count > 0):
-            raise ArgumentError(
-                f"the `count` of the step function is {count!r}; expected a number above 0"
-            )
-        total = loss * count
-        total.backward()
-        made.counted.append((total.detach(), count))
-    else:
-        (loss / parts if parts > 1 else loss).backward()
-    made.losses.append(loss.detach())
 
 
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -24,7 +24,7 @@ from ._average import Average
 from ._batches import Batches, BatchStream, Feed
 from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
-from ._guard import LossGuard, StepLosses, Watch, not_finite
+from ._guard import LossGuard, Watch, not_finite
 from ._identity import (
     identity_of_batches,
     identity_of_optimizer,
@@ -34,12 +34,11 @@ from ._identity import (
 from ._optimizer import optimizer_for
 from ._placement import Placement, Sharding
 from ._random import seed_all
+from ._recent import Recent
 from ._rollback import Rollback
 from ._settings import Evaluation, Saving, expect_given
 from ._state import TrainingState
-from ._step import MadeStep, Precision, StepFunction, StepMaking
-
-Row: TypeAlias = "tuple[float, ...]"
+from ._step import Precision, StepFunction, StepMaking
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ class Trainer:
         self._evaluation, self._ended_early = evaluation, False
         self._stopping: dict[str, Any] | None = None
         self._guard, self._watch = guard, Watch(guard)
-        self._recent: list[MadeStep] = []
+        self._recent = Recent()
         self._seed, self._show, self._files = seed, show, dict(files or {})
         self.values: dict[str, float | None] = {}
         self._evaluated: dict[str, float | None] = {}
@@ -259,7 +258,7 @@ class Trainer:
         self._seconds = 0.0
         if self._folder.used and self.step == 0:
             self._save()
-        alone = self.ranks.size == 1
+        alone, make = self.ranks.size == 1, self._making.step
         while self.step < self.steps:
             if self._ended_early:
                 return "early stopping"
@@ -267,7 +266,7 @@ class Trainer:
                 for step in range(self.step, self._next_pause()):
                     if alone and stop():
                         return self._stopped()
-                    self._recent.append(self._making.step(step, self._feed, self._ledger))
+                    make(step, self._feed, self._ledger, self._recent)
                     self.step = step + 1
                 if why := self._pause(stop):
                     return why
@@ -319,51 +318,17 @@ class Trainer:
     def _examine(self, stop: bool) -> bool:
         """Look for faults in the steps since the last time; whether a rank is to stop."""
         self._take_time()
-        recent, self._recent = self._recent, []
-        # A group without a gradient has no norm.
+        recent, self._recent = self._recent, Recent()
         names = self.optimizer.names
-        rows, counted = self._ledger.fetch(
-            [(*each.losses, *[each.norms.get(name, 0.0) for name in names]) for each in recent],
-            [pair for each in recent for pair in each.counted],
-        )
-        self._ledger.take(self._own_rows(recent, rows, counted))
+        losses, norms = recent.fetch(self._ledger, names)
         # A sum of finite numbers is finite: nearly always nothing else is to be done.
-        heard = self._gathered([stop, math.isfinite(sum(map(sum, rows)))])
+        heard = self._gathered([stop, math.isfinite(sum(losses) + sum(norms))])
         if self._guard.spike is not None or not all(fine for _, fine in heard):
-            fault = self._watch.first_fault(self._losses(recent, rows))
+            steps = recent.of_ranks(self._gathered((losses, norms)), names, self.step)
+            fault = self._watch.first_fault(steps)
             if fault is not None:
                 raise Rollback(fault)
         return any(each for each, _ in heard)
-
-    def _own_rows(
-        self,
-        recent: Sequence[MadeStep],
-        rows: Sequence[Row],
-        counted: Sequence[Row],
-    ) -> dict[str, list[Row]]:
-        """The rows of the loss and of the norms, which are fetched for the guard anyway."""
-        k, both = self.accumulate, list(zip(recent, rows, strict=True))
-        plain = [(loss, 1.0) for made, row in both if not made.counted for loss in row[:k]]
-        found: dict[str, list[Row]] = {Loss().name: [*plain, *counted]}
-        for place, name in enumerate(self.optimizer.names, k):
-            found[GradientNorm(name).name] = [
-                (row[place], float(name in made.norms)) for made, row in both
-            ]
-        return found
-
-    def _losses(self, recent: Sequence[MadeStep], rows: Sequence[Row]) -> list[StepLosses]:
-        """The losses of all ranks, and the norms of the first: all ranks find the same."""
-        k, names = self.accumulate, self.optimizer.names
-        heard = self._gathered(rows)
-        return [
-            StepLosses(
-                self.step - len(recent) + 1 + at,
-                tuple(made.positions),
-                [rows[at][:k] for rows in heard],
-                dict(zip(names, heard[0][at][k:], strict=True)),
-            )
-            for at, made in enumerate(recent)
-        ]
 
     def _log(self) -> dict[str, float | None]:
         window = Window(self._seconds, self.ranks.size, self._device_name, self._precision)
@@ -436,7 +401,7 @@ class Trainer:
         self._stopping, self._ended_early = extra["stopping"], extra["ended early"]
         self._watch.load(extra["watch"])
         self.values = dict(extra["values"])
-        self._recent.clear()
+        self._recent = Recent()
         self._mark, self._seconds = time.perf_counter(), 0.0
 
     def _ended(self, why: Literal["finished", "early stopping", "stopped"]) -> TrainingOutcome:

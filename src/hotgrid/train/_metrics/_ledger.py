@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from ._metric import Metric, Seen, Sums, Window
+from ._metric import Metric, Sums, Window
 
 Row: TypeAlias = "tuple[float, ...]"
 
@@ -23,26 +23,24 @@ class Ledger:
     Args:
         metrics: What is shown, in order.
         given: The names of metrics whose rows are given to `take`; they see nothing.
+
+    Attributes:
+        per_batch: For metrics that see every micro-batch, `sums` and the list for its rows.
+        per_step: The same for those that see every step.
     """
 
     def __init__(self, metrics: Sequence[Metric], given: Collection[str] = ()) -> None:
         self.metrics = tuple(metrics)
         self._given = frozenset(given)
         self._waiting: list[list[Sums]] = [[] for _ in self.metrics]
-        self._by = {
-            per: [
-                (each.sums, rows)
-                for each, rows in zip(self.metrics, self._waiting, strict=True)
-                if each.per == per and each.name not in self._given
-            ]
-            for per in ("batch", "step")
-        }
+        asked = [
+            (each.per, each.sums, rows)
+            for each, rows in zip(self.metrics, self._waiting, strict=True)
+            if each.name not in self._given
+        ]
+        self.per_batch = [(sums, rows) for per, sums, rows in asked if per == "batch"]
+        self.per_step = [(sums, rows) for per, sums, rows in asked if per == "step"]
         self.rows: list[list[Row]] = [[] for _ in self.metrics]
-
-    def see(self, seen: Seen, per: str = "batch") -> None:
-        """Add a row for every metric of a kind."""
-        for sums, rows in self._by[per]:
-            rows.append(sums(seen))
 
     def take(self, found: Mapping[str, Sequence[Row]]) -> None:
         """Add rows that are known on the host, by the name of their metric."""
@@ -50,17 +48,18 @@ class Ledger:
             if metric.name in self._given:
                 rows.extend(found[metric.name])
 
-    def fetch(self, *beside: Sequence[Sums]) -> list[list[Row]]:
-        """Bring what is on the device to the host, and other tables with the same copy.
+    def fetch(self, *beside: Sequence[Tensor | float]) -> list[list[float]]:
+        """Bring what is on the device to the host, and other numbers with the same copy.
 
         Returns:
-            The other tables.
+            The other numbers.
         """
-        found = to_host([*self._waiting, *beside])
-        for rows, waiting, new in zip(self.rows, self._waiting, found, strict=False):
-            rows.extend(new)
+        flat = [x for waiting in self._waiting for row in waiting for x in row]
+        numbers = iter(to_host([*flat, *itertools.chain(*beside)]))
+        for rows, waiting in zip(self.rows, self._waiting, strict=True):
+            rows.extend([tuple(itertools.islice(numbers, len(row))) for row in waiting])
             waiting.clear()
-        return found[len(self.rows) :]
+        return [list(itertools.islice(numbers, len(each))) for each in beside]
 
     def sums(self) -> list[Row]:
         """The sums of every metric on this rank; empty for one without rows."""
@@ -93,21 +92,21 @@ class Ledger:
         return found
 
 
-def to_host(tables: Sequence[Sequence[Sums]]) -> list[list[Row]]:
-    """Tables of 0-d tensors and numbers as numbers, with one copy from the device."""
-    flat: list[Any] = [x for rows in tables for row in rows for x in row]
+def to_host(given: list[Any]) -> list[float]:
+    """0-d tensors and numbers as numbers, with one copy from the device."""
+    found = given.copy()
     kinds: dict[Any, list[int]] = {}
-    for at, x in enumerate(flat):
-        if isinstance(x, Tensor) and x.is_cpu:
-            flat[at] = float(x)
-        elif isinstance(x, Tensor):
-            kinds.setdefault((x.dtype, x.device), []).append(at)
-    joined = [torch.stack([flat[at] for at in places]).double() for places in kinds.values()]
+    for at, x in enumerate(given):
+        if isinstance(x, Tensor):
+            if x.is_cpu:
+                found[at] = float(x)
+            else:
+                kinds.setdefault((x.dtype, x.device), []).append(at)
+    joined = [torch.stack([given[at] for at in places]).double() for places in kinds.values()]
     # One copy where all are on one device, as they nearly always are.
     if len({device for _, device in kinds}) == 1:
         joined = [torch.cat(joined)]
     numbers = (x for each in joined for x in each.tolist())
     for at, x in zip(itertools.chain(*kinds.values()), numbers, strict=True):
-        flat[at] = x
-    values = iter(flat)
-    return [[tuple(itertools.islice(values, len(row))) for row in rows] for rows in tables]
+        found[at] = x
+    return found

@@ -53,9 +53,16 @@ class Seen:
 
     def items(self) -> Tensor | float:
         """How many items there were: `items`, `count`, or the rows of the batch."""
-        outputs = self.outputs
+        outputs, batch = self.outputs, self.batch
         found = outputs["items"] if "items" in outputs else outputs.get("count")
-        return float(_rows(self.batch)) if found is None else found
+        if found is not None:
+            return found
+        # The usual batch first: this is done in every step.
+        if type(batch) is tuple and batch and isinstance(batch[0], Tensor):
+            batch = batch[0]
+        if isinstance(batch, Tensor) and (shape := batch.shape):
+            return float(shape[0])
+        return float(_rows(batch))
 
 
 @dataclass(frozen=True, slots=True)
