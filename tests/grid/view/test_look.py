@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from hotgrid.grid import Field, Model, Parameter, Simulation, lbm, life, pde
 from hotgrid.grid.view import Eye, Gaze
 from hotgrid.grid.view._look import box_of
-from hotgrid.grid.view._reduce import block_counts, block_sums
+from hotgrid.grid.view._reduce import block_counts, block_sums, rows_then_columns
 from hotgrid.grid.view._source import WholeGrid
 
 WHOLE = (0.0, 0.0, 1e9, 1e9)
@@ -224,3 +224,12 @@ def test_a_fused_view_is_the_plain_one():
     after = fast.pixels("vorticity", box)
     assert torch.allclose(after, plain.pixels("vorticity", box), atol=1e-7)
     assert not torch.equal(after, first)
+
+
+@pytest.mark.parametrize(
+    ("size", "factors"), [((12, 20), (3, 4)), ((12, 20), (3, 1)), ((4, 6, 8), (2, 3, 4))]
+)
+def test_rows_then_columns_are_the_sums_of_blocks(size: tuple[int, ...], factors):
+    x = torch.randint(-9, 9, size).float()
+    found, wanted = rows_then_columns(x, factors), block_sums(x, (0,) * len(size), factors)
+    assert torch.equal(found, wanted)

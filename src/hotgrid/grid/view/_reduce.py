@@ -76,10 +76,27 @@ def block_sums(x: Tensor, start: Sequence[int], factors: Sequence[int]) -> Tenso
         pads = [lead, -(lead + n) % f, *pads]
     x = x.float()
     x = functional.pad(x, pads) if any(pads) else x
+    if x.is_cuda and x.ndim > 1:
+        return rows_then_columns(x, factors)
     for dim, f in reversed(list(enumerate(factors))):
         if f > 1:
             x = x.unflatten(dim, (-1, f)).sum(dim + 1)
     return x
+
+
+def rows_then_columns(x: Tensor, factors: Sequence[int]) -> Tensor:
+    """Sums over whole blocks, of two or three dims, for the compiler of a GPU.
+
+    Columns are a pool, which it does not join with the rows: one thread would read all cells
+    of a pixel, far from those of the next.
+    """
+    for dim, f in enumerate(factors[:-1]):
+        x = x.unflatten(dim, (-1, f)).sum(dim + 1) if f > 1 else x
+    if factors[-1] == 1:
+        return x
+    image = x if x.ndim == 3 else x[None]
+    across = functional.avg_pool2d(image, (1, factors[-1]), divisor_override=1)
+    return across if x.ndim == 3 else across[0]
 
 
 def block_firsts(x: Tensor, start: Sequence[int], factors: Sequence[int]) -> Tensor:

@@ -96,6 +96,7 @@ class Session:
         self._speed = 0.0
         self._counted = (time.monotonic(), 0)
         self._status_due = 0.0
+        self._share = 255
         self._edits = 0
         self._reported: set[str] = set()
         self._batches: list[_Batch] = []
@@ -383,7 +384,7 @@ class Session:
             seat.waits = False
             if batch.making.frame is not None:
                 frame = seat.viewer.next_frame
-                seat.viewer.show(batch.making.frame.packed(frame, number, self._share()))
+                seat.viewer.show(batch.making.frame.packed(frame, number, self._share))
         return True
 
     def _drop_frames(self) -> None:
@@ -393,7 +394,7 @@ class Session:
                 seat.waits = False
         self._batches = []
 
-    def _share(self) -> int:
+    def _present_share(self) -> int:
         """Percent of the speed of a copy that steps reach, or 255."""
         found = kernels.kept_bandwidth(self.live.simulation.device)
         if found is None or not self._speed:
@@ -412,7 +413,8 @@ class Session:
             self._speed = made / (now - since)
             self._counted = (now, simulation.step_count)
         values = self._observed(now)
-        share = self._share()
+        # Not for every frame: it is read from a file.
+        self._share = share = self._present_share()
         status = {
             "type": "status",
             "step": simulation.step_count,
