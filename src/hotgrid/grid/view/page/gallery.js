@@ -7,7 +7,12 @@ import { spaced } from "/web/text.js";
 import { toggleTheme } from "/web/theme.js";
 
 const ASK_EVERY = 1000;
-const FAMILIES = { life: "Automata", lbm: "Fluids", pde: "Waves, heat and reactions" };
+const FAMILIES = {
+    life: "Automata",
+    lbm: "Fluids",
+    pde: "Waves, heat and reactions",
+    neural: "Continuous and neural automata",
+};
 
 const element = (id) => document.getElementById(id);
 
