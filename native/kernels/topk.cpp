@@ -65,7 +65,11 @@ std::size_t rows_of_a_piece(const TopK& job) {
 static std::size_t block_of(const TopK& job) {
     const bool few =
         job.type == Type::f32 && job.n <= few_rows && job.k <= most_tagged;
-    if (job.k > 1 && !few) return block_bytes;
+    if (job.k > 1 && !few) {
+        // So narrow that columns_by_chunks() copies them, if that is wide enough to read fast.
+        const std::size_t narrow = copied_bytes / 2 / job.n;
+        return narrow < block_bytes / 4 ? block_bytes : std::min(narrow, block_bytes);
+    }
     // Shorter where there would be less than 32 pieces to share.
     const std::size_t share = job.outer * job.inner * bytes(job.type) / 32;
     return std::clamp(share, 4 * block_bytes, long_block_bytes);

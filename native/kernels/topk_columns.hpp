@@ -23,16 +23,21 @@ constexpr std::size_t ahead_lines = 3;
 // Cache lines from one tile to the next: an odd number, or tiles would share few cache sets.
 HOTGRID_INLINE std::size_t spread(std::size_t lines) { return lines | 1; }
 
-// The best of `rows` rows of one line of columns.
+// The best of `rows` rows of one line of columns, and a copy of these rows unless it is null.
 template <class P, std::size_t... v>
 HOTGRID_INLINE void best_of_lines(const typename P::Raw* from, std::size_t step, std::size_t rows,
                                   const typename P::Raw* ahead, typename P::E* best,
-                                  Watch<P>& watch, std::index_sequence<v...>) {
+                                  typename P::Raw* copy, Watch<P>& watch,
+                                  std::index_sequence<v...>) {
     using V = typename P::V;
     V most[] = {(static_cast<void>(v), V{} + P::least)...};
     for (std::size_t r = 0; r < rows; ++r, from += step, ahead += step) {
         __builtin_prefetch(ahead, 0, 3);
         const V x[] = {P::load(from + v * P::lanes)...};
+        if (copy) {
+            (store(copy + v * P::lanes, loaded<typename P::Raw, V>(from + v * P::lanes)), ...);
+            copy += line<typename P::Raw>;
+        }
         (watch.read(x[v]), ...);
         ((most[v] = P::Arch::greater(most[v], x[v])), ...);
     }
@@ -40,10 +45,11 @@ HOTGRID_INLINE void best_of_lines(const typename P::Raw* from, std::size_t step,
     (store(best + v * P::lanes, most[v]), ...);
 }
 
-// The best of each chunk of each column, as [tile][chunk][line]. False where there is NaN.
+// The best of each chunk of each column, as [tile][chunk][line], and a copy of the block as
+// [tile][row][line] unless it is null. False where there is NaN.
 template <class P>
-bool best_of_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
-                    typename P::E* best) {
+bool best_of_chunks(const Columns<typename P::Raw>& block, std::size_t chunk, typename P::E* best,
+                    typename P::Raw* copy) {
     constexpr std::size_t wide = line<typename P::Raw>;
     constexpr std::size_t vectors = line_bytes / P::Arch::bytes;
     const std::size_t chunks = (block.n + chunk - 1) / chunk;
@@ -61,8 +67,9 @@ bool best_of_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
             const std::size_t soon = tile + ahead_lines;
             best_of_lines<P>(line_at(q, tile), all.step, rows,
                              soon < tiles ? line_at(q, soon) : line_at(next, soon % tiles),
-                             best + (tile * spread(chunks) + q) * wide, watch,
-                             std::make_index_sequence<vectors>());
+                             best + (tile * spread(chunks) + q) * wide,
+                             copy ? copy + (tile * spread(all.n) + q * chunk) * wide : nullptr,
+                             watch, std::make_index_sequence<vectors>());
         }
     }
     return !watch.nan();
@@ -77,8 +84,12 @@ bool columns_by_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
     const std::size_t chunks = (block.n + chunk - 1) / chunk;
     const std::size_t tiles = (block.count + wide - 1) / wide;
     const std::size_t most = std::max<std::size_t>(1024, 4 * block.k);
+    // Rows lie pages apart: chunks are read again from a copy if it fits the second cache.
+    const std::size_t copy_bytes = tiles * spread(block.n) * line_bytes;
+    const bool copied = copy_bytes <= copied_bytes;
     Layout layout;
     const std::size_t best_at = layout.add(tiles * spread(chunks) * line_bytes);
+    const std::size_t copy_at = layout.add(copied ? copy_bytes : 0);
     const std::size_t marks_at = layout.add(Chunks<P>::groups(chunks) * line_bytes);
     const std::size_t order_at = layout.add(chunks * sizeof(E));
     const std::size_t found_at = layout.add(Candidates<P>::bytes(most, chunk));
@@ -89,7 +100,8 @@ bool columns_by_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
     const Place<Raw> made{reinterpret_cast<Raw*>(memory + values_at),
                           reinterpret_cast<std::int64_t*>(memory + indices_at), wide};
     auto* const best = reinterpret_cast<E*>(memory + best_at);
-    if (!best_of_chunks<P>(block, chunk, best)) return false;
+    auto* const copy = copied ? reinterpret_cast<Raw*>(memory + copy_at) : nullptr;
+    if (!best_of_chunks<P>(block, chunk, best, copy)) return false;
     auto* const all = reinterpret_cast<PackedFor<Raw>*>(memory + found_at);
     const Candidates<P> found{all, all + most + chunk + 1, most, block.k};
     for (std::size_t tile = 0; tile < tiles; ++tile) {
@@ -101,10 +113,13 @@ bool columns_by_chunks(const Columns<typename P::Raw>& block, std::size_t chunk,
         const std::size_t c = tile * wide, first = std::min(c, block.count - wide);
         // The last tile overlaps the one before it.
         for (std::size_t lane = c - first; lane < wide; ++lane) {
+            const Line<Raw> column =
+                copied ? Line<Raw>{copy + tile * spread(block.n) * wide + lane, wide}
+                       : Line<Raw>{block.from + first + lane, block.step};
             const auto span = [chunk, n = block.n](std::size_t q) {
                 return Span{q * chunk, std::min(chunk, n - q * chunk), 1};
             };
-            pick(part, lane, limit[lane], found, {block.from + first + lane, block.step}, span,
+            pick(part, lane, limit[lane], found, column, span,
                  {made.values + lane, made.indices + lane, wide});
         }
         block.to.copy(made, block.k, c - first, c, wide - (c - first));

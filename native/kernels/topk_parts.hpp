@@ -79,9 +79,11 @@ constexpr std::size_t line_bytes = 64;
 template <class T>
 constexpr std::size_t line = line_bytes / sizeof(T);
 
-// A piece has columns of `block_bytes`, or up to twice as many; where little is kept of each
-// column (k = 1, or few rows) up to `long_block_bytes`.
+// A piece has columns of `block_bytes`, or up to twice as many; down to a quarter of that if they
+// then fit `copied_bytes`, which is half of a second cache; where little is kept of each column
+// (k = 1, or few rows) up to `long_block_bytes`.
 constexpr std::size_t block_bytes = 1024, long_block_bytes = 32768;
+constexpr std::size_t copied_bytes = std::size_t{512} << 10;
 
 // Up to so many rows and ranks topk_few.hpp is used.
 constexpr std::size_t few_rows = 16, most_tagged = 10;
