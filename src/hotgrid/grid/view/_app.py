@@ -219,11 +219,11 @@ class ViewApp:
             return PlainTextResponse("no such model\n", 404)
         self._thumbnails.start()
         found = self._thumbnails.get(name)
-        return (
-            Response(status_code=202)
-            if found is None
-            else Response(found, media_type="image/png")
-        )
+        if found is None:
+            return Response(status_code=202)
+        if not found:
+            return PlainTextResponse("the model cannot be run on a small grid\n", 404)
+        return Response(found, media_type="image/png")
 
     async def _saved(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hotgrid.errors import HotgridError
+from hotgrid.errors import HotgridError, UnstableError
 from hotgrid.grid.model import Model, options_of
 from hotgrid.grid.output import colours_for, solid_cells
 from hotgrid.grid.run import Simulation, models
@@ -83,7 +83,7 @@ class Thumbnails:
             self._thread.join()
 
     def get(self, name: str) -> bytes | None:
-        """A picture as PNG; None while it is not there."""
+        """A picture as PNG; None while it is not there, and empty if there will be none."""
         return self._made.get(name)
 
     def _run(self) -> None:
@@ -95,7 +95,7 @@ class Thumbnails:
             try:
                 self._made[name] = thumbnail(name, self._ended)
             except HotgridError:
-                continue
+                self._made[name] = b""
 
 
 def thumbnail(
@@ -147,9 +147,13 @@ def _grown(
     for look in range(looks):
         # Short ones first: some cells die within ten steps.
         left = min(_STEPS, 3 * 2**look)
-        while left and not ended.is_set():
-            simulation.run(min(left, _AT_ONCE), progress=False)
-            left -= min(left, _AT_ONCE)
+        try:
+            while left and not ended.is_set():
+                simulation.run(min(left, _AT_ONCE), progress=False)
+                left -= min(left, _AT_ONCE)
+        except UnstableError:
+            # On so small a grid some flows are, sooner or later.
+            break
         now = simulation.view()
         plane = now[len(now) // 2] if now.ndim == 3 else now
         # Cells that have died out, or a flow that has come to rest, are no picture.
