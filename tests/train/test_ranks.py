@@ -10,7 +10,7 @@ from hotgrid.cluster import run_ranks
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.train import Evaluation, Saving, TensorBatches, read_events
 
-from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are no package
+from ..cluster.forked_ranks import run_forked, run_worker  # noqa: TID252  tests are no package
 from .test_trainer import Poisoned, Uneven
 from .training_cases import data, net, sgd, trainer, weighted, weights
 
@@ -131,3 +131,35 @@ def test_what_was_cut_continues_on_one_rank(two_processes):
 def test_cut_parameters_are_evaluated_alike(two_processes):
     one = two_processes[0]
     assert one["valid, cut"] == pytest.approx(one["valid, copies"], rel=1e-10)
+
+
+LOST = """
+import os
+import torch
+from torch import nn
+from hotgrid.cluster import world
+from hotgrid.errors import CommunicationError
+from hotgrid.train import AdamW, TensorBatches, Trainer, groups
+
+def loss(module, batch):
+    loss.calls += 1
+    if ranks.rank and loss.calls == 3:
+        os._exit(0)
+    return module(*batch).square().mean()
+
+loss.calls, ranks = 0, world("cpu")
+run = Trainer(nn.Linear(2, 1), loss, TensorBatches((torch.ones(8, 2),), 4),
+              lambda module: groups(module, {}, rest=AdamW(rate=1e-3)), steps=9, ranks=ranks,
+              show=False)
+try:
+    run.run()
+except CommunicationError as problem:
+    print(problem, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_lost_is_named():
+    first, _ = run_forked(LOST, loaded="hotgrid.train")
+    assert "rank 0 of 2 lost another rank while gradients were sent" in first

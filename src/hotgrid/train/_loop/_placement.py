@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hotgrid.cluster import Communicator, data_parallel, fully_sharded
 from hotgrid.config import current
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, CommunicationError
 from hotgrid.store import Shard
 from hotgrid.train._optimizers import is_cut, local
 
@@ -55,16 +56,28 @@ class Placement:
 
     @contextlib.contextmanager
     def accumulating(self, last: bool) -> Iterator[None]:
-        """Send gradients to the other ranks only with the last micro-batch of a step."""
-        if self.together:
-            module: Any = self.module
-            module.set_requires_gradient_sync(last)
-            yield
-        elif isinstance(self.called, DistributedDataParallel) and not last:
-            with self.called.no_sync():
+        """Send gradients to the other ranks only with the last micro-batch of a step.
+
+        Raises:
+            CommunicationError: Another rank was lost while they were sent.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.together:
+                module: Any = self.module
+                module.set_requires_gradient_sync(last)
+            elif isinstance(self.called, DistributedDataParallel) and not last:
+                stack.enter_context(self.called.no_sync())
+            try:
                 yield
-        else:
-            yield
+            except RuntimeError as problem:
+                # What torch raises here has no type of its own.
+                if not re.search("gloo|NCCL", str(problem)):
+                    raise
+                raise CommunicationError(
+                    f"rank {self.ranks.rank} of {self.ranks.size} lost another rank while "
+                    f"gradients were sent ({str(problem).partition(chr(10))[0]}). Look at its "
+                    "output first; continue a run with checkpoints by resuming it"
+                ) from problem
 
     def cut_again(self) -> None:
         """Drop parameters that a forward pass without a backward pass has left gathered."""
