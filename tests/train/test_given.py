@@ -103,6 +103,7 @@ def test_files_of_a_run_have_plain_names(name, tmp_path):
         ({"metrics": "accuracy"}, "`metrics` has 'accuracy'"),
         ({"device": "nowhere"}, "the device 'nowhere' cannot be used here"),
         ({"module": lambda x: x}, "`module` is a function; expected an nn.Module"),
+        ({"optimizer": lambda m: torch.optim.LBFGS(m.parameters())}, "`LBFGS` evaluates"),
     ],
 )
 def test_wrong_arguments_are_refused(options, text):
@@ -134,6 +135,8 @@ def test_a_loss_without_gradient_and_a_wrong_count_are_named():
     frozen.requires_grad_(False)
     with pytest.raises(ArgumentError, match="the loss depends on no parameter that is trained"):
         run.run()
+    with pytest.raises(ArgumentError, match="is torch.complex128; expected a real number"):
+        trainer(step=lambda module, batch: loss(module, batch) * 1j, steps=2).run()
     for count in (0, -8, "a"):
 
         def step(module, batch, count=count):

@@ -77,7 +77,8 @@ class OptimizerAdapter:
         clip: The largest norm of the gradient of a group; by default there is none.
 
     Raises:
-        ArgumentError: A parameter is not one of the module, or a name is used twice.
+        ArgumentError: A parameter is not one of the module, a name is used twice, or the
+            optimizer needs a closure.
 
     Example:
         >>> layer = torch.nn.Linear(3, 1)
@@ -98,6 +99,11 @@ class OptimizerAdapter:
     ) -> None:
         if clip is not None and not clip > 0:
             raise ArgumentError(f"`clip` is {clip!r}; expected a number above 0, or None")
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise ArgumentError(
+                "`LBFGS` evaluates the loss several times in a step, which `Trainer` does not "
+                "do; choose another optimizer, such as torch.optim.AdamW"
+            )
         self._optimizer, self._rate, self._clip = optimizer, rate, clip
         self._groups = _named(optimizer.param_groups)
         known = {id(p): path for path, p in module.named_parameters()}

@@ -109,7 +109,7 @@ class StepMaking:
     def _backward(self, found: Any, recent: Recent, counts: list[Any]) -> Mapping[str, Any]:
         """Add the gradients of a micro-batch: of its share of the mean, or of its sum."""
         # The usual loss first: this is done in every step.
-        usual = isinstance(found, Tensor) and not found.ndim
+        usual = isinstance(found, Tensor) and not found.ndim and not found.is_complex()
         outputs = {"loss": found} if usual else _outputs(found)
         loss, count = outputs["loss"], outputs.get("count")
         if not loss.requires_grad:
@@ -163,6 +163,11 @@ def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
             'with one number, or a dict with "loss"'
         )
     loss = found["loss"]
+    if loss.is_complex():
+        raise ArgumentError(
+            f"the loss of the step function is {loss.dtype}; expected a real number, such as "
+            "`loss.abs()`"
+        )
     if loss.ndim == 0:
         return found
     if loss.numel() != 1:
