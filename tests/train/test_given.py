@@ -135,7 +135,7 @@ def test_a_loss_without_gradient_and_a_wrong_count_are_named():
     frozen.requires_grad_(False)
     with pytest.raises(ArgumentError, match="the loss depends on no parameter that is trained"):
         run.run()
-    with pytest.raises(ArgumentError, match="is torch.complex128; expected a real number"):
+    with pytest.raises(ArgumentError, match="expected a real number"):
         trainer(step=lambda module, batch: loss(module, batch) * 1j, steps=2).run()
     for count in (0, -8, "a"):
 
