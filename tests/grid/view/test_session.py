@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from hotgrid.config import case_of, override
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid import Field, Model, Simulation, life
 from hotgrid.grid.model import view
 from hotgrid.grid.run import prepared
@@ -287,6 +287,40 @@ def test_an_unstable_run_pauses_and_says_why(desk, monkeypatch):
     here.ask("play")
     here.until(lambda: any("no longer finite" in m["text"] for m in here.page.of("error")))
     assert not here.session._transport.playing
+
+
+def test_a_run_that_diverges_goes_back_to_the_last_good_step(desk, monkeypatch):
+    monkeypatch.setattr("hotgrid.grid.view._live._CHECK_EVERY", 0.2)
+    here = desk("double-shear", size="32x32")
+    with pytest.raises(UnstableError) as found:
+        here.sim.fork().run(20_000, progress=False)
+    here.ask("play")
+    bad = found.value.step
+    told = here.until(lambda: here.page.of("error"))[-1]["text"]
+    assert f"after step {bad:,}; this is step {bad - 1:,}" in told
+    assert found.value.cause in told
+    assert here.sim.step_count == bad - 1
+    assert all(bool(x.isfinite().all()) for x in here.sim.state.values())
+    assert not here.session._transport.playing
+
+
+def test_a_pause_adds_nothing_to_the_history(desk):
+    here = desk("heat", size="8x8")
+    here.until(lambda: len(here.page.of("status")) > 4)
+    assert [step for step, _ in here.session._history] == [0]
+
+
+def test_earlier_steps_are_without_what_was_painted(desk):
+    here = desk("life", size="16x16")
+    assert not here.until(lambda: here.page.of("status"))[-1]["painted"]
+    here.ask("stroke", stroke=1, brush="cells", value=1, radius=3, points=[[8, 8]])
+    here.until(lambda: here.page.of("status")[-1]["painted"])
+    here.ask("step", count=3)
+    here.stopped_at(3)
+    here.ask("goto", step=1)
+    here.stopped_at(1)
+    assert "without what was painted" in here.page.of("notice")[-1]["text"]
+    here.until(lambda: not here.page.of("status")[-1]["painted"])
 
 
 def test_a_value_is_that_of_its_cell(desk):

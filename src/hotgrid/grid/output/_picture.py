@@ -68,6 +68,10 @@ class Picture:
         self._when.set_text(self._moment())
         self._still: Any = None
 
+    def __repr__(self) -> str:
+        model = type(self._simulation.model).__name__
+        return f"<picture of {self.view} of {model}; .save('{self.view}.png') keeps it>"
+
     def redraw(self) -> None:
         """Show the present state; the range of the colours follows it slowly."""
         numbers = self._numbers()

@@ -16,17 +16,20 @@ import torch
 
 from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, HotgridError
-from hotgrid.grid.forms import ParameterSchedule
+from hotgrid.grid.forms import Form, ParameterSchedule
 from hotgrid.grid.output import Recorder, draw
 from hotgrid.grid.run import Simulation, finite
 
 from ._backlog import Backlog, Stopwatch
 from ._eye import Eye, Making
+from ._last_good import LastGood
 from ._look import Gaze
 from ._reduce import few_threads
 from ._strokes import Strokes
 
 _SAVED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+# Bytes that a step moves up to which a good state is copied at each look.
+_MOST_KEPT = 1 << 30
 # Seconds between two looks for numbers that are not finite, and between frames of a film.
 _CHECK_EVERY = 2.0
 _FILM_EVERY = 1 / 25
@@ -55,6 +58,7 @@ class LiveRun:
         self._folder = folder
         self._eye = Eye(simulation)
         self._strokes = Strokes(simulation)
+        self._good = LastGood()
         self._backlog = Backlog(simulation.device)
         self._film: tuple[Recorder, contextlib.ExitStack] | None = None
         self._filmed = self._checked = self._told = 0.0
@@ -110,6 +114,8 @@ class LiveRun:
 
     def _apply(self, viewer: int, kind: str, fields: dict[str, Any]) -> dict[str, Any] | None:
         simulation = self.simulation
+        self._good.forget()
+        self._checked = 0.0
         with few_threads(simulation.device, math.prod(simulation.size)):
             return getattr(self, f"_{kind}")(viewer, **fields)
 
@@ -126,16 +132,40 @@ class LiveRun:
             form = simulation._ready()
             change = simulation._schedule.next_change(simulation.step_count)
             now = steps if change is None else min(steps, change - simulation.step_count)
+            if change is not None:
+                self._good.forget()
             form.run(now)
             simulation.step_count += now
             steps -= now
         simulation._follow()
         self._backlog.added()
         form = simulation._form
-        if not check or form.everywhere(finite(form.own())):
+        if not check:
             return ""
+        if form.everywhere(finite(form.own())):
+            if simulation.bytes_per_step() <= _MOST_KEPT:
+                self._good.keep(form, simulation.step_count)
+            return ""
+        return self._diverged(form)
+
+    def _diverged(self, form: Form) -> str:
+        """Go back to the last good step, if it is known; returns what to tell."""
+        simulation = self.simulation
+        good = self._good.go_back(form, simulation.step_count)
+        if good is None:
+            return "the numbers are no longer finite. Reset to go on"
+        simulation.step_count = good
+        simulation._edits += 1
         cause = simulation.model.cause(simulation.state)
-        return f"the numbers are no longer finite; likely cause: {cause}. Reset to go on"
+        return (
+            f"the numbers are no longer finite after step {good + 1:,}; this is step {good:,}. "
+            f"Likely cause: {cause}. Reset to go on"
+        )
+
+    @property
+    def painted(self) -> bool:
+        """Whether the state has strokes, which no command or link can make again."""
+        return self._strokes.any
 
     def making(self, look: Gaze) -> Making:
         """A frame of the present state, on its way."""

@@ -265,6 +265,9 @@ class Session:
                 transport.playing, transport.goal = False, now + fields["count"]
             case "goto":
                 if fields["step"] < now:
+                    if self.live.painted:
+                        text = "Earlier steps are computed anew, without what was painted."
+                        self._tell_all({"type": "notice", "text": text})
                     self.live.apply(viewer.number, "reset", {"seed": None})
                     self._history.clear()
                     self._first = {}
@@ -434,6 +437,7 @@ class Session:
             "command": self.live.command(),
             "link": self.live.link(),
             "goal": transport.goal,
+            "painted": self.live.painted,
         }
         self._tell_all(status)
 
@@ -453,7 +457,10 @@ class Session:
         share = _OBSERVING_ON_GPU if on_gpu else _OBSERVING
         self._status_due = now + max(_STATUS, cost / share)
         self._first = self._first or values
-        self._history.append((self.live.simulation.step_count, values))
+        step = self.live.simulation.step_count
+        if self._history and self._history[-1][0] == step:
+            self._history.pop()
+        self._history.append((step, values))
         return values
 
     def _drift(self, values: dict[str, float]) -> dict[str, float]:

@@ -44,6 +44,11 @@ class Strokes:
     _done: deque[_Done] = field(default_factory=deque)
     _undone: list[_Done] = field(default_factory=list)
 
+    @property
+    def any(self) -> bool:
+        """Whether there are strokes that were not taken back."""
+        return bool(self._done)
+
     def stroke(
         self,
         viewer: int,

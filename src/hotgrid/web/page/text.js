@@ -33,7 +33,7 @@ export function titled(name) {
     return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The name of a class as words: `DoubleShear` is "Double Shear". */
+/** The name of a class as words: `DoubleShear` is "Double Shear", `Life3D` "Life 3D". */
 export function spaced(name) {
-    return name.replace(/([a-z])([A-Z])/g, "$1 $2");
+    return name.replace(/([a-z])([A-Z]|\d+D\b)/g, "$1 $2");
 }

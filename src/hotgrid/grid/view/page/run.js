@@ -1,6 +1,7 @@
 // The group "Run": go to a step, choose the random start.
 
 import { button, field, make } from "/web/dom.js";
+import { notice } from "/web/notice.js";
 import { group } from "./panel.js";
 import { on, state } from "./state.js";
 
@@ -17,7 +18,11 @@ export function runGroup(transport) {
         const wanted = Number(step.value);
         if (step.value !== "" && Number.isInteger(wanted) && wanted >= 0)
             transport.goTo(wanted);
-        else step.focus();
+        else {
+            if (step.value !== "" || step.validity.badInput)
+                notice("A step is a whole number from 0 on.", { error: true });
+            step.focus();
+        }
     };
     const seed = make("input", {
         type: "number",

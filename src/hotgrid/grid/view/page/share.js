@@ -52,11 +52,11 @@ export class Share {
     }
 
     copyLink() {
-        return copy(this.link, "Link copied.");
+        return copy(this.link, `Link copied.${painted()}`);
     }
 
     copyCommand() {
-        return copy(this.command, "Command copied.");
+        return copy(this.command, `Command copied.${painted()}`);
     }
 
     #show() {
@@ -118,6 +118,11 @@ export function choicesOf(mark, hello) {
     if (hello.flow && hello.size.length === 2 && arrows > 0)
         found.arrows = Math.min(64, Math.round(arrows));
     return { found, region: numbers("region", 4) };
+}
+
+/** What the copied text cannot make again. */
+function painted() {
+    return state.status?.painted ? " It leaves out what was painted: save a checkpoint." : "";
 }
 
 /** Copies a text. Pages that were not opened over loopback or https have no clipboard. */

@@ -26,6 +26,7 @@ function row(live, parameter) {
     const send = paced((now) => {
         live.ask({ type: "set", name, value: now }).catch((error) => {
             touched = -Infinity;
+            control.show(state.status?.parameters[name] ?? value);
             complain(error);
         });
     }, SEND_EVERY);
