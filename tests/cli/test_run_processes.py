@@ -11,6 +11,7 @@ from hotgrid.grid import Observations
 from .command import run
 
 
+@pytest.mark.long
 def test_a_mesh_starts_its_ranks_and_writes_the_same_files(tmp_path: Path):
     """Two real processes; only rank 0 prints and writes."""
     arguments = ["-c", "compile.enabled=off", "run", "heat", "--size", "24x16"]

@@ -30,6 +30,7 @@ def one_process() -> torch.Tensor:
     return torch.tensor(values(single), dtype=torch.float64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ddp", "ddp by axis", "fsdp", "fsdp by mesh"])
 def test_two_processes_end_where_one_does(two_processes, one_process, kind):
     for found in two_processes:
@@ -38,6 +39,7 @@ def test_two_processes_end_where_one_does(two_processes, one_process, kind):
     assert two_processes[0][kind] == two_processes[1][kind]
 
 
+@pytest.mark.long
 def test_parameters_are_cut(two_processes):
     whole = sum(p.numel() for p in model().parameters())
     for kind in ("fsdp local", "fsdp by mesh local"):
@@ -45,6 +47,7 @@ def test_parameters_are_cut(two_processes):
         assert max(found[kind] for found in two_processes) < whole
 
 
+@pytest.mark.long
 def test_what_else_two_processes_found(two_processes):
     assert [found["all_reduce"] for found in two_processes] == [4.0, 8.0]
     assert {found["computes in"] for found in two_processes} == {"torch.bfloat16"}

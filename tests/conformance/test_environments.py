@@ -15,7 +15,14 @@ EXPORTED = {
     and issubclass(value, rl.Environment)
     and not inspect.isabstract(value)
 }
-every_environment = pytest.mark.parametrize("env", EXPORTED.values(), ids=EXPORTED)
+# A wake begins with thousands of steps of a flow.
+every_environment = pytest.mark.parametrize(
+    "env",
+    [
+        pytest.param(env, id=name, marks=[pytest.mark.long] * (name == "wake"))
+        for name, env in EXPORTED.items()
+    ],
+)
 
 
 def starts(env, *shape, seed=0):

@@ -153,6 +153,7 @@ sim.save(sys.argv[1])
 """
 
 
+@pytest.mark.long
 def test_processes_that_torchrun_started_find_each_other(tmp_path: Path):
     script = tmp_path / "street.py"
     script.write_text(SCRIPT)

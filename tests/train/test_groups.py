@@ -291,6 +291,7 @@ def test_two_processes_end_where_one_does(two_processes, one_process, kind):
     assert two_processes[0][kind] == two_processes[1][kind]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_sharded_state_is_loaded_whole_or_in_parts(two_processes):
     for found in two_processes:

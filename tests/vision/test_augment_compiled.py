@@ -40,14 +40,8 @@ def batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return images, torch.arange(16) % 10, sample_keys(0, 0, torch.arange(16))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "stage",
-    [
-        pytest.param(stage, id=name, marks=[pytest.mark.long] * (name == "others"))
-        for name, stage in STAGES.items()
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 def test_a_recipe_is_one_graph(stage):
     """Dynamo traces all of it, without a break, to what it computes otherwise."""
 

@@ -169,6 +169,9 @@ class LiveRun:
 
     def making(self, look: Gaze) -> Making:
         """A frame of the present state, on its way."""
+        # A look is plain only where other ranks hear of it.
+        if self._ranks is None:
+            return self._eye.making(look)
         return self._together("_making", asdict(look))
 
     def _making(self, look: dict[str, Any]) -> Making:

@@ -22,6 +22,8 @@ _AT_ONCE = 1 << 16
 # A grid with fewer cells is looked at by one thread: waking others takes longer.
 _FEW_CELLS = 1 << 21
 _LOCAL = threading.local()
+# The bits of the largest number that becomes 254.
+_LARGEST = np.float32(254.5).view(np.uint32)
 
 
 @contextlib.contextmanager
@@ -166,8 +168,9 @@ def _quantized_rows(values: Tensor, low: float, scale: float) -> "np.ndarray[Any
             some = scratch[: len(here)]
             np.multiply(here, scale32, out=some, casting="unsafe")
             np.add(some, first, out=some)
-            # Looking takes less time than clipping, and few rows need it. NaN is in no range.
-            if not (some.min() >= 0.5 and some.max() <= 254.5):
+            # Looking takes less time than clipping, and few rows need it. The bits of numbers
+            # below 0 and of NaN are larger than those of all others.
+            if some.view(np.uint32).max() > _LARGEST:
                 np.clip(some, 0.5, 254.5, out=some)
                 np.nan_to_num(some, copy=False, nan=float(SOLID))
             found[at : at + rows] = some
