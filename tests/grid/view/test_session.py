@@ -296,6 +296,7 @@ def test_a_run_that_diverges_goes_back_to_the_last_good_step(desk, monkeypatch):
         here.sim.fork().run(20_000, progress=False)
     here.ask("play")
     bad = found.value.step
+    assert bad is not None
     told = here.until(lambda: here.page.of("error"))[-1]["text"]
     assert f"after step {bad:,}; this is step {bad - 1:,}" in told
     assert found.value.cause in told
