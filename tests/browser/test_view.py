@@ -9,6 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
+from hotgrid.grid.output import solid_cells
 from hotgrid.grid.view import ViewApp
 
 from .conftest import happens, reaches, shoot, violations
@@ -145,14 +146,23 @@ def test_a_link_with_other_options_has_a_simulation_of_its_own(show):
     reaches(again, "window.hotgrid.step === 1 && window.hotgrid.viewers === 2")
 
 
-def test_a_legend_has_its_unit(show):
-    page = show("karman", size="48x144").page()
-    page.evaluate("document.querySelector('[data-part=unit]')")
+def test_a_legend_has_its_unit_and_a_solid_no_value(show):
+    here = show("karman", size="48x144")
+    page, sim = here.page(), here.session.live.simulation
     for _ in range(600):
         if page.locator("[data-part=unit]").inner_text():
             break
         page.wait_for_timeout(30)
     assert page.locator("[data-part=unit]").inner_text() in ("1/step", "cells/step")
+    solid = solid_cells(sim)
+    assert solid is not None
+    row, column = (solid.nonzero().double().mean(0) + 0.5).tolist()
+    bottom, _, top, _ = state(page, "region")  # flows are shown with y upwards
+    page.mouse.move(*place(page, bottom + top - row, column))
+    page.wait_for_timeout(600)  # the server has told the number that is stored there
+    assert page.locator("#readout strong").inner_text() == "solid"
+    page.mouse.move(*place(page, bottom + top - row, column + 30))
+    happens(lambda: page.locator("#readout strong").inner_text() not in ("solid", "\u2026"))
 
 
 def test_the_page_takes_rapid_resizes_and_huge_brushes(show):
@@ -172,14 +182,18 @@ def test_the_page_takes_rapid_resizes_and_huge_brushes(show):
     assert y1 > y0 and x1 > x0
 
 
-def stroke(page: Page, row: float, column: float) -> None:
-    """Press the canvas at a cell, by the region that the page says it shows."""
+def place(page: Page, row: float, column: float) -> tuple[float, float]:
+    """Where the canvas shows a cell, by the region that the page says it shows."""
     box = page.locator("#canvas").bounding_box()
     assert box is not None
     y0, x0, y1, x1 = state(page, "region")
     x = box["x"] + (column - x0) / (x1 - x0) * box["width"]
-    y = box["y"] + (row - y0) / (y1 - y0) * box["height"]
-    page.mouse.click(x, y)
+    return x, box["y"] + (row - y0) / (y1 - y0) * box["height"]
+
+
+def stroke(page: Page, row: float, column: float) -> None:
+    """Press the canvas at a cell."""
+    page.mouse.click(*place(page, row, column))
 
 
 def test_a_stroke_changes_those_cells_on_both_pages(show):

@@ -2,7 +2,7 @@
 
 import { paced } from "/web/pace.js";
 import { short } from "/web/text.js";
-import { BITS, byteOfCell, numberOfByte } from "./frame.js";
+import { BITS, SOLID, byteOfCell, numberOfByte } from "./frame.js";
 import { on, planePlace, planeSize, state } from "./state.js";
 
 const ASK_EVERY = 250;
@@ -77,14 +77,17 @@ export class Probe {
             state.value = numberOfByte(frame, byte);
             return short(state.value);
         }
+        if (byte === SOLID) {
+            state.value = null;
+            return "solid";
+        }
         const exact = this.#exact?.at.every((part, axis) => part === cell[axis]);
         if (exact) {
             state.value = this.#exact.value;
             return state.value === null ? "solid" : short(state.value, 6);
         }
         state.value = byte === null ? null : numberOfByte(frame, byte);
-        if (byte === null) return "\u2026";
-        return state.value === null ? "solid" : `\u2248 ${short(state.value, 3)}`;
+        return byte === null ? "\u2026" : `\u2248 ${short(state.value, 3)}`;
     }
 }
 
