@@ -164,6 +164,26 @@ def test_interruption_is_exit_130(
     assert capsys.readouterr().err == "hotgrid: interrupted\n"
 
 
+@pytest.mark.parametrize(("leaves", "code"), [("return 130", 130), ("sys.exit(143)", 143)])
+def test_a_step_that_is_being_compiled_is_not_waited_for(leaves: str, code: int):
+    """Torch aborts the process where the interpreter ends under it."""
+    script = f"""if True:
+        import atexit, sys, threading
+        from hotgrid.cli import _main
+        def run(arguments):
+            {leaves}
+        _main.run = run
+        atexit.register(print, "the interpreter ended")
+        busy = threading.Event()
+        threading.Thread(target=busy.wait, name="hotgrid-view", daemon=True).start()
+        _main.main()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
 def test_main_exits_with_the_code_of_its_arguments(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

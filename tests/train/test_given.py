@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,11 +10,13 @@ from torch import nn
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.store import Checkpoints
 from hotgrid.train import (
+    SGD,
     Accuracy,
     EarlyStopping,
     Evaluation,
     Saving,
     TensorBatches,
+    groups,
     load_partial,
     read_run,
 )
@@ -104,6 +107,10 @@ def test_files_of_a_run_have_plain_names(name, tmp_path):
         ({"device": "nowhere"}, "the device 'nowhere' cannot be used here"),
         ({"module": lambda x: x}, "`module` is a function; expected an nn.Module"),
         ({"optimizer": lambda m: torch.optim.LBFGS(m.parameters())}, "`LBFGS` evaluates"),
+        (
+            {"optimizer": groups(net(), {}, rest=SGD(rate=0.1))},
+            r"parameter \S*weight of group `rest`, of shape .* is not one of",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(options, text):
@@ -117,6 +124,10 @@ def test_wrong_arguments_are_refused(options, text):
     ("make", "text"),
     [
         (lambda: Saving(last=0), "`last` is 0; expected a number from 1"),
+        (
+            lambda: TensorBatches((torch.ones(4, 2), np.ones((4, 3))), 2),
+            r"`tensors` has a NumPy array of shape \(4, 3\); .* torch.from_numpy",
+        ),
         (lambda: Saving(better="low"), "`better` is 'low'; expected lowest or highest"),
         (
             lambda: Evaluation(TensorBatches(data(8), 4, endless=False), every=1, name="train"),

@@ -37,12 +37,22 @@ def main() -> NoReturn:
     main_thread = threading.current_thread() is threading.main_thread()
     if main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
-    code = run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+    except SystemExit as ended:  # by a signal
+        if not _still_compiles():
+            raise
+        code = ended.code if isinstance(ended.code, int) else WRONG
     interrupted = code == INTERRUPTED and int(os.environ.get("WORLD_SIZE", "1")) > 1
-    if code == CommunicationError.exit_code or interrupted:
+    if code == CommunicationError.exit_code or interrupted or _still_compiles():
         # Threads and connections that wait for another rank would block the exit.
         os._exit(code)
     sys.exit(code)
+
+
+def _still_compiles() -> bool:
+    """Whether a live run has not ended: torch aborts where the interpreter ends under it."""
+    return any(each.name == "hotgrid-view" for each in threading.enumerate())
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

@@ -221,7 +221,10 @@ class Checkpoints:
                 problems.append(f"step {candidate}: {problem}")
                 if self._group.rank == 0:
                     logger("store").warning("step %d is skipped: %s", candidate, problem)
-        raise DamagedError(f"no checkpoint in `{self._folder}` is good\n" + "\n".join(problems))
+        raise DamagedError(
+            f"no checkpoint in `{self._folder}` is good; begin a new run, without resuming\n"
+            + "\n".join(problems)
+        )
 
     def _candidates(self, step: int | None) -> list[int]:
         # All ranks use what rank 0 sees: a shared folder may be updated later on others.

@@ -1,13 +1,16 @@
 """Heat: every Fourier mode decays as the discrete operator says, and at second order."""
 
+import inspect
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch import Tensor
 
+from hotgrid.cli._main import run as command
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation
 from hotgrid.grid.pde import Heat
@@ -96,3 +99,12 @@ def test_the_smallest_grids_start_with_some_heat(size: tuple[int, ...]):
     for seed in range(5):
         sim = Simulation(Heat(), size=size, seed=seed, compiled=False, device="cpu")
         assert sim.observe()["heat"] >= 1
+
+
+def test_its_file_can_be_copied(tmp_path, capsys):
+    """It is the model that the docs tell users to copy."""
+    copy = tmp_path / "spread.py"
+    copy.write_text(Path(inspect.getfile(Heat)).read_text().replace("class Heat", "class Mine"))
+    options = ["--size", "8x8", "--steps", "3", "--device", "cpu", "-c", "compile.enabled=off"]
+    assert command(["run", f"{copy}:Mine", *options]) == 0
+    assert "Traceback" not in capsys.readouterr().err

@@ -456,6 +456,20 @@ def test_viewers_hear_that_steps_are_compiled(desk, monkeypatch):
     assert len(here.page.of("compiling")) == len(late.of("compiling")) == 1
 
 
+def test_the_end_does_not_wait_for_a_step_that_is_being_compiled(desk, monkeypatch):
+    here = desk("heat", size="16x16")
+    monkeypatch.setattr(type(here.sim._form), "compiled", True)
+    compiled = threading.Event()
+    monkeypatch.setattr(here.session.live, "advance", lambda steps: compiled.wait(60))
+    here.ask("step")
+    here.until(lambda: here.page.of("compiling"))
+    here.session.stop()
+    assert here.session._thread.is_alive() and not compiled.is_set()
+    compiled.set()
+    here.session._thread.join(20)
+    assert not here.session._thread.is_alive()
+
+
 def test_a_reset_keeps_what_was_planned(desk):
     here = desk("heat", size="16x16", set={"rate": "0.05 -> 0.2 @ 30"})
     here.ask("goto", step=40)

@@ -9,7 +9,6 @@ from ._gray_scott import GrayScott as GrayScott
 from ._heat import Heat as Heat
 from ._ising import Ising as Ising
 from ._maxwell import Maxwell as Maxwell
-from ._schemes import laplacian as laplacian
 from ._schroedinger import Schroedinger as Schroedinger
 from ._shallow_water import ShallowWater as ShallowWater
 from ._spectral import (
@@ -19,3 +18,4 @@ from ._spectral import (
     Vorticity as Vorticity,
 )
 from ._wave import Wave as Wave
+from .schemes import laplacian as laplacian

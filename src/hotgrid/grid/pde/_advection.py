@@ -18,8 +18,7 @@ from hotgrid.grid.model import (
     places,
     total,
 )
-
-from ._schemes import along
+from hotgrid.grid.pde.schemes import along
 
 Scheme = Literal["upwind", "lax-wendroff", "weno5"]
 # Differences below its root are taken as smooth; no gradient exists where it is 0 and cells are

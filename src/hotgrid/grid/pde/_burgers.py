@@ -18,8 +18,7 @@ from hotgrid.grid.model import (
     total,
     window_shape,
 )
-
-from ._schemes import along, expect_stable, laplacian
+from hotgrid.grid.pde.schemes import along, expect_stable, laplacian
 
 
 class Burgers(Model):

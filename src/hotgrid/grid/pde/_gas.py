@@ -20,8 +20,7 @@ from hotgrid.grid.model import (
     view,
     window_shape,
 )
-
-from ._schemes import Cell, Law, conserved_change, fastest
+from hotgrid.grid.pde.schemes import Cell, Law, conserved_change, fastest
 
 _NAMES = ("rho", "mx", "my", "energy")
 _EMPTY = 1e-6

@@ -18,8 +18,7 @@ from hotgrid.grid.model import (
     uniform,
     window_shape,
 )
-
-from ._schemes import expect_stable, laplacian
+from hotgrid.grid.pde.schemes import expect_stable, laplacian
 
 _SEEDS = 5
 

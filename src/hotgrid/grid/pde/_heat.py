@@ -17,8 +17,7 @@ from hotgrid.grid.model import (
     total,
     uniform,
 )
-
-from ._schemes import expect_stable, laplacian
+from hotgrid.grid.pde.schemes import expect_stable, laplacian
 
 
 class Heat(Model):

@@ -21,8 +21,7 @@ from hotgrid.grid.model import (
     whole_number,
     window_shape,
 )
-
-from ._schemes import expect_stable
+from hotgrid.grid.pde.schemes import expect_stable
 
 
 class Maxwell(Model):

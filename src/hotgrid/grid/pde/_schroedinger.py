@@ -20,8 +20,7 @@ from hotgrid.grid.model import (
     view,
     window_shape,
 )
-
-from ._schemes import along, expect_stable
+from hotgrid.grid.pde.schemes import along, expect_stable
 
 
 class Schroedinger(Model):

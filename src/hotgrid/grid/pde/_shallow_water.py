@@ -18,8 +18,7 @@ from hotgrid.grid.model import (
     total,
     view,
 )
-
-from ._schemes import Cell, Law, conserved_change, fastest
+from hotgrid.grid.pde.schemes import Cell, Law, conserved_change, fastest
 
 _NAMES = ("h", "mx", "my")
 _DRY = 1e-6

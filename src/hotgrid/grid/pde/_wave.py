@@ -19,8 +19,7 @@ from hotgrid.grid.model import (
     places,
     total,
 )
-
-from ._schemes import expect_stable, laplacian
+from hotgrid.grid.pde.schemes import expect_stable, laplacian
 
 
 class Wave(Model):

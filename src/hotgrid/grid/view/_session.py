@@ -112,11 +112,11 @@ class Session:
         return self
 
     def stop(self) -> None:
-        """End the thread and wait for it."""
+        """End the thread and wait for it, but not for a step that is being compiled."""
         self._ended = True
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join(10)
+            self._thread.join(0.2 if self._compiling and not self.live.recording else 10)
 
     @property
     def viewers(self) -> int:

@@ -216,7 +216,8 @@ class RunFolder:
         found = read_record(self.path)
         if found is None and not steps_in(self.checkpoints):
             raise StoreError(
-                f"there is no checkpoint in `{self.checkpoints}`: there is no run to resume"
+                f"there is no checkpoint in `{self.checkpoints}`: there is no run to resume; "
+                "begin one without resuming"
             )
         return found
 
@@ -241,8 +242,8 @@ class RunFolder:
                 "another folder"
             ) from problem
         logger("store").warning(
-            "this is a new run; the previous one is now in `%s`, and `--resume` would have "
-            "continued it",
+            "this is a new run; the previous one is now in `%s`. To continue one, resume it: "
+            "`--resume`, or `resume=True` in Python",
             aside,
         )
 

@@ -84,7 +84,7 @@ class RunRecord:
             )
             raise ArgumentError(
                 f"`{folder}` contains another run: {differences}. Use the same settings to "
-                "continue it, or leave out `--resume` to move it aside and start a new run"
+                "continue it, or do not resume, which moves it aside and starts a new run"
             )
 
     def write(self, folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -84,6 +85,7 @@ class TensorBatches:
         shuffle: bool = True,
         endless: bool = True,
     ) -> None:
+        _expect_tensors(tensors)
         rows = {len(each) for each in _leaves(tensors)}
         if len(rows) != 1 or not rows or 0 in rows:
             raise ArgumentError(
@@ -214,6 +216,18 @@ def to_device(batch: Any, device: torch.device) -> Any:
     if all(_is_on(each, device) for each in _leaves(batch)):
         return batch
     return mapped(batch, lambda x: x.to(device, non_blocking=True))
+
+
+def _expect_tensors(given: Any) -> None:
+    """Refuse arrays of NumPy, which batches would pass over without a word."""
+    if isinstance(given, np.ndarray):
+        raise ArgumentError(
+            f"`tensors` has a NumPy array of shape {given.shape}; expected tensors, such as "
+            "torch.from_numpy(array)"
+        )
+    if isinstance(given, Mapping | tuple | list):
+        for each in given.values() if isinstance(given, Mapping) else given:
+            _expect_tensors(each)
 
 
 def _is_on(tensor: Tensor, device: torch.device) -> bool:

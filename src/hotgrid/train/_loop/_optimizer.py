@@ -11,7 +11,7 @@ from torch.nn.utils import get_total_norm
 
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._groups import GroupRow
+from hotgrid.train._groups import GroupRow, Groups
 from hotgrid.train._optimizers import local
 
 # What a row shows in columns of its own, and what does not change results.
@@ -106,19 +106,9 @@ class OptimizerAdapter:
             )
         self._optimizer, self._rate, self._clip = optimizer, rate, clip
         self._groups = _named(optimizer.param_groups)
-        known = {id(p): path for path, p in module.named_parameters()}
         self._paths: dict[str, nn.Parameter] = {}
         for name, group in self._groups.items():
-            for place, parameter in enumerate(group["params"]):
-                if id(parameter) not in known:
-                    raise ArgumentError(
-                        f"parameter {place} of group `{name}`, of shape "
-                        f"{tuple(parameter.shape)}, is not one of {type(module).__name__}; "
-                        "if the parameters are cut over ranks, give a function that makes "
-                        "the optimizer: `optimizer=lambda module: ...`"
-                    )
-                self._paths[known[id(parameter)]] = parameter
-
+            self._paths |= _own(module, name, dict(enumerate(group["params"])))
         self._cut = any(hasattr(p, "to_local") for p in self._paths.values())
         self._zeroed = type(optimizer).zero_grad is not torch.optim.Optimizer.zero_grad
 
@@ -239,12 +229,30 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
         given = given(module)
     if isinstance(given, torch.optim.Optimizer):
         return OptimizerAdapter(given, module)
+    if isinstance(given, Groups):
+        for name, parameters in given.parameters().items():
+            _own(module, name, parameters)
     return cast("GroupedOptimizer", given)
 
 
 def whole(tensor: Tensor) -> Tensor:
     """The whole of a small tensor that is cut over ranks."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # pyright: ignore
+
+
+def _own(
+    module: nn.Module, group: str, parameters: Mapping[Any, nn.Parameter]
+) -> dict[str, nn.Parameter]:
+    """The parameters of a group by their paths in a module, which must have them."""
+    known = {id(p): path for path, p in module.named_parameters()}
+    for place, parameter in parameters.items():
+        if id(parameter) not in known:
+            raise ArgumentError(
+                f"parameter {place} of group `{group}`, of shape {tuple(parameter.shape)}, is "
+                f"not one of {type(module).__name__}; if the parameters are cut over ranks, "
+                "give a function that makes the optimizer: `optimizer=lambda module: ...`"
+            )
+    return {known[id(parameter)]: parameter for parameter in parameters.values()}
 
 
 def _named(groups: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from hotgrid.grid.model import (
     total,
     view,
 )
-from hotgrid.grid.pde._schemes import along, expect_stable
+from hotgrid.grid.pde.schemes import along, expect_stable
 
 from ._pairs import paired, turned
 

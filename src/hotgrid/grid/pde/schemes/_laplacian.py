@@ -18,7 +18,7 @@ def laplacian(u: Neighbours) -> Tensor:
         `[*space]`: both neighbours along every dim, less as often the cell itself.
 
     Example:
-        >>> from hotgrid.grid.pde import laplacian
+        >>> from hotgrid.grid.pde.schemes import laplacian
         >>> class Spread(Model):
         ...     fields = (Field("u"),)
         ...     def step(self, state, inputs, params):
