@@ -30,6 +30,25 @@ def on_ranks(count, **options):
     return run_ranks(count, rank, timeout=120)
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"seed": 3}, "rank 1 was given another seed than rank 0: 3, there 0"),
+        ({"steps": 9}, "another steps than rank 0: 9, there 10"),
+        (
+            {"optimizer": lambda m: torch.optim.SGD(m.parameters(), lr=0.2, momentum=0.9)},
+            r"another optimizer than rank 0: .*rate 0\.2, .* there .*rate 0\.1,",
+        ),
+    ],
+)
+def test_ranks_with_different_settings_are_refused(options, text):
+    def rank(ranks):
+        trainer(ranks=ranks, **(options if ranks.rank else {})).run()
+
+    with pytest.raises(ArgumentError, match=text):
+        run_ranks(2, rank, timeout=120)
+
+
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_two_ranks_learn_what_one_does(accumulate):
     evaluation = Evaluation(TensorBatches(data(20), 6, endless=False), every=4)

@@ -1,11 +1,12 @@
 """What a resumed run must have too, and what a run can be asked to watch."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from torch import nn
 
+from hotgrid.cluster import Communicator
 from hotgrid.errors import ArgumentError, near
 from hotgrid.train._metrics import Metric
 
@@ -19,7 +20,22 @@ def shape_of(module: nn.Module) -> str:
     """A module as text: a hash of all names, shapes and dtypes."""
     lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
     found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
-    return f"{len(lines)} tensors, {found}"
+    numbers = sum(x.numel() for x in module.state_dict().values())
+    return f"{len(lines)} tensors of {numbers:,} numbers, {found}"
+
+
+def expect_alike(ranks: Communicator, given: Mapping[str, str]) -> None:
+    """Refuse ranks that were given different settings: each would train something else."""
+    if ranks.size == 1:
+        return
+    of_all = ranks.gather_json(dict(given))
+    for rank, found in enumerate(of_all):
+        for name, value in found.items():
+            if value != of_all[0][name]:
+                raise ArgumentError(
+                    f"rank {rank} was given another {name} than rank 0: {value}, there "
+                    f"{of_all[0][name]}; give all ranks the same"
+                )
 
 
 def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:

@@ -26,6 +26,7 @@ from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import LossGuard, Watch, not_finite
 from ._identity import (
+    expect_alike,
     identity_of_batches,
     identity_of_optimizer,
     shape_of,
@@ -196,16 +197,15 @@ class Trainer:
             module, self.optimizer, self.average, self.ranks, self.device, seed
         )
         self._folder = TrainingFolder(folder, self.ranks, self._saving, state)
-        self._asked = {
+        self._alike = {
             "module": f"{self._name}, {shape}",
             "optimizer": identity_of_optimizer(self.optimizer),
             "accumulate": str(accumulate),
             "precision": precision,
             "average": str(average),
             "seed": str(seed),
-            **identity_of_batches(batches),
-            **(asked or {}),
         }
+        self._asked = {**self._alike, **identity_of_batches(batches), **(asked or {})}
 
     # What a run is made of.
 
@@ -236,6 +236,7 @@ class Trainer:
             stop = StopRequest(heeded=self._folder.used, interrupts=True)
             opened.enter_context(stop)
             opened.enter_context(self._folder)
+            expect_alike(self.ranks, {"steps": str(self.steps), **self._alike})
             seed_all(self._seed, self.ranks.rank)
             saved = self._folder.begin(self._asked, self._options(), resume, self._files)
             dashboard = Dashboard(self.steps, self._shown())
