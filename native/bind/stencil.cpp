@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -46,21 +48,39 @@ std::size_t life_depth(const Words& grid) {
 using Planes = nb::ndarray<nb::c_contig, nb::device::cpu>;
 using Sizes = std::vector<std::size_t>;
 
-void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
-    if (size.size() != margin.size() || planes.ndim() == 0)
-        throw nb::value_error("`size` and `margin` must have the same number of dims");
-    const std::size_t stride = planes.shape(planes.ndim() - 1);
-    std::size_t cells = 1;
-    for (std::size_t d = 0; d < size.size(); ++d) {
-        if (3 * margin[d] > size[d])
-            throw nb::value_error("a margin is wider than the grid inside it");
-        cells *= size[d];
+// Padded grids, each laid out flat, and how they are padded; the planes stay alive with it.
+class Padded {
+public:
+    Padded(const Planes& planes, const Sizes& size, const Sizes& margin)
+        : planes_(planes), size_(size), margin_(margin) {
+        if (size.size() != margin.size() || planes.ndim() == 0)
+            throw nb::value_error("`size` and `margin` must have the same number of dims");
+        stride_ = planes.shape(planes.ndim() - 1);
+        std::size_t cells = 1;
+        for (std::size_t d = 0; d < size.size(); ++d) {
+            if (3 * margin[d] > size[d])
+                throw nb::value_error("a margin is wider than the grid inside it");
+            cells *= size[d];
+        }
+        if (cells > stride_) throw nb::value_error("`size` has more cells than a plane");
     }
-    if (cells > stride) throw nb::value_error("`size` has more cells than a plane");
-    const std::size_t count = stride ? planes.size() / stride : 0;
+
+    void join_ends() const {
+        const std::size_t count = stride_ ? planes_.size() / stride_ : 0;
+        hotgrid::stencil::join_ends(static_cast<std::byte*>(planes_.data()), count, stride_,
+                                    size_, margin_, planes_.itemsize());
+    }
+
+private:
+    Planes planes_;
+    Sizes size_, margin_;
+    std::size_t stride_ = 0;
+};
+
+void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
+    const Padded padded(planes, size, margin);
     const Unlocked unlocked;
-    hotgrid::stencil::join_ends(static_cast<std::byte*>(planes.data()), count, stride, size,
-                                margin, planes.itemsize());
+    padded.join_ends();
 }
 
 // A kernel that owns its lists; the caller keeps the tensors they point to alive.
@@ -107,9 +127,26 @@ public:
         hotgrid::stencil::sweep(work_, from, steps);
     }
 
+    void keep(const Planes& first, const Planes& second, const Sizes& size, const Sizes& margin) {
+        fields_.push_back({Padded(first, size, margin), Padded(second, size, margin)});
+    }
+
+    void rounds(std::size_t from, std::size_t steps, std::size_t depth) const {
+        if (depth == 0) throw nb::value_error("`depth` must be at least 1");
+        const Unlocked unlocked;
+        while (steps) {
+            const std::size_t now = std::min(steps, depth);
+            for (const auto& field : fields_) field[from % 2].join_ends();
+            hotgrid::stencil::sweep(work_, from % 2, now);
+            from += now;
+            steps -= now;
+        }
+    }
+
 private:
     Launched kernel_;
     std::optional<Launched> quiet_;
+    std::vector<std::array<Padded, 2>> fields_;
     std::vector<std::uint8_t> marks_;
     hotgrid::stencil::Sweep work_{};
 };
@@ -134,5 +171,9 @@ void bind_stencil(nb::module_& module) {
              nb::arg("cells"), nb::arg("piece"), nb::arg("reach"), nb::arg("ahead"),
              nb::arg("threads"))
         .def("run", &Sweeping::run, nb::arg("from_"), nb::arg("steps"),
-             "Make steps, the first out of buffer 0 or 1.");
+             "Make steps, the first out of buffer 0 or 1.")
+        .def("keep", &Sweeping::keep, nb::arg("first"), nb::arg("second"), nb::arg("size"),
+             nb::arg("margin"), "Add a field, in both buffers, whose margins `rounds` refreshes.")
+        .def("rounds", &Sweeping::rounds, nb::arg("from_"), nb::arg("steps"), nb::arg("depth"),
+             "Make steps; before the first and after every `depth` of them refresh margins.");
 }

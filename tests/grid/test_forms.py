@@ -1,6 +1,7 @@
 """Which form runs what, and what the forms promise beside equal bits."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -124,3 +125,30 @@ def test_kernels_of_a_small_grid_are_launched_without_torch():
     assert isinstance(form, PaddedForm)
     assert form._sweep is not None
     assert torch.equal(sims[0].state["f"], sims[1].state["f"])
+
+
+@pytest.mark.compiles
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize(("depth", "at_once"), [(1, 1), (1, 1 << 21), (3, 1), (3, 500)])
+def test_steps_in_rounds_are_as_many_single_steps(depth, at_once, monkeypatch):
+    monkeypatch.setattr("hotgrid.grid.forms._padded._AT_ONCE", at_once)
+    sim = Simulation(pde.GrayScott(), size=(12, 14), device="cpu", compiled=True)
+    forms = [PaddedForm(sim._form.setting, depth) for _ in range(2)]
+    rounds: list[int] = []
+    for form in forms:
+        form.load(sim.state)
+        form.run(2)
+        form.touched()
+    assert forms[0]._rounds
+    sweep = forms[0]._sweep
+    forms[0]._sweep = SimpleNamespace(
+        run=sweep.run, rounds=lambda *given: (rounds.append(given[1]), sweep.rounds(*given))
+    )
+    forms[0].run(25)
+    for _ in range(25):
+        forms[1].run(1)
+    cells = forms[0]._cells
+    assert sum(rounds) == 25 // depth * depth
+    assert max(rounds) == depth * max(1, min(25 // depth, at_once // (cells * depth)))
+    for name, found in forms[0].read().items():
+        assert torch.equal(found, forms[1].read()[name])

@@ -41,6 +41,8 @@ from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 _TRACING = threading.Lock()
 # The share of pieces with walls above which a quiet step is not worth compiling.
 _MOST_LOUD = 0.75
+# Cells of all steps in one call to the core, which cannot be interrupted: some milliseconds.
+_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class PaddedForm(TwoBufferForm):
         }
         # For the core: it would call Python to take a tensor, and lose a Ctrl-C there.
         self._ends = [[_bits(x) for x in flats] for flats in self._flats if self._by_hand]
+        self._all_periodic = all(field.boundary == "periodic" for field in model.fields)
         self._clean = 0
         self._whole: _Step | None = None
         self._kernel: Any = None
@@ -132,12 +135,35 @@ class PaddedForm(TwoBufferForm):
         """Advance by a number of steps, refreshing the margin when it is used up."""
         while steps > 0:
             if self._clean == 0:
+                if self._rounds and steps >= self.depth:
+                    steps -= self._run_rounds(steps)
+                    continue
                 self._refresh()
                 self._clean = self.depth
             now = min(steps, self._clean)
             self._advance(now)
             self._clean -= now
             steps -= now
+
+    def _run_rounds(self, steps: int) -> int:
+        """Make whole rounds of steps, each after a refresh; return how many steps."""
+        most = max(1, _AT_ONCE // (self._cells * self.depth))
+        now = min(steps // self.depth, most) * self.depth
+        begin = time.perf_counter()
+        self._sweep.rounds(self._now, now, self.depth)
+        self._now = (self._now + now) % 2
+        self._wait_for_quiet(time.perf_counter() - begin)
+        return now
+
+    def _wait_for_quiet(self, seconds: float) -> None:
+        self._patience -= seconds
+        if self._patience < 0:
+            self._hush()
+
+    @property
+    def _rounds(self) -> bool:
+        """Whether the core refreshes margins too."""
+        return self._sweep is not None and self._all_periodic
 
     @property
     def _cells(self) -> int:
@@ -156,9 +182,7 @@ class PaddedForm(TwoBufferForm):
             begin = time.perf_counter()
             self._sweep.run(self._now, steps)
             self._now = (self._now + steps) % 2
-            self._patience -= time.perf_counter() - begin
-            if self._patience < 0:
-                self._hush()
+            self._wait_for_quiet(time.perf_counter() - begin)
             return
         for _ in range(steps):
             self._whole.make(self._now)  # pyright: ignore[reportOptionalMemberAccess]
@@ -198,7 +222,7 @@ class PaddedForm(TwoBufferForm):
             self._patience = math.inf
 
     def _swept(self, quiet: Any = None, marks: Tensor | None = None) -> Any:
-        return sweep_of(
+        sweep = sweep_of(
             self._kernel,
             quiet,
             marks,
@@ -207,6 +231,9 @@ class PaddedForm(TwoBufferForm):
             piece=self._piece,
             reach=self._first,
         )
+        for planes in zip(*self._ends, strict=True):
+            sweep.keep(*planes, self._padded_size, self.margin)
+        return sweep
 
     def _stepping(self, setting: Setting, cells: int) -> _Step:
         """A step of the first so many cells, compiled if the setting says so."""

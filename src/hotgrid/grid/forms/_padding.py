@@ -11,6 +11,8 @@ from ._form import Setting
 _PIECE = 256
 # Many small pieces are quiet where large ones are not.
 _SMALL_PIECE = 64
+# So few pieces are made equally long.
+_FEW = 64
 _DEPTHS = (1, 2, 4, 8)
 # What a step costs when that many are made while the cells are in the cache; measured
 # with D2Q9 on 1024 x 1024.
@@ -18,7 +20,7 @@ _GAIN = {1: 1.0, 2: 0.83, 4: 0.7, 8: 0.65}
 # Bytes that the steps of a sweep may hold in a core's own cache.
 _CACHE = 3 << 18
 # What a refresh costs beside its copies, in numbers computed.
-_REFRESH = 10_000
+_REFRESH = 4_000
 
 
 def end_cells(size: Sequence[int], radius: int) -> int:
@@ -38,7 +40,12 @@ def piece_of(setting: Setting, margin: Sequence[int]) -> int:
     wanted = max(_PIECE, 1024 // numbers // 64 * 64)
     if setting.model.quiet() is not None:
         wanted = _SMALL_PIECE
-    return min(wanted, computed_cells(size, setting.model.radius))
+    cells = computed_cells(size, setting.model.radius)
+    pieces = cells // wanted // 2 * 2
+    if 0 < pieces < _FEW:
+        # None that is mostly beyond the end, and as many for each of two threads.
+        wanted = -(-cells // pieces // 8) * 8
+    return min(wanted, cells)
 
 
 def fitting_depth(setting: Setting, depth: int) -> int:
