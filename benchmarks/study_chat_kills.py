@@ -79,6 +79,8 @@ def killed_run(folder: Path, text: Path, ranks: int, moments: random.Random) -> 
             time.sleep(0.02)
         if all(each.poll() == 0 for each in running):
             return count
+        if any(each.poll() not in (None, 0) for each in running):
+            sys.exit(f"the run in {folder} ends with an error by itself")
         for each in running:
             each.send_signal(signal.SIGKILL)
             each.wait()

@@ -230,6 +230,16 @@ def test_special_tokens_have_their_numbers_in_the_vocabulary_too(name: str, save
     assert loaded._mergeable_ranks == encoding._mergeable_ranks
 
 
+def test_a_vocabulary_has_one_file_whatever_the_order_of_its_special_tokens(tmp_path: Path):
+    specials = {f"<|{n}|>": 2 + n for n in range(9)}
+    for name, order in (("one", specials), ("other", dict(reversed(specials.items())))):
+        made = Encoding(
+            "ab", pat_str=".", mergeable_ranks={b"a": 0, b"b": 1}, special_tokens=order
+        )
+        save_huggingface(made, tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
 def test_two_special_tokens_with_one_number_cannot_be_written(tmp_path: Path):
     encoding = Encoding(
         "x", pat_str=".", mergeable_ranks={b"a": 0}, special_tokens={"<s>": 1, "<t>": 1}

@@ -128,7 +128,8 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
                 "normalized": False,
                 "special": True,
             }
-            for content, token in encoding._special_tokens.items()
+            # Not in the order that they were given in: a vocabulary has one file.
+            for token, content in sorted((n, s) for s, n in encoding._special_tokens.items())
         ],
         "normalizer": {"type": "NFC"} if encoding._normalises else None,
         "pre_tokenizer": {
