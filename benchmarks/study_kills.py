@@ -274,7 +274,7 @@ def compared(study: Study, out: Path) -> list[str]:
 
 
 def same(name: str, found: bytes, expected: bytes) -> bool:
-    """Whether a file is the same: fields to the bit, sums over several ranks to rounding."""
+    """Whether a file is the same: fields bit for bit, sums over several ranks to rounding."""
     if name != "observables.csv":
         return found == expected
     rows, known = ([*csv.reader(x.decode().splitlines())] for x in (found, expected))

@@ -42,7 +42,7 @@ PUBLISHED = torch.tensor([
     0.1003, 0.1746, 0.4124, 0.5507, 0.1047, 0.0194, 0.0015, 0.0009, 0.0002, 0.0077, 0.0004,
     0.0008, 1.2395, 0.4564,
 ])  # fmt: skip
-# In tokens with the begin of the sequence first, which is a patch of its own.
+# In tokens after the beginning-of-sequence token, which is a patch of its own.
 PUBLISHED_STARTS = [
     0, 1, 2, 3, 4, 5, 20, 23, 26, 27, 28, 31, 43, 44, 45, 46, 47, 48, 53, 58, 59, 61, 62
 ]  # fmt: skip

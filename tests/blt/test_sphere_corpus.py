@@ -175,7 +175,7 @@ def test_damage_and_open_sidecars_are_refused(tmp_path: Path):
         sidecar.connect("mine", [1])
         with pytest.raises(StoreError, match=r"has .* open"):
             place_corpus(folder)
-    with pytest.raises(DamagedError, match="checksum does not fit"):
+    with pytest.raises(DamagedError, match="checksum does not match"):
         with contextlib.closing(sqlite3.connect(folder / "corpus.db")) as database, database:
             database.execute("UPDATE nodes SET label = 'mine' WHERE kind = 'leaf'")
         place_corpus(folder)

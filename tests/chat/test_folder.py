@@ -90,7 +90,7 @@ def test_files_that_are_damaged(
         bad = bytearray(good)
         bad[-40] ^= 1
         (folder / name).write_bytes(bad)
-        with pytest.raises(DamagedError, match=f"{name}` is not as it was written"):
+        with pytest.raises(DamagedError, match=f"{name}` does not match its checksum"):
             load_model(folder)
         (folder / name).unlink()
         with pytest.raises(DamagedError, match=r"is missing|neither"):

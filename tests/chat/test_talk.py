@@ -75,7 +75,7 @@ def test_save_does_not_replace_what_it_did_not_write(tmp_path: Path) -> None:
     screen.talk(scripted_language("Yes"))
     assert "no conversation to save yet" in screen.shown
     assert file.read_text() == "precious"
-    assert "is there already" in screen.shown
+    assert "already exists" in screen.shown
     assert screen.shown.count("Saved 2 messages") == 2
 
 

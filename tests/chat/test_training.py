@@ -1,4 +1,4 @@
-"""Pretraining: it learns, it resumes to the bit on one and two ranks, and errors help."""
+"""Pretraining: it learns, it resumes bit for bit on one and two ranks, and errors help."""
 
 import os
 import signal

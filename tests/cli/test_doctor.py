@@ -301,7 +301,7 @@ def test_the_first_error_of_a_compiler_is_reported(tmp_path: Path):
     ("reason", "spec", "state"),
     [
         ("it is not built here; run `pip install .`", None, "note"),
-        ("HOTGRID_NATIVE=off keeps it shut; unset it", ModuleSpec("core", None), "note"),
+        ("HOTGRID_NATIVE=off switches it off; unset it", ModuleSpec("core", None), "note"),
         ("it does not load (bad symbol); rebuild it", ModuleSpec("core", None), "broken"),
     ],
 )
@@ -353,7 +353,8 @@ def test_a_variable_that_the_core_does_not_understand_is_noted(
 
 
 def test_a_core_switched_off_is_not_noted_twice(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_native, "missing", lambda: "HOTGRID_NATIVE=No keeps it shut; unset it")
+    why = "HOTGRID_NATIVE=No switches it off; unset it"
+    monkeypatch.setattr(_native, "missing", lambda: why)
     monkeypatch.setenv("HOTGRID_NATIVE", "No")
     assert [each.name for each in native_core()] == ["core"]
 

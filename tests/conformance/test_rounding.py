@@ -1,4 +1,4 @@
-"""Functions that are not rounded exactly: forms agree closely, and meshes to the bit."""
+"""Functions that are not rounded exactly: forms agree closely, and meshes bit for bit."""
 
 import pytest
 import torch

@@ -91,7 +91,7 @@ def test_a_changed_tensor_is_named(path: Path):
     written = bytearray(path.read_bytes())
     written[-5] ^= 64
     path.write_bytes(written)
-    with pytest.raises(DamagedError, match=r"is not as it was written: tensor \d\.\w+ has"):
+    with pytest.raises(DamagedError, match=r"is damaged: the checksum of tensor \d\.\w+ does"):
         load_compressed(model(8, 16, 4), path)
 
 

@@ -53,7 +53,7 @@ SOURCES_ONLY = [
             [],
             [],
             {"HOTGRID_NATIVE": "off"},
-            "HOTGRID_NATIVE=off keeps it shut",
+            "HOTGRID_NATIVE=off switches it off",
             marks=pytest.mark.long,
         ),
     ],

@@ -55,7 +55,7 @@ def memory_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Equal to the last bit, NaN included."""
+    """Equal bit for bit, NaN included."""
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return False
     flat_a, flat_b = (x.contiguous().reshape(-1).view(torch.uint8) for x in (a, b))

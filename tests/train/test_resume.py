@@ -1,4 +1,4 @@
-"""A run that was stopped continues to the bit."""
+"""A run that was stopped continues bit for bit."""
 
 import json
 import os

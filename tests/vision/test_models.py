@@ -382,7 +382,7 @@ def test_a_wrong_name_gets_a_hint():
     [
         ("resnet18", {"num_classes": -1}, "`num_classes` -1: choose 0"),
         ("resnet18", {"drop_path": 1.0}, "`drop_path` 1.0: choose a share"),
-        ("resnet18", {"image_size": 0}, "`image_size` 0: choose 1 or more"),
+        ("resnet18", {"image_size": 0}, "`image_size` must be at least 1, got 0"),
         ("resnet18", {"block": "botleneck"}, "did you mean `bottleneck`"),
         ("resnet18", {"depths": (1, 2)}, "`depths` .* must have 4 numbers"),
         ("swin_cifar", {"heads": (3, 6)}, "`heads` .* must have a number for each of 3"),
@@ -394,7 +394,7 @@ def test_a_wrong_name_gets_a_hint():
         ("vit_tiny_patch16_224", {"depth": 3}, "`depth` 3: choose 4 or more"),
         ("convnext_atto", {"dims": (8, 8)}, "must be of one length"),
         ("fast_resnet", {"image_size": 8}, "`image_size` 8: 3 stages need 9 or more"),
-        ("fast_resnet", {"convs": 0}, "`convs` 0: choose 1 or more"),
+        ("fast_resnet", {"convs": 0}, "`convs` must be at least 1, got 0"),
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(name, changes, said):

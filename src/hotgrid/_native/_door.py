@@ -43,7 +43,7 @@ def core() -> ModuleType:
 def _found() -> ModuleType | str:
     setting = os.environ.get("HOTGRID_NATIVE", "on")
     if setting.lower() in _SHUT:
-        return f"HOTGRID_NATIVE={setting} keeps it shut; unset it to use the core"
+        return f"HOTGRID_NATIVE={setting} switches it off; unset it to use the core"
     try:
         return importlib.import_module("hotgrid._native._core")
     except ModuleNotFoundError:

@@ -6,7 +6,7 @@
 Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says how
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
 A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
-`ingest` turns files of any kind into a `Corpus` of bytes in patches.
+`ingest` converts files of any kind into a `Corpus` of byte patches.
 A `Sidecar` keeps what patches belong to. `place_corpus` puts them on shells around a
 centre, and a `Sphere` finds those in a direction.
 """

@@ -101,7 +101,7 @@ def demo(
             built.
     """
     if minutes <= 0:
-        raise ArgumentError(f"`minutes` {minutes:g}: choose more than 0")
+        raise ArgumentError(f"`minutes` must be above 0, got {minutes:g}")
     text = Path(folder) / "text.jsonl"
     with whole_file(text) as aside:
         lines = (json.dumps({"text": each}) for each in documentation())

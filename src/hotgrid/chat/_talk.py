@@ -156,7 +156,7 @@ class Talk:
             raise ArgumentError("there is no conversation to save yet")
         path = Path(name).expanduser()
         if path.exists() and path not in self._saved:
-            raise ArgumentError(f"`{path}` is there already; choose another name")
+            raise ArgumentError(f"`{path}` already exists; choose another name")
         first = [ChatMessage("system", self.system)] if self.system else []
         messages = [asdict(message) for message in (*first, *self.messages)]
         text = json.dumps({"messages": messages}, ensure_ascii=False)

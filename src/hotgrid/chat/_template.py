@@ -67,7 +67,7 @@ def render(
 
     Raises:
         ArgumentError: The system message is not the first, a reply is wanted and there is
-            nothing to reply to, or the vocabulary has not the special tokens.
+            nothing to reply to, or the vocabulary does not have the special tokens.
 
     Example:
         >>> ranks = {bytes([byte]): byte for byte in range(256)}

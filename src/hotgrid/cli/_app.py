@@ -23,18 +23,18 @@ _EPILOGUE = """\
 Examples:
   hotgrid models                          every model, with a one-line summary
   hotgrid run heat --steps 5000           run one and see how fast it goes
-  hotgrid view karman                     watch and touch it in the browser
+  hotgrid view karman                     watch and steer it in the browser
   hotgrid validate --quick                compare models with known results
   hotgrid tokens count README.md          how many tokens a text has
   hotgrid data bench plan.json            how fast a plan loads samples
   hotgrid train show out/run              the curves of a training run
   hotgrid chat talk                       talk with a small language model
-  hotgrid vision predict photo.jpg        say what an image shows
-  hotgrid rl train cartpole               learn by reinforcement
+  hotgrid vision predict photo.jpg        classify an image
+  hotgrid rl train cartpole               train a reinforcement-learning agent
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
-  hotgrid blt patches README.md           bytes in patches, by entropy
-  hotgrid ingest docs/ --out corpus       files of any kind, as bytes in patches
-  hotgrid sphere view corpus              a corpus as points around a centre
+  hotgrid blt patches README.md           split bytes into patches, by entropy
+  hotgrid ingest docs/ --out corpus       convert files of any kind into byte patches
+  hotgrid sphere view corpus              show a corpus as points on a sphere
   hotgrid doctor                          what this machine has, and what is wrong
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
@@ -44,7 +44,7 @@ Exit codes:
   0    success
   1    something is wrong, and the message says what
   2    the command line was not understood
-  75   another rank was lost; continue a run with checkpoints with --resume
+  75   another rank was lost; continue from the last checkpoint with --resume
   130  interrupted
   141  the reader of the output went away
 """
@@ -93,7 +93,7 @@ A case file has the options as keys, and those of the model in a table:
 """
 
 _VIEW = """\
-Watch and touch a running model in the browser.
+Watch and steer a running model in the browser.
 
 The page is served to this machine only, behind a token in its address. Several
 pages share one simulation. Ctrl-C ends it.
@@ -108,8 +108,8 @@ Examples:
 _VALIDATE = """\
 Compare models with exact and published results.
 
-Every row has a reference with its source, the value found on this device, how far
-apart they are and how far they may be. Exits with 1 when a row fails. The whole
+Every row has a reference with its source, the value found on this device, the
+difference and its limit. Exits with 1 when a row fails. The whole
 table takes minutes on a GPU and hours on a CPU; --quick is for the latter.
 
 Examples:
@@ -138,7 +138,7 @@ _TUNE = f"""\
 Show, explain, fill or clear the winners of the tuner.
 
 The fastest way to compute an op is found by timing, once for each kind of call,
-and stored in the place of `autotune.cache`. So is the fastest form of a simulation,
+and stored in the folder `autotune.cache`. So is the fastest form of a simulation,
 under the name grid: it takes a model and sizes, and --set options of the model.
 
 Shapes of each op, and its options for --set, defaults first:

@@ -99,7 +99,7 @@ class PackedBatches:
     ) -> None:
         for name, value in (("batch", batch), ("ahead", ahead), ("at_once", at_once)):
             if value < 1:
-                raise ArgumentError(f"`{name}` {value}: choose 1 or more")
+                raise ArgumentError(f"`{name}` must be at least 1, got {value}")
         self.shards, self.encode = shards, encode
         self.rows, self.epochs, self.ahead, self.at_once = batch, epochs, ahead, at_once
         self.rank, self.ranks = rank, ranks

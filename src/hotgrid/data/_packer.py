@@ -61,7 +61,7 @@ class Packer:
         if rest not in ("keep", "drop"):
             raise ArgumentError(f"`rest` is {rest!r}; it is 'keep' or 'drop'")
         if waiting < 1:
-            raise ArgumentError(f"`waiting` {waiting}: choose 1 or more")
+            raise ArgumentError(f"`waiting` must be at least 1, got {waiting}")
         self.length = length
         self.start = start
         self.waiting = waiting

@@ -7,22 +7,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from hotgrid.errors import ArgumentError, HotgridError, StoreError
+from hotgrid.errors import HotgridError
 
-# Another path would help. Anything else is a fault of the disk, not of the argument.
-_OF_THE_PATH = {
-    errno.EACCES,
-    errno.EEXIST,
-    errno.EINVAL,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
-}
-
+from ._write_errors import raise_write_error
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -65,11 +52,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     except HotgridError:
         raise
     except OSError as problem:
-        named = problem.filename
-        if named is not None and Path(str(named)) not in (aside, *path.parents):
-            raise
-        kind = ArgumentError if problem.errno in _OF_THE_PATH else StoreError
-        raise kind(f"cannot write `{path}`: {problem.strerror or problem}") from problem
+        raise_write_error(path, aside, problem)
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ class Save:
     All ranks make it, and all call `finish`.
 
     Raises:
-        ArgumentError: Something cannot be saved, or the step is there already.
+        ArgumentError: Something cannot be saved, or the step already exists.
         StoreError: The folder cannot be written.
     """
 

@@ -1,4 +1,4 @@
-"""train: optimizers in groups, schedules, weights from files, a loop that resumes to the bit.
+"""train: parameter groups, schedules, weights from files, a loop that resumes bit for bit.
 
 Layer: above `nn` and `store`. `groups` divides the parameters of a model among optimizers by
 selectors; optimizers and schedules are data. `load_partial` and `save_weights` are strict

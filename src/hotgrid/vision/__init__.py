@@ -1,4 +1,4 @@
-"""vision: models of images whose names and weights are those of timm; augmentation; training.
+"""vision: image models with timm's names and weights; augmentation; training.
 
     model = create_model("resnet50", pretrained="resnet50.safetensors")
     logits = model(images)           # `batch channels height width` to `batch classes`

@@ -1,4 +1,4 @@
-"""Recorded rounds: to the bit what plain ones are, and plain where nothing can be recorded."""
+"""Recorded rounds: bit for bit what plain ones are, and plain where nothing can be recorded."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The loop: what it writes, that it resumes to the bit, and that it learns."""
+"""The loop: what it writes, that it resumes bit for bit, and that it learns."""
 
 import dataclasses
 import json

@@ -165,7 +165,7 @@ def _from_shapes(tensors: dict[str, Tensor], place: Path) -> EntropyConfig:
         hidden = tensors["layers.0.mlp.gate.weight"].shape[0]
     except (KeyError, ValueError):
         raise ArgumentError(
-            f"`{place}` holds no whole entropy model: `layers.0` has no MLP"
+            f"`{place}` holds an incomplete entropy model: `layers.0` has no MLP"
         ) from None
     if size % _HEAD:
         raise ArgumentError(

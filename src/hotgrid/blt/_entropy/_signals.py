@@ -44,13 +44,13 @@ class Signals:
 
         Raises:
             ContractError: `lengths` is not a vector.
-            ArgumentError: Lengths are below 1 or do not sum up to the bytes.
+            ArgumentError: Lengths are below 1 or do not add up to the number of bytes.
         """
         assert_shape("p", lengths)
         count = len(self.prominence)
         if int(lengths.sum()) != count or bool((lengths < 1).any()):
             raise ArgumentError(
-                f"`lengths` sum up to {int(lengths.sum())}; expected lengths from 1 that sum "
+                f"`lengths` add up to {int(lengths.sum())}; expected lengths from 1 that add "
                 f"up to the {count} bytes"
             )
         numbers = torch.repeat_interleave(lengths.to(self.prominence.device))

@@ -1,1 +1,1 @@
-"""Files of any kind into a corpus of bytes in patches."""
+"""Convert files of any kind into a corpus of byte patches."""

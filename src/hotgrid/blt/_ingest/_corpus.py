@@ -117,7 +117,7 @@ class Corpus:
         return binned((each.tensors["entropies"] for each in self), span, bins)
 
     def damage(self) -> Iterator[str]:
-        """Yield a line for everything that is not as it was written; none if all is well."""
+        """Yield a line for each file that is missing or changed; none if all is well."""
         lists = True
         for name, wanted in self.manifest["files"].items():
             problem = _compared(self.folder / name, wanted["bytes"], wanted["sha256"])
@@ -173,7 +173,7 @@ def _compared(path: Path, size: int, digest: str) -> str | None:
         length = file.tell()
     if length != size:
         return f"it has {length:,} bytes instead of {size:,}"
-    return None if found == digest else "its checksum does not fit"
+    return None if found == digest else "its checksum does not match"
 
 
 def _other_number(path: Path, count: int) -> str | None:

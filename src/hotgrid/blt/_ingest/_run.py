@@ -1,4 +1,4 @@
-"""`ingest`: paths to a corpus of bytes in patches."""
+"""`ingest`: from paths to a corpus of byte patches."""
 
 import hashlib
 import json
@@ -74,7 +74,7 @@ def ingest(
         out: The folder of the corpus. An earlier one in it is moved aside.
         settings: What decides about the output.
         texts: Texts that are documents themselves.
-        resume: Go on with the corpus in the folder, if there is one with the same settings.
+        resume: Resume the corpus in the folder, if there is one with the same settings.
         workers: Processes that work; 0 is this one. By default this one for up to 16 MiB,
             and else one for each core, or one for a GPU.
         timeout: Seconds that a document may take in a worker process.

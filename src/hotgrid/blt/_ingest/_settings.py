@@ -52,10 +52,10 @@ class IngestSettings:
         columns: The columns of rows to take; by default all that hold text or media.
         include: Names of files in folders and archives to take, as patterns; all by default.
         exclude: Names to leave out, as patterns.
-        limit: The first so many documents.
+        limit: Stop after this many documents.
         duplicates: Whether to keep documents with equal bytes.
         near: Leave out documents this similar to an earlier one, from 0 to 1.
-        shards: Pack documents into so many files; by default each has its own.
+        shards: Pack documents into this many files; by default each has its own.
         leaves: What leaves of the sidecar are: `pieces` of the modality, or `patches`.
         file_bytes: The largest file, row or member that is read as a whole.
         decoded_bytes: The most bytes that a document may have once it is decoded.

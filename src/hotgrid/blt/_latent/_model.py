@@ -138,8 +138,8 @@ class LatentTransformer(nn.Module):
         """Return the logits of the next byte at each position.
 
         Args:
-            ids: Of bytes, beginning with that of the begin of a sequence; see `patched`.
-            lengths: Of patches; the first is 1, and zeros on the right fill rows. They sum up
+            ids: Of bytes, after the beginning-of-sequence token; see `patched`.
+            lengths: Of patches; the first is 1, and zeros on the right fill rows. They add up
                 to the ids of a row, or to one more, which says whether the next byte begins
                 a patch. Otherwise the last byte reads the last patch but one.
             documents: The document of each position, see `documents_of`. Patches must not
@@ -160,14 +160,14 @@ class LatentTransformer(nn.Module):
 def patched(documents: Sequence[bytes], segmenter: Segmenter) -> tuple[Tensor, Tensor]:
     """Return ids and patch lengths of documents, as `LatentTransformer` takes them.
 
-    Each row begins with the begin of the sequence, a patch of its own. Shorter rows are
-    filled, ids with that of the begin and lengths with 0.
+    Each row starts with the beginning-of-sequence token, a patch of its own. Shorter rows
+    are padded, ids with that token and lengths with 0.
 
     Raises:
         ArgumentError: There are no documents.
     """
     if not documents:
-        raise ArgumentError("`documents` are none; expected at least one")
+        raise ArgumentError("`documents` is empty; expected at least one")
     one = torch.ones(1, dtype=torch.int64)
     lengths = [torch.cat([one, segmenter.lengths(each).cpu()]) for each in documents]
     ids = [byte_ids(each, bos=True) for each in documents]

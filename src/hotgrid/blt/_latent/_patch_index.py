@@ -29,7 +29,7 @@ def patch_index(lengths: Tensor, ids: int) -> PatchIndex:
 
     Args:
         lengths: Of patches; zeros on the right fill rows. The first is 1 in each row, for the
-            begin of the sequence, so that no byte reads a patch that holds the next one.
+            beginning-of-sequence token, so that no byte reads a patch that holds the next one.
         ids: How many ids a row has.
 
     Raises:
@@ -38,7 +38,7 @@ def patch_index(lengths: Tensor, ids: int) -> PatchIndex:
     if not torch.compiler.is_compiling() and bool((lengths[:, 0] != 1).any()):
         raise ArgumentError(
             f"the first patches have the lengths {lengths[:, 0].unique().tolist()}; expected 1 "
-            "in each row, the begin of the sequence, as the decoder would see bytes early"
+            "in each row, the beginning-of-sequence token, as the decoder would see bytes early"
         )
     ends = lengths.cumsum(1)
     places = torch.arange(ids, device=lengths.device).expand(len(lengths), -1).contiguous()

@@ -17,7 +17,7 @@ VOCABULARY = 256 + OFFSET
 
 
 def byte_ids(data: bytes, *, bos: bool = False, eos: bool = False) -> Tensor:
-    """Return the ids of bytes as int64, with the begin and the end of a sequence if asked.
+    """Return the ids of bytes as int64, with beginning- and end-of-sequence ids if asked.
 
     Example:
         >>> byte_ids(b"Hi", bos=True)
@@ -56,7 +56,7 @@ def ids_to_bytes(ids: Tensor) -> bytes:
 def documents_of(ids: Tensor) -> Tensor:
     """Return the number of the document of each position, for the mask of packed rows.
 
-    A document begins with the begin of a sequence, or after the end of one.
+    A document starts at a beginning-of-sequence id, or after an end-of-sequence id.
 
     Example:
         >>> documents_of(torch.tensor([[1, 76, 2, 1, 109, 1, 76]]))

@@ -22,7 +22,7 @@ Made = Callable[[ByteModel | None, float | None, float | None], Segmenter]
 def _static(model: ByteModel | None, threshold: float | None, size: float | None) -> Segmenter:
     _refuse_threshold("static", threshold)
     if size is not None and not float(size).is_integer():
-        raise ArgumentError(f"`static` patches have whole sizes, got {size}")
+        raise ArgumentError(f"`static` patches need an integer size, got {size}")
     return Static(4 if size is None else int(size))
 
 

@@ -46,7 +46,7 @@ class Segmenter(ABC):
         )
 
     def lengths(self, data: bytes) -> Tensor:
-        """Return the lengths of patches, which sum up to the bytes."""
+        """Return the lengths of patches, which add up to the number of bytes."""
         return patch_lengths(self.starts(data))
 
     def patches(self, data: bytes) -> list[bytes]:

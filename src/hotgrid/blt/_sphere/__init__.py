@@ -1,1 +1,1 @@
-"""Points on shells around a centre: how far out, and what a cone sees."""
+"""Points on spherical shells: their radius, and the points in a cone."""

@@ -66,7 +66,7 @@ def place_corpus(
     device: str = "cpu",
     progress: bool | None = None,
 ) -> PlaceSummary:
-    """Place the leaves of a corpus on shells around a centre, and write that to its sidecar.
+    """Place the leaves of a corpus on spherical shells, and write them to its sidecar.
 
     The table `places` has a row for each leaf: zone, shell, radius, theta and phi in radians,
     mean entropy and largest prominence. It is replaced as a whole or not at all. The same

@@ -86,7 +86,7 @@ def zone_rule(rules: Iterable[str]) -> ZoneRule:
         zone, equals, pattern = rule.partition("=")
         expect_zone(zone)
         if equals and not pattern:
-            raise ArgumentError(f"`{rule}` has no pattern; write such as `{zone}=faq/*`")
+            raise ArgumentError(f"`{rule}` has no pattern; write, for example, `{zone}=faq/*`")
         known.append((zone, pattern if equals else "*"))
 
     def decide(name: str, label: str) -> str:

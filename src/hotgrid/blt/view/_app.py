@@ -137,7 +137,7 @@ class SphereApp:
     def _edges(self, request: Request) -> bytes:
         label = request.path_params["label"]
         if label not in _EDGES:
-            raise ArgumentError(f"there are no edges `{label[:80]}`")
+            raise ArgumentError(f"there is no kind of edge `{label[:80]}`")
         return self._pairs(label).numpy().astype("<u4").tobytes()
 
     def _node(self, request: Request) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Engine:
 
     Requests join and leave between steps. A step feeds a part of the prompts that are new,
     and one token for each reply under way. Memory is allocated once: if the cache is full,
-    the youngest reply waits and is computed anew later, from the same tokens.
+    the youngest reply waits and is recomputed later, from the same tokens.
 
     Where several steps are done in a burst, the next burst begins before the tokens of the last
     are read. So it may have replies that have ended; what it computes for them is thrown away.
@@ -163,8 +163,8 @@ class Engine:
         """
         with self._work:
             if self._under_way is not None:
-                # Who comes until then can join the next burst. Later, the device might have to
-                # wait for it.
+                # Requests that arrive before then join the next burst. Later, the device might
+                # have to wait for it.
                 self._under_way.begun.near_end()
             with self._lock:
                 self._drop_cancelled()

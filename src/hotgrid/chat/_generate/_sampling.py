@@ -102,7 +102,7 @@ class Likelihood:
 
 
 def fresh_seed() -> int:
-    """Return a seed that nobody has used."""
+    """Return a fresh random seed."""
     return secrets.randbits(63)
 
 

@@ -87,7 +87,7 @@ class Stepper:
         return self._batch(self._shape(rows, steps))
 
     def prepare(self) -> None:
-        """Compile and capture everything, so that nobody waits for it later.
+        """Compile and capture everything, so later calls do not wait.
 
         The shapes of later calls are among those of these, for as many rows and tokens as the
         stepper was made for.

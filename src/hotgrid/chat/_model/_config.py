@@ -76,7 +76,7 @@ class GPTConfig:
     def __post_init__(self) -> None:
         for name in ("vocabulary", "layers", "size", "heads", "context", "stretch"):
             if getattr(self, name) < 1:
-                raise ArgumentError(f"`{name}` {getattr(self, name)}: choose 1 or more")
+                raise ArgumentError(f"`{name}` must be at least 1, got {getattr(self, name)}")
         if self.head_size is None and self.size % self.heads:
             raise ArgumentError(
                 f"`size` {self.size} is not a multiple of {self.heads} heads; give `head_size`"

@@ -162,12 +162,12 @@ def load_model(
     Raises:
         ArgumentError: The folder is none of these, or its vocabulary is not the model's.
         DamagedError: A file is missing or is not what was written; the message names it.
-        MissingPartError: No model comes with this hotgrid.
+        MissingPartError: This build of hotgrid includes no model.
     """
     if where is None and not (_DEFAULT / ABOUT).is_file():
         raise MissingPartError(
-            "no model comes with this hotgrid; `hotgrid chat demo --out DIR` trains a small "
-            "one in minutes, then give its folder"
+            "this build of hotgrid includes no model; `hotgrid chat demo --out DIR` trains a "
+            "small one in minutes, then give its folder"
         )
     path = _DEFAULT if where is None else Path(where)
     if (path / ABOUT).is_file():
@@ -200,12 +200,13 @@ def _ours(path: Path) -> LanguageModel:
         raise DamagedError(f"`{path / ABOUT}` does not describe a model: {problem}") from None
     if version != _FORMAT:
         raise ArgumentError(
-            f"`{path}` is of the format {version!r}; this hotgrid reads {_FORMAT}: update it"
+            f"`{path}` has format {version!r}; this hotgrid reads format {_FORMAT}. "
+            "Update hotgrid"
         )
     if (path / WEIGHTS).is_file():
         for name, expected in (given.get("digests") or {}).items():
             if _digest(path / Path(name).name) != expected:
-                raise DamagedError(f"`{path / name}` is not as it was written")
+                raise DamagedError(f"`{path / name}` does not match its checksum")
         model = _from_weights(path / WEIGHTS, config, bool(given.get("compressed")))
     elif (path / "checkpoints").is_dir():
         model, step = _from_run(path, config, given.get("adapters"))
@@ -264,7 +265,7 @@ def _fill(model: GPT, state: dict[str, Tensor], place: Path) -> None:
                 f"{list(each.shape)}"
             )
     if unknown := sorted(set(state) - set(wanted)):
-        raise DamagedError(f"`{place}` has weights that its model has not: {unknown[:5]}")
+        raise DamagedError(f"`{place}` has weights that the model does not have: {unknown[:5]}")
     model.to(state["embed.weight"].dtype)
     model.load_state_dict(state)
 

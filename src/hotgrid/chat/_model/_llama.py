@@ -43,8 +43,8 @@ def save_llama(model: GPT, folder: str | Path) -> None:
     """Write a model as `config.json` and `model.safetensors`, as transformers reads them.
 
     Raises:
-        ArgumentError: The model has what a Llama has not; `GPTConfig.llama` makes one that
-            fits.
+        ArgumentError: The model has parts that a Llama does not have; `GPTConfig.llama` makes
+            one that fits.
 
     Example:
         >>> config = GPTConfig.llama(vocabulary=64, layers=1, size=32, heads=2, context=16)
@@ -84,7 +84,7 @@ def load_llama(folder: str | Path) -> GPT:
 
     Raises:
         DamagedError: A file is missing or is not what it should be; the message names it.
-        ArgumentError: The model has something that a GPT of hotgrid has not.
+        ArgumentError: The model has parts that a GPT of hotgrid does not have.
     """
     path = Path(folder)
     text = read_regular(path / "config.json", 1 << 20)
@@ -114,7 +114,7 @@ def load_llama(folder: str | Path) -> GPT:
     unknown = sorted(set(weights) - set(wanted.values()) - {"lm_head.weight"})
     if unknown:
         raise ArgumentError(
-            f"`{path}` has weights that a GPT has not: {', '.join(unknown[:5])}"
+            f"`{path}` has weights that a GPT does not have: {', '.join(unknown[:5])}"
         )
     model.to(next(iter(state.values())).dtype)
     with torch.no_grad():

@@ -110,7 +110,7 @@ class Recipe:
             ArgumentError: A name is unknown, or the depth is below 1.
         """
         if depth < 1:
-            raise ArgumentError(f"`depth` {depth}: choose 1 or more")
+            raise ArgumentError(f"`depth` must be at least 1, got {depth}")
         for name in given:
             if name not in RULES:
                 raise ArgumentError(

@@ -40,7 +40,7 @@ def conversation(row: Any) -> list[ChatMessage] | str:
             ]
         except (KeyError, TypeError, ArgumentError) as problem:
             raise DamagedError(
-                f"a message has not a `role` and a `content`: {problem}; in {shown}"
+                f"a message needs `role` and `content`: {problem}; in {shown}"
             ) from None
         if not any(message.role == "assistant" for message in found):
             raise DamagedError(f"a conversation has no reply, nothing to learn from: {shown}")

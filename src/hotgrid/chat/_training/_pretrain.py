@@ -125,7 +125,7 @@ def pretrain(
         The model, which is also written to `model` in the folder of the run.
 
     Raises:
-        ArgumentError: There is no text, sizes do not fit together, memory does not suffice,
+        ArgumentError: There is no text, sizes do not fit together, memory runs out,
             or the run cannot be resumed.
         UnstableError: The loss is no longer finite; earlier checkpoints stay as they are.
     """

@@ -53,9 +53,9 @@ class RunSettings:
         compiled: Compile the model.
         average: The decay of a moving average of the parameters; None has none.
         isolate: Whether tokens see those of their own document alone.
-        evaluate_every: Evaluate every so many steps; by default ten times in all.
-        save_every: Save every so many steps; by default twenty times in all.
-        log_every: Show metrics every so many steps; by default fifty times in all.
+        evaluate_every: Evaluate every N steps; by default ten times in all.
+        save_every: Save every N steps; by default twenty times in all.
+        log_every: Show metrics every N steps; by default fifty times in all.
         seed: Of weights, order and shuffling.
         show: Show progress on standard error.
     """
@@ -136,10 +136,10 @@ class Work:
 
 
 def carry_out(work: Work, run: RunSettings, ranks: Communicator) -> TrainingOutcome:
-    """Train, and end with a message that helps when memory does not suffice.
+    """Train, and end with a helpful message when memory runs out.
 
     Raises:
-        ArgumentError: Memory does not suffice, or the run cannot be resumed.
+        ArgumentError: Memory runs out, or the run cannot be resumed.
         UnstableError: The loss is no longer finite; earlier checkpoints stay as they are.
     """
     evaluation = None
@@ -207,7 +207,7 @@ def _memory_suffices(work: Work, run: RunSettings) -> Iterator[None]:
         if not known:
             raise
         raise ArgumentError(
-            f"memory does not suffice on {run.where()} ({text.splitlines()[0][:160]}). "
+            f"out of memory on {run.where()} ({text.splitlines()[0][:160]}). "
             "Compute fewer rows at once with `--rows` (the batch stays the same), or shorten "
             "rows with `--context`; `--precision bfloat16` helps too. The last checkpoint is "
             f"in `{run.folder}`"

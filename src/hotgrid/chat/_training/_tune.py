@@ -68,7 +68,7 @@ class Tuning:
         if self.method == "select" and self.select is None:
             raise ArgumentError("the method select needs `select`, such as '//MLP//Linear'")
         if self.epochs <= 0:
-            raise ArgumentError(f"`epochs` {self.epochs:g}: choose more than 0")
+            raise ArgumentError(f"`epochs` must be above 0, got {self.epochs:g}")
 
 
 def tune(

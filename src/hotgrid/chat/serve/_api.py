@@ -260,7 +260,7 @@ async def _body(http: HttpRequest) -> bytes:
         async for part in http.stream():
             size += len(part)
             if size > _BODY:
-                raise ApiError(413, f"a body has at most {_BODY} bytes")
+                raise ApiError(413, f"the body is larger than {_BODY} bytes")
             parts.append(part)
     except ClientDisconnect:
         raise ApiError(400, "the body is not complete") from None

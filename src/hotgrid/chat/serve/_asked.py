@@ -29,7 +29,8 @@ def _only(*allowed: Any) -> Check:
     def check(value: Any) -> Any:
         if value in allowed:
             return value
-        raise ValueError(f"{' or '.join(json.dumps(each) for each in allowed)}; no other works")
+        names = " or ".join(json.dumps(each) for each in allowed)
+        raise ValueError(f"{names}; no other value is supported")
 
     return check
 

@@ -9,7 +9,7 @@ from hotgrid.chat._generate._text import Piece
 
 
 class Bell:
-    """Wakes all who wait for pieces in an event loop, once for what a step gives them."""
+    """Wakes all waiters of an event loop, once per step."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

@@ -1,1 +1,1 @@
-"""`hotgrid blt`: bytes in patches."""
+"""`hotgrid blt`: splits bytes into patches."""

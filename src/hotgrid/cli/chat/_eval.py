@@ -29,7 +29,7 @@ def evaluate(
     device: str = "cpu",
     json: bool = False,
 ) -> None:
-    """Measure a model.
+    """Evaluate a model.
 
     Args:
         model: A model folder, a run, or a folder in the layout of Llama; by default the one

@@ -35,8 +35,8 @@ Examples:
             "_train:train",
             "Train a model on text.",
             """\
-One number, --depth, decides the others; the table that is printed says how, and
-each can be given. A run that was interrupted goes on with --resume.
+All other values are derived from --depth; the printed table shows how. Each can be
+overridden. A run that was interrupted continues with --resume.
 
 Examples:
   hotgrid chat train books/ --depth 4 --out out/base
@@ -48,7 +48,7 @@ Examples:
         ),
         "tune": (
             "_tune:tune",
-            "Teach a model to answer, with conversations.",
+            "Fine-tune a model on conversations.",
             """\
 Each line of DATA has {"messages": [{"role": "user", "content": "..."}, ...]}, or
 "question" and "answer", or "text". Only replies count in the loss.
@@ -61,7 +61,7 @@ Examples:
         ),
         "eval": (
             "_eval:evaluate",
-            "Measure a model.",
+            "Evaluate a model.",
             """\
 Examples:
   hotgrid chat eval out/base --text held-out/
@@ -126,5 +126,8 @@ Examples:
 def chat_group() -> App:
     """The group of commands."""
     return command_group(
-        "chat", "Train, tune, measure and talk with language models.", _EPILOGUE, _COMMANDS
+        "chat",
+        "Train, fine-tune, evaluate and chat with language models.",
+        _EPILOGUE,
+        _COMMANDS,
     )

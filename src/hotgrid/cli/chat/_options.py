@@ -76,14 +76,16 @@ class RecipeOptions:
     tokens: Annotated[int | None, _help("Tokens to train on.")] = None
     batch_tokens: Annotated[int | None, _help("Tokens of a step.")] = None
     steps: Annotated[int | None, _help("Steps to make.")] = None
-    matrix_rate: Annotated[float | None, _help("Rate of matrices, for Muon.")] = None
-    embedding_rate: Annotated[float | None, _help("Rate of the embedding.")] = None
-    head_rate: Annotated[float | None, _help("Rate of the head.")] = None
-    scalar_rate: Annotated[float | None, _help("Rate of gains.")] = None
+    matrix_rate: Annotated[float | None, _help("Learning rate of matrices, for Muon.")] = None
+    embedding_rate: Annotated[float | None, _help("Learning rate of the embedding.")] = None
+    head_rate: Annotated[float | None, _help("Learning rate of the head.")] = None
+    scalar_rate: Annotated[float | None, _help("Learning rate of gains.")] = None
     decay: Annotated[float | None, _help("Weight decay of matrices.")] = None
     warmup: Annotated[int | None, _help("Steps in which rates rise.")] = None
     warmdown: Annotated[int | None, _help("Steps in which rates fall, at the end.")] = None
-    final: Annotated[float | None, _help("What rates end at, as a share.")] = None
+    final: Annotated[float | None, _help("Final learning rate, as a fraction of the peak.")] = (
+        None
+    )
 
     def recipe(self, depth: int, vocabulary: int) -> Recipe:
         """The recipe."""
@@ -108,11 +110,11 @@ class RunOptions:
     average: Annotated[
         float | None, _help("Decay of a moving average of the weights, such as 0.999.")
     ] = None
-    isolate: Annotated[bool, _help("Let tokens see those of their own document alone.")] = False
-    evaluate_every: Annotated[int | None, _help("Evaluate every so many steps.")] = None
-    save_every: Annotated[int | None, _help("Save every so many steps.")] = None
-    log_every: Annotated[int | None, _help("Show metrics every so many steps.")] = None
-    seed: Annotated[int, _help("Of weights, order and shuffling; by default 0.")] = 0
+    isolate: Annotated[bool, _help("Attend only within a document.")] = False
+    evaluate_every: Annotated[int | None, _help("Evaluate every N steps.")] = None
+    save_every: Annotated[int | None, _help("Save every N steps.")] = None
+    log_every: Annotated[int | None, _help("Show metrics every N steps.")] = None
+    seed: Annotated[int, _help("Seed for weights and data order; by default 0.")] = 0
 
     def settings(self, *, isolate: bool = False) -> RunSettings:
         """The settings of the run."""

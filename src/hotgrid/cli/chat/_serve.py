@@ -46,7 +46,7 @@ def serve(
     key = key or os.environ.get(KEY) or None
     if key is None and host not in ("127.0.0.1", "::1"):
         raise ArgumentError(
-            f"`--host {host}` lets other machines in: give them a key with --key or {KEY}"
+            f"`--host {host}` is reachable from other machines: set a key with --key or {KEY}"
         )
     from hotgrid.chat import Engine, load_model
     from hotgrid.chat._talk import placed

@@ -25,13 +25,13 @@ def talk(
     Args:
         model: A model folder, a run, or a folder in the layout of Llama; without one, the
             model that comes with hotgrid, if this version has one.
-        prompt: Print the reply to this text, or how it goes on, and nothing else.
+        prompt: Print the reply to this text, or its continuation, and nothing else.
         system: Said to the model before the conversation.
         max_tokens: The most tokens of a reply; by default 256.
-        temperature: 0 always takes the likeliest token; by default 0.8.
-        top_k: Only the so many likeliest tokens.
-        top_p: Only the likeliest tokens that together have this probability.
-        repetition: Above 1, tokens that were there are less likely; by default 1.
+        temperature: 0 always takes the most likely token; by default 0.8.
+        top_k: Sample from the k most likely tokens only.
+        top_p: Sample from the most likely tokens that together have this probability.
+        repetition: Above 1, tokens that already occurred are less likely; by default 1.
         seed: The same seed gives the same reply.
         stop: A text before which a reply ends; repeatable.
         device: Where the model runs; by default the GPU if there is one.

@@ -38,8 +38,8 @@ def train(
         value_embeddings: Add an embedding of the token to the values of every other layer.
         mixing: Mix the embedding and the middle of the network into the stream.
         samples: Texts to show at the end; by default 3.
-        recipe: Values that follow from the depth otherwise.
-        run: How the run is carried out.
+        recipe: Overrides of values derived from the depth.
+        run: Options of the run.
         text: Which text.
     """
     from hotgrid.chat import GPTConfig, find_vocabulary, pretrain

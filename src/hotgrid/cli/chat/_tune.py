@@ -26,7 +26,7 @@ def tune(
     hold_out: float = 0.02,
     run: RunOptions = _RUN,
 ) -> None:
-    """Teach a model to answer, with conversations.
+    """Fine-tune a model on conversations.
 
     Args:
         model: A model folder, a run, or a folder in the layout of Llama.

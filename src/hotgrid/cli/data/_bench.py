@@ -31,7 +31,7 @@ def bench(
         json: Print one JSON object instead.
     """
     if not 0 < seconds <= 3600:
-        raise ArgumentError(f"`--seconds` {seconds}: choose more than 0, at most 3600")
+        raise ArgumentError(f"`--seconds` must be above 0 and at most 3600, got {seconds}")
     from hotgrid.data import plan_speed
 
     found = plan_speed(read_plan(path), batch, workers=workers, seconds=seconds)

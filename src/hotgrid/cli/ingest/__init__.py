@@ -1,1 +1,1 @@
-"""`hotgrid ingest`: files of any kind into a corpus of bytes in patches."""
+"""`hotgrid ingest`: converts files of any kind into a corpus of byte patches."""

@@ -11,8 +11,8 @@ from ._ingest import ingest
 _EPILOGUE = """\
 PATHS are files, folders, patterns, - for standard input, or data sets of the hub
 (hf://datasets/OWNER/NAME). Rows of .jsonl and .parquet files and members of .tar,
-.zip and .gz files are documents of their own. What a file is, its bytes say: text,
-code, image, audio, video, PDF, an executable, or bytes.
+.zip and .gz files are documents of their own. The type of a file is detected from its
+first bytes: text, code, image, audio, video, PDF, an executable, or bytes.
 
 What cannot be read is listed in DIR/quarantine.jsonl with the reason. Sizes can
 have a unit: 512KiB, 64MiB, 1GB.
@@ -79,7 +79,10 @@ Examples:
 def ingest_group() -> App:
     """The group of commands; without the name of one, it ingests."""
     group = command_group(
-        "ingest", "Turn files of any kind into bytes in patches.", _EPILOGUE, _COMMANDS
+        "ingest",
+        "Convert files of any kind into a corpus of byte patches.",
+        _EPILOGUE,
+        _COMMANDS,
     )
     group.default(ingest)
     return group

@@ -48,7 +48,7 @@ def ingest(
     dry_run: bool = False,
     json: bool = False,
 ) -> int | None:
-    """Turn files of any kind into bytes in patches.
+    """Convert files of any kind into a corpus of byte patches.
 
     Args:
         paths: Files, folders, patterns, - for standard input, or hf://datasets/OWNER/NAME.
@@ -62,7 +62,7 @@ def ingest(
         model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
             entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs; by default cpu.
-        compile: Compile an entropy model: some ten seconds once, for much data.
+        compile: Compile an entropy model: takes about ten seconds, pays off for large inputs.
         media: Patches of images, sounds and films: pieces (of 16x16 pixels or 160 samples,
             by default), or bytes, cut by the segmenter.
         pdf: Which views of a PDF to take: raw, text, image, or multiview for all; by
@@ -70,10 +70,10 @@ def ingest(
         columns: A column of rows to take; repeatable. By default all with text or media.
         include: A pattern of names to take from folders and archives; repeatable.
         exclude: A pattern of names to leave out; repeatable.
-        limit: Take the first so many documents.
+        limit: Stop after this many documents.
         keep_duplicates: Keep documents with equal bytes.
         near: Leave out documents this similar to an earlier one, from 0 to 1, such as 0.8.
-        shards: Pack documents into so many files; by default each has its own.
+        shards: Pack documents into this many files; by default each has its own.
         leaves: Leaves of the sidecar: pieces (by default) or patches.
         document_bytes: Longer texts are cut into documents of this size; by default 1MiB.
         file_bytes: The largest file that is read as a whole; by default 64MiB.
@@ -83,7 +83,7 @@ def ingest(
             number of cores.
         timeout: Seconds that a document may take in a worker process; by default 300.
         ray: Work on the machines of a Ray cluster instead; they see the same files and DIR.
-        resume: Go on with the corpus in DIR.
+        resume: Resume the corpus in DIR.
         dry_run: Count documents and bytes by modality, and write nothing.
         json: Print one JSON object instead.
     """

@@ -21,7 +21,7 @@ _COMMANDS = MappingProxyType(
     {
         "train": (
             "_train:train",
-            "Learn an environment; ends with the mean return of fresh episodes.",
+            "Train an agent on an environment; prints the mean return of new episodes.",
             """\
 Keys of --set:
   every learner  hidden rate gamma n_steps tau chance
@@ -64,5 +64,5 @@ Examples:
 def rl_group() -> App:
     """The group of commands."""
     return command_group(
-        "rl", "Train agents by reinforcement, and watch them.", _EPILOGUE, _COMMANDS
+        "rl", "Train reinforcement-learning agents and watch them.", _EPILOGUE, _COMMANDS
     )

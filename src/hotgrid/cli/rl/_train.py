@@ -28,7 +28,7 @@ def train(
     resume: bool = False,
     set: Annotated[tuple[str, ...], Parameter(metavar="KEY=VALUE")] = (),
 ) -> None:
-    """Learn an environment.
+    """Train an agent on an environment.
 
     CartPole, Pendulum and the wake have recipes of their own. All others begin with that of
     CartPole, or of Pendulum where actions are real numbers, which does not solve each of them:
@@ -37,7 +37,7 @@ def train(
     Args:
         environment: A name from `hotgrid rl list`, gymnasium:ID, or a class of your own as
             file.py:Class or package.module:Class.
-        seed: Where random numbers begin; by default 0.
+        seed: Random seed; by default 0.
         steps: Steps of the environment for each seed; by default those of the recipe.
         out: The folder of the run; without it nothing is written.
         learner: dqn or sac; by default what suits the environment.

@@ -42,7 +42,7 @@ def watch(
         environment: The environment of the run, if it is a class of your own: file.py:Class or
             package.module:Class.
         steps: How many steps the film shows.
-        seed: Where random numbers begin.
+        seed: Random seed.
         port: Where the page is served; the next free one if it is taken.
         host: The address to listen on; by default only this machine can open the page.
         open: Open the page in the browser.

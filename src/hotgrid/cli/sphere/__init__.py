@@ -1,1 +1,1 @@
-"""`hotgrid sphere`: places of a corpus around a centre."""
+"""`hotgrid sphere`: a corpus arranged on a sphere."""

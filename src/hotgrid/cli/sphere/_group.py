@@ -7,8 +7,8 @@ from cyclopts import App
 from hotgrid.cli._command_group import command_group
 
 _EPILOGUE = """\
-Leaves of a corpus (see `hotgrid ingest`) get a place around a centre. The radius
-says how prominent and how predictable a leaf is, the direction what it is like.
+Leaves of a corpus (see `hotgrid ingest`) get a place on a sphere. The radius
+shows how prominent and how predictable a leaf is, the direction its content.
 
 Examples:
   hotgrid ingest docs/ src/ --out corpus
@@ -25,7 +25,7 @@ _COMMANDS = MappingProxyType(
             "Place the leaves of a corpus on shells, and write that to its sidecar.",
             """\
 Zones are instruction (around the north pole), content, and qa (around the south
-pole). The first --zone that fits decides; what none fits is content.
+pole). The first --zone that matches decides; a leaf that none matches is content.
 
 Examples:
   hotgrid sphere place corpus
@@ -46,7 +46,7 @@ Examples:
         ),
         "view": (
             "_view:view",
-            "Turn the sphere in the browser.",
+            "View the sphere in the browser.",
             """\
 The page is served to this machine only, behind a token in its address. Ctrl-C ends
 it.
@@ -63,5 +63,5 @@ Examples:
 def sphere_group() -> App:
     """The group of commands."""
     return command_group(
-        "sphere", "Place what is in a corpus around a centre.", _EPILOGUE, _COMMANDS
+        "sphere", "Arrange a corpus on a sphere, search it and view it.", _EPILOGUE, _COMMANDS
     )

@@ -44,7 +44,7 @@ def query(
         node: The number of a leaf to look around.
         direction: A direction X,Y,Z; the north pole is 0,0,1.
         angle: From the axis of the cone to its side, in degrees; by default 20.
-        top: Show the nearest so many; by default 10.
+        top: How many to show; by default 10.
         zone: Only leaves of this zone: instruction, content or qa. For a text, also where
             it is looked for; by default the zone with most leaves.
         model: The entropy model of the corpus, for a text if directions are by embeddings.

@@ -22,7 +22,7 @@ def view(
     model: Path | None = None,
     device: str = "cpu",
 ) -> None:
-    """Turn the sphere in the browser.
+    """View the sphere in the browser.
 
     Args:
         corpus: The folder of a corpus with places, or a sidecar.

@@ -25,7 +25,7 @@ def view(
     paused: bool = False,
     **options: Any,
 ) -> None:
-    """Watch and touch a running model in the browser.
+    """Watch and steer a running model in the browser.
 
     Args:
         name: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml;

@@ -21,7 +21,7 @@ def evaluate(
     out: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Measure a model on held-out images.
+    """Evaluate a model on held-out images.
 
     Args:
         run: The folder of a run, or a model folder.

@@ -28,7 +28,7 @@ _COMMANDS = MappingProxyType(
 Images of up to 64 pixels are kept in memory on the device; larger ones are decoded
 by threads. A recipe is a name (swin, deit, small-swin, fast-resnet, small-resnet,
 fine-tune) or a .toml or .json file; --set changes a part of it. A run that was
-interrupted goes on with --resume, to the bit.
+interrupted continues with --resume, bit for bit.
 
 Examples:
   hotgrid vision train --data cifar10/ --model fast_resnet --out out/fast
@@ -42,7 +42,7 @@ Examples:
         ),
         "eval": (
             "_eval:evaluate",
-            "Measure a model on held-out images.",
+            "Evaluate a model on held-out images.",
             """\
 Examples:
   hotgrid vision eval out/fast --data cifar10/
@@ -51,7 +51,7 @@ Examples:
         ),
         "predict": (
             "_predict:predict",
-            "Say what image files show.",
+            "Classify image files.",
             """\
 Examples:
   hotgrid vision predict photo.jpg --model out/fast
@@ -62,7 +62,7 @@ Examples:
             "_augment:augment",
             "Draw what an augmentation does, on a contact sheet.",
             """\
-Without --images it draws made pictures. The first column is what they are.
+Without --images it draws synthetic pictures. The first column is the original.
 
 Examples:
   hotgrid vision augment --preview sheet.png --recipe swin
@@ -98,5 +98,5 @@ Examples:
 def vision_group() -> App:
     """The group of commands."""
     return command_group(
-        "vision", "Train, measure and use models of images.", _EPILOGUE, _COMMANDS
+        "vision", "Train, evaluate and run image models.", _EPILOGUE, _COMMANDS
     )

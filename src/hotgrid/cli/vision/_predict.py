@@ -19,7 +19,7 @@ def predict(
     out: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Say what image files show.
+    """Classify image files.
 
     Args:
         files: The files.

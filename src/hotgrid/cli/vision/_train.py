@@ -55,9 +55,9 @@ def train(
         sharding: Copies of the model on every rank, or cut over them; by default copies.
         accumulate: Micro-batches of a step, for less memory; by default 1.
         workers: Threads that decode large images; by default one for every core.
-        evaluate_every: Evaluate every so many epochs; by default ten times in all.
-        save_every: Save every so many steps; by default once an epoch.
-        seed: Of weights, order and augmentation; by default 0.
+        evaluate_every: Evaluate every N epochs; by default ten times in all.
+        save_every: Save every N steps; by default once an epoch.
+        seed: Seed for weights, data order and augmentation; by default 0.
         set: A value of the recipe, such as rate=1e-3, or of the model, such as
             model.dropout=0.1; repeatable.
     """

@@ -74,7 +74,7 @@ class PlanBatches:
         workers = len(os.sched_getaffinity(0)) if workers is None else workers
         for name, value in (("size", size), ("workers", workers), ("ahead", ahead)):
             if value < 1:
-                raise ArgumentError(f"`{name}` {value}: choose 1 or more")
+                raise ArgumentError(f"`{name}` must be at least 1, got {value}")
         if last not in ("drop", "short"):
             raise ArgumentError(f"`last` is {last!r}; choose 'drop' or 'short'")
         if not 0 <= rank < ranks:

@@ -103,7 +103,7 @@ def decoded(
                 part, "RGB", fastdct=fast, fastupsample=fast, buffer=buffer, **limits
             )
         except ValueError:
-            # A slip that Pillow forgives, perhaps. It has the last word.
+            # Pillow may still decode it; its result is final.
             pass
     return _by_pillow(data, head, reduction)
 
@@ -153,7 +153,7 @@ def reduction_for(head: Head, crop: tuple[int, int], size: tuple[int, int]) -> i
 
 
 def _jpeg_head(data: bytes) -> Head | None:
-    """The header as simplejpeg reads it; None where Pillow has the last word."""
+    """The header as simplejpeg reads it; None where Pillow decides."""
     simplejpeg = _simplejpeg()
     if simplejpeg is None or data[:3] != b"\xff\xd8\xff":
         return None

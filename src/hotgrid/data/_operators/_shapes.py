@@ -81,7 +81,7 @@ class Pad(Operator):
 
     def __post_init__(self) -> None:
         if self.length < 1:
-            raise ArgumentError(f"`length` {self.length}: choose 1 or more")
+            raise ArgumentError(f"`length` must be at least 1, got {self.length}")
 
     def outputs(self, types: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
         """Return the type of the result.

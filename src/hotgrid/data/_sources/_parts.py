@@ -69,7 +69,7 @@ class Selected(Source):
                     f"`numbers` has {wrong[0]}; {self.of} has samples 0 to {len(opened) - 1}"
                 )
         if self.every < 1:
-            raise ArgumentError(f"`every` {self.every}: choose 1 or more")
+            raise ArgumentError(f"`every` must be at least 1, got {self.every}")
         chosen = chosen[self.start : self.stop : self.every]
         if self.column:
             column_named(self.column, [*self.columns()], str(self.of))

@@ -313,7 +313,7 @@ def _slicing(size: Sequence[int], radius: int, cells: int) -> Look:
 
 
 def _bits(x: Tensor) -> Any:
-    """The memory of a tensor as an array of NumPy, which has not all of torch's types."""
+    """The memory of a tensor as a NumPy array, which does not have all of torch's types."""
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return x.view(kinds[x.element_size()]).numpy()
 

@@ -1,4 +1,4 @@
-"""view: watch and touch a running grid in the browser.
+"""view: watch and steer a running grid in the browser.
 
 A `Session` runs one simulation in its own thread. Viewers join it, are shown frames of the
 region they look at, and send messages, which are done between two steps.

@@ -149,7 +149,7 @@ class ViewApp:
             return case_of(name, {"device": own.device if own else self._device, **options})
         if options and own.mesh is not None:
             raise ArgumentError(
-                "with a mesh one set-up runs, and the link asks for another; start "
+                "a mesh runs one configuration, and the link asks for another; start "
                 "`hotgrid view` with the options of the link"
             )
         over = case_of(own.model, options)

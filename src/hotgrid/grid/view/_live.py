@@ -33,7 +33,7 @@ _MOST_KEPT = 1 << 30
 # Seconds between two looks for numbers that are not finite, and between frames of a film.
 _CHECK_EVERY = 2.0
 _FILM_EVERY = 1 / 25
-# Seconds after which ranks that have nothing to do hear of it.
+# Seconds between heartbeats to idle ranks.
 _BEAT = 2.0
 _END = "end"
 
@@ -79,7 +79,7 @@ class LiveRun:
         """Do what the first rank does, until it ends."""
         ranks = self._ranks
         if ranks is None or ranks.rank == 0:
-            raise ArgumentError("only ranks of a mesh follow, and the first one leads")
+            raise ArgumentError("`follow` is for ranks other than 0 of a mesh")
         with torch.no_grad():
             while True:
                 name, *given = ranks.gather_json(None)[0]
@@ -153,13 +153,13 @@ class LiveRun:
         simulation = self.simulation
         good = self._good.go_back(form, simulation.step_count)
         if good is None:
-            return "the numbers are no longer finite. Reset to go on"
+            return "values are no longer finite. Reset to continue"
         simulation.step_count = good
         simulation._edits += 1
         cause = simulation.model.cause(simulation.state)
         return (
-            f"the numbers are no longer finite after step {good + 1:,}; this is step {good:,}. "
-            f"Likely cause: {cause}. Reset to go on"
+            f"values are no longer finite after step {good + 1:,}; this is step {good:,}. "
+            f"Likely cause: {cause}. Reset to continue"
         )
 
     @property
@@ -169,7 +169,7 @@ class LiveRun:
 
     def making(self, look: Gaze) -> Making:
         """A frame of the present state, on its way."""
-        # A look is plain only where other ranks hear of it.
+        # Serialise the view only if it is sent to other ranks.
         if self._ranks is None:
             return self._eye.making(look)
         return self._together("_making", asdict(look))

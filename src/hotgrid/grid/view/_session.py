@@ -266,7 +266,7 @@ class Session:
             case "goto":
                 if fields["step"] < now:
                     if self.live.painted:
-                        text = "Earlier steps are computed anew, without what was painted."
+                        text = "Earlier steps are recomputed, without your brush strokes."
                         self._tell_all({"type": "notice", "text": text})
                     self.live.apply(viewer.number, "reset", {"seed": None})
                     self._history.clear()

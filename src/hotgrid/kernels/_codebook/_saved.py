@@ -196,7 +196,7 @@ def _expect_checksums(path: Path, expected: Any, found: dict[str, int]) -> None:
     ]
     if wrong:
         raise DamagedError(
-            f"`{path}` is not as it was written: {', '.join(wrong[:4])} has another checksum"
+            f"`{path}` is damaged: the checksum of {', '.join(wrong[:4])} does not match"
         )
 
 

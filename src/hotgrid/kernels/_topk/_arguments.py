@@ -22,7 +22,7 @@ def checked_arguments(
     """Return the arguments as candidates take them, `dim` counted from the front."""
     expect_array("x", x)
     rank = x.ndim
-    # Every call comes along here: the usual case is decided without another function.
+    # Every call passes here: the usual case is decided without another function call.
     dim = dim % rank if type(dim) is int and -rank <= dim < rank else expect_dim(x, dim)
     if type(k) is not int:
         k = _whole(k)

@@ -10,7 +10,7 @@ Byte pair encoding learns its tokens from words and how often each occurs:
    with the smaller right token.
 4. Again from 2, until the vocabulary is full or no pair is frequent enough.
 
-The bytes of a pair may be those of a token that is there already, made of other parts: then
+The bytes of a pair may be those of a token that already exists, made of other parts: then
 the pair is joined to that token and the vocabulary does not grow. Here everything is counted
 anew for every token; the trainer of the native core must find the same tokens.
 """

@@ -28,7 +28,7 @@ class Saving:
     SIGTERM stopped a run, are always saved.
 
     Args:
-        every: Save every so many steps.
+        every: Save every N steps.
         last: How many of the newest are kept.
         best: A value, such as `valid/loss`. A step at which it improves is saved, and the
             best is kept.
@@ -67,7 +67,7 @@ class Evaluation:
 
     Args:
         batches: The batches of one pass, such as `TensorBatches(..., endless=False)`.
-        every: Evaluate every so many steps.
+        every: Evaluate every N steps.
         metrics: What is shown.
         name: The first part of the names of values, such as `valid` in `valid/loss`.
 

@@ -88,7 +88,7 @@ class Trainer:
         early_stopping: End when a metric no longer improves.
         saving: Which steps are saved; used with a folder.
         guard: What is done about losses that are not finite or jump.
-        log_every: Show metrics, and look for faults, every so many steps.
+        log_every: Show metrics, and look for faults, every N steps.
         seed: Of the random numbers of every rank.
         asked: What else determines the results, such as the data; a run can only be
             resumed with the same.

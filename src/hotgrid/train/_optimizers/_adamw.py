@@ -13,7 +13,7 @@ from ._spec import ElementwiseSpec, Value, expect_betas
 
 @dataclass(frozen=True, kw_only=True)
 class AdamW(ElementwiseSpec):
-    """AdamW of Loshchilov and Hutter 2019, by torch's kernels; equal to torch's to the bit.
+    """AdamW of Loshchilov and Hutter 2019, by torch's kernels; equal to torch's bit for bit.
 
     Attributes:
         betas: The decay of both averages; each may be scheduled.

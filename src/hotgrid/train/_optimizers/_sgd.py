@@ -14,7 +14,7 @@ from ._spec import ElementwiseSpec, Value
 
 @dataclass(frozen=True, kw_only=True)
 class SGD(ElementwiseSpec):
-    """Gradient descent with momentum, by torch's kernels; equal to torch's to the bit.
+    """Gradient descent with momentum, by torch's kernels; equal to torch's bit for bit.
 
     As in torch, `decay` is added to the gradient.
 

@@ -131,7 +131,7 @@ class _BoundElementwise(Bound):
     def step(self, values: Mapping[str, float]) -> None:
         parameters, columns = self._parameters, self._columns
         gradients = [parameter.grad for parameter in parameters]
-        # Kernels over lists stumble over a rank that holds none of a parameter.
+        # Kernels over lists fail on a rank that holds none of a parameter.
         left_out = [
             i
             for i, gradient in enumerate(gradients)

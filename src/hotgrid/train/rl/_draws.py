@@ -36,6 +36,6 @@ class Draws:
 
     def below(self, count: Tensor | int, *shape: int) -> Tensor:
         """Return whole numbers from 0, below a count that may be on the device."""
-        # In double precision: a float has not enough digits for a large ring.
+        # In double precision: a float does not have enough digits for a large ring.
         found = self.uniform(*shape, dtype=torch.float64) * count
         return found.to(torch.int64)

@@ -116,7 +116,7 @@ class Player:
 
     Args:
         trained: The policy.
-        seed: Where random numbers begin.
+        seed: Random seed.
 
     Attributes:
         episode: The number of the episode, from 1.
@@ -191,7 +191,7 @@ def frames(trained: Trained, *, steps: int, seed: int = 0) -> Iterator[Tensor]:
     Args:
         trained: The policy.
         steps: How many steps to show.
-        seed: Where random numbers begin.
+        seed: Random seed.
     """
     player = Player(trained, seed)
     for _ in range(steps):

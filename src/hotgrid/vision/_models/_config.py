@@ -45,7 +45,7 @@ class ModelConfig:
             raise ArgumentError(f"`num_classes` {self.num_classes}: choose 0 (no head) or more")
         for name in ("in_chans", "image_size"):
             if getattr(self, name) < 1:
-                raise ArgumentError(f"`{name}` {getattr(self, name)}: choose 1 or more")
+                raise ArgumentError(f"`{name}` must be at least 1, got {getattr(self, name)}")
         for name in ("drop_path", "dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ArgumentError(

@@ -48,7 +48,7 @@ class FastResNetConfig(ModelConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.convs < 1:
-            raise ArgumentError(f"`convs` {self.convs}: choose 1 or more")
+            raise ArgumentError(f"`convs` must be at least 1, got {self.convs}")
         smallest = 2 ** len(self.dims) + 1
         if self.image_size < smallest:
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Training, evaluation, prediction and export of models of images."""
+"""Training, evaluation, prediction and export of image models."""
 
 from ._column import (
     ColumnBatches as ColumnBatches,

@@ -183,11 +183,12 @@ def _described(path: Path) -> ImageModel:
         raise DamagedError(f"`{path / ABOUT}` does not describe a model: {problem}") from None
     if version != _FORMAT:
         raise ArgumentError(
-            f"`{path}` is of the format {version!r}; this hotgrid reads {_FORMAT}: update it"
+            f"`{path}` has format {version!r}; this hotgrid reads format {_FORMAT}. "
+            "Update hotgrid"
         )
     if (path / WEIGHTS).is_file():
         if given.get("digest") != _digest(path / WEIGHTS):
-            raise DamagedError(f"`{path / WEIGHTS}` is not as it was written")
+            raise DamagedError(f"`{path / WEIGHTS}` does not match its checksum")
         try:
             state = from_int8(load_file(path / WEIGHTS))
         except SafetensorError as problem:

@@ -66,7 +66,7 @@ def read_images(files: Sequence[str | Path], size: int, channels: int = 3) -> Te
 def predict_images(
     made: ImageModel, files: Sequence[str | Path], *, top: int = 5, flip: bool = False
 ) -> list[Prediction]:
-    """Say what image files show.
+    """Classify image files.
 
     Args:
         made: The model.

@@ -57,7 +57,8 @@ class _Budget:
             )
         if self._done > self._ratio:
             raise DamagedError(
-                f"it unpacks to more than {MOST_RATIO} times its size, the limit: a bomb"
+                f"it unpacks to more than {MOST_RATIO} times its size, the limit "
+                "(a decompression bomb?)"
             )
 
     def member(self) -> None:

@@ -31,8 +31,8 @@ def read_reference(text: str) -> Reference:
     found = _FORM.fullmatch(text)
     if not found or ".." in (found[3] or "").split("/"):
         raise DamagedError(
-            f"`{text[:200]}` is no reference; expected hf://datasets/OWNER/NAME@REVISION/PATH, "
-            "where the revision may be missing"
+            f"`{text[:200]}` is not a valid reference; expected "
+            "hf://datasets/OWNER/NAME@REVISION/PATH (@REVISION is optional)"
         )
     return Reference(found[1], found[2], found[3] or "")
 

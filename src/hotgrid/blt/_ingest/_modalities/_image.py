@@ -114,7 +114,7 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
             raise
         except Image.DecompressionBombError as problem:
             raise DamagedError(
-                f"{problem}, above any limit (--decoded-bytes): a bomb"
+                f"{problem}, above the limit, --decoded-bytes (a decompression bomb?)"
             ) from None
         except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
             raise DamagedError(f"the image is damaged: {problem}"[:300]) from None

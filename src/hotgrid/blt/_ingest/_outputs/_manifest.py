@@ -41,7 +41,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     except (ValueError, KeyError, AttributeError, RecursionError) as problem:
         raise DamagedError(f"`{path}` is damaged: {problem}") from None
     if _checksum(found) != stored:
-        raise DamagedError(f"`{path}` is damaged: its checksum does not fit")
+        raise DamagedError(f"`{path}` is damaged: its checksum does not match")
     if found.get("format") != FORMAT:
         raise DamagedError(
             f"`{path}` has the format {found.get('format')}, and this hotgrid reads {FORMAT}"
@@ -79,7 +79,7 @@ def replaced_file(folder: Path, name: str) -> Iterator[Path]:
     old = summed(folder / name)
     if old not in (_sums(known), known.get("next")):
         raise DamagedError(
-            f"`{folder / name}` is damaged: its checksum does not fit; see "
+            f"`{folder / name}` is damaged: its checksum does not match; see "
             f"`hotgrid ingest verify {folder}`"
         )
     with whole_file(folder / name) as aside:

@@ -82,7 +82,7 @@ class FusedStep:
             free, but for the last.
         page: How many tokens of a cache are a block.
         tokens: The tokens to feed, of shape `(b,)`, 64 bits each.
-        table: The blocks of each sequence, of shape `(b, n)`; those it has not are 0.
+        table: The blocks of each sequence, of shape `(b, n)`; unused entries are 0.
         position: How many tokens of each sequence are in the caches, of shape `(b,)`.
 
     Attributes:

@@ -60,7 +60,7 @@ def attend(
     g = h // (heads // groups)
     half, whole = tl.arange(0, HALF), tl.arange(0, PADDED)
     low, all = half < HEAD // 2, whole < HEAD
-    # Everything that is older than this step is there already.
+    # Everything older than this step is already stored.
     at = tl.load(position + b)
     angle = tl.minimum(at, reach - 1) * (HEAD // 2) + half
     cos = tl.load(cosines + angle, mask=low, other=0).to(tl.float32)

@@ -21,7 +21,7 @@ class Porous(Boundary):
     The rest collides. A share s slows the fluid down as a medium with the permeability
     `(1 - s) / (2 s)` times the viscosity. A share of 1/2 stops it in one step, which suits a
     body; 1 is a solid as `FullWay` makes it, where momentum inside swings on. Drag is a
-    smooth function of the shares, so that `rollout` has gradients with regard to the shape of
+    smooth function of the shares, so that `rollout` has gradients with respect to the shape of
     a body: give a tensor that requires them.
 
     Attributes:

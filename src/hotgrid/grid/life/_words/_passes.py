@@ -80,7 +80,7 @@ class NativeLifeForm(GenerationsForm):
 
     @property
     def compiled(self) -> bool:
-        """The core is there already."""
+        """The core already exists."""
         return False
 
     @staticmethod

@@ -10,7 +10,7 @@ Profile = NDArray[np.float64]
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a growing function is zero, by bisection to the last bit."""
+    """The zero of an increasing function, by bisection to full precision."""
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if function(middle) < 0 else (low, middle)
     return low

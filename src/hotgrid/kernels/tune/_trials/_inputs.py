@@ -19,7 +19,7 @@ def normal_inputs(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
     They have the same shapes, strides, types and places, and begin as far from a cache
     line; a tensor that is given twice is one again. Whole numbers stay, since they may be
-    indices or codes. Where memory does not suffice for a second set, the arguments are used
+    indices or codes. Where memory is too small for a second set, the arguments are used
     as they are. The generator of the process is left alone.
     """
     made: dict[int, Tensor] = {}
@@ -73,7 +73,7 @@ def in_turn(arguments: Sequence[Any], held: int) -> list[tuple[Any, ...]]:
 
 
 def copies(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return arguments with tensors of their own; the same where memory does not suffice."""
+    """Return arguments with tensors of their own; the same where memory is too small."""
     made: dict[int, Tensor] = {}
     try:
         return tuple([_copied(each, made) for each in arguments])

@@ -10,7 +10,7 @@ class WideTree:
     """Priorities of several seeds, set and found in a few operations over whole batches.
 
     A binary sum tree takes a dozen operations for each of its 17 levels at a capacity of
-    100,000; three levels of blocks take as many in all. A sum is always computed anew from
+    100,000; three levels of blocks take as many in all. A sum is always recomputed from
     its block, so errors do not add up.
 
     Args:

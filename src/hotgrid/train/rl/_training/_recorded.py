@@ -14,7 +14,7 @@ class Recorded:
     It is for a CPU what a CUDA graph is for a GPU. Where tensors are small, most of the time
     goes into autograd, views, memory and Python. A replay only calls the kernels, on the
     memory of the recording. They are the same kernels in the same order, so the results are
-    equal to the bit, and whether a call is replayed or not makes no difference.
+    equal bit for bit, and whether a call is replayed or not makes no difference.
 
     The first call is a plain one, the second is recorded, and the third is made both ways and
     compared. If they differ, or if the function looks at numbers or needs much memory, all

@@ -137,7 +137,7 @@ class _Operation:
         state = None if generator is None else generator.get_state()
         try:
             with torch.inference_mode(), warnings.catch_warnings():
-                # The memory of a result that does not fit is taken anew, with a warning.
+                # The memory of a result that does not fit is allocated again, with a warning.
                 warnings.simplefilter("error")
                 call()
         except (TypeError, RuntimeError, ValueError, IndexError, UserWarning):

@@ -69,7 +69,7 @@ class RLTrainer:
         learner: What learns; by default that of `recipe_for`.
         settings: How much of all; by default those of `recipe_for`.
         steps: Steps of one seed, over all of its copies.
-        seed: Where random numbers begin.
+        seed: Random seed.
         seeds: How many runs are made side by side.
         folder: Where checkpoints, events and the report go; None writes nothing.
         device: Where all tensors are.

@@ -39,7 +39,7 @@ class Show:
         folder: The folder of the run.
         environment: The environment of the run, if it is one of your own.
         playing: Whether it acts at once.
-        seed: Where random numbers begin.
+        seed: Random seed.
 
     Raises:
         StoreError: There is no checkpoint in the folder.
