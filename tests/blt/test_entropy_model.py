@@ -173,6 +173,7 @@ def test_a_batch_of_mixed_lengths_is_each_alone(tiny: EntropyModel):
         close(found.prominence, found.embeddings.norm(dim=1))
 
 
+@pytest.mark.long
 @pytest.mark.compiles
 def test_compiled_layers_compute_the_same(tiny: EntropyModel):
     texts = [TEXT[:n] for n in (300, 45, 46)]

@@ -43,7 +43,7 @@ def test_forms_agree_within_some_units_in_the_last_place():
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("mesh", ["2x1", "1x3"])
+@pytest.mark.parametrize("mesh", ["2x1", pytest.param("1x3", marks=pytest.mark.long)])
 def test_a_mesh_gives_the_bits_of_the_same_compiled_form(mesh: str):
     whole = state_after(20, form="padded", compiled=True)
 

@@ -217,6 +217,7 @@ def insisting() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.compiles
 @pytest.mark.usefixtures("insisting")
 # Inductor itself still imports what torch has deprecated.

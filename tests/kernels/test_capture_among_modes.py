@@ -120,8 +120,15 @@ def step_of_a_list(x: Tensor, y: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("step", [step, step_through_data, step_of_a_list])
-@pytest.mark.parametrize("first", ["apart", "shared"])
-@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize(
+    ("backend", "first"),
+    [
+        ("aot_eager", "apart"),
+        ("aot_eager", "shared"),
+        pytest.param("inductor", "apart", marks=pytest.mark.long),
+        ("inductor", "shared"),
+    ],
+)
 def test_a_change_is_seen_through_another_argument(
     step: Any, first: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ):

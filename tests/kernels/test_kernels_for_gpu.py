@@ -32,14 +32,8 @@ def test_they_do_what_the_reference_does(op: str):
     assert "wrong: []" in found.stdout
 
 
-@pytest.mark.parametrize(
-    ("op", "count"),
-    [
-        ("topk", 16),
-        pytest.param("gemv", 20, marks=pytest.mark.long),
-        pytest.param("codebook", 18, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("op", "count"), [("topk", 16), ("gemv", 20), ("codebook", 18)])
 def test_they_can_be_compiled(op: str, count: int):
     found = run_apart(f"triton_{op}_compiles.py")
     assert found.returncode == 0, found.stderr[-2000:]

@@ -251,7 +251,7 @@ def test_torchs_muon_ends_at_the_same_place(shape):
     assert (ours.weight - theirs.weight).norm() < 0.02 * moved
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.compiles
 def test_compiled_equals_plain():
     def ended(compiled: bool) -> list[torch.Tensor]:

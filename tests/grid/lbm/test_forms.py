@@ -68,7 +68,7 @@ def test_padded_and_rolled_arrays_give_the_same_bits(name: str):
 
 
 @pytest.mark.compiles
-@pytest.mark.parametrize("form", ["roll", "padded"])
+@pytest.mark.parametrize("form", [pytest.param("roll", marks=pytest.mark.long), "padded"])
 def test_compiled_steps_give_the_same_bits(form: str):
     make, size = MODELS["karman"]
     eager = state_after(make(), size, "roll", compiled=False)

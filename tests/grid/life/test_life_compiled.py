@@ -29,7 +29,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+# The other cases cover each of their properties once.
+LONG = ("words, any rule, plane, roll", "bytes, B3/S23, age, roll")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
+)
 def test_compiled_steps_give_the_same_cells(case):
     model, cells, form = CASES[case]
     size = tuple(cells.shape)
