@@ -158,7 +158,7 @@ def main() -> None:
     arguments.add_argument("--batch", type=int, default=32)
     arguments.add_argument("--context", type=int, default=2048)
     arguments.add_argument("--rounds", type=int, default=4)
-    arguments.add_argument("--steps", type=int, default=0, help="also train for so many steps")
+    arguments.add_argument("--steps", type=int, default=0, help="also train this many steps")
     arguments.add_argument("--tokens", metavar="FILE", help="uint16 tokens for --steps")
     arguments.add_argument("--eager", dest="compiled", action="store_false")
     arguments.add_argument("--out", type=Path)

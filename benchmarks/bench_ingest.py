@@ -28,7 +28,7 @@ WORDS += ("until", "nothing", "moves", "but", "light", "on", "water", "under", "
 
 
 def text(chosen: random.Random, size: int) -> bytes:
-    """Words in lines, about so many bytes."""
+    """Words in lines, about this many bytes."""
     lines = []
     while size > 0:
         line = " ".join(chosen.choices(WORDS, k=12)).encode() + b"\n"

@@ -37,7 +37,7 @@ SHARED_AT_LEAST = 0.98
 
 
 def corpus(files: list[Path], size: int) -> list[str]:
-    """Texts of so many bytes: of files, or of what every Debian and Python has."""
+    """Texts of a number of bytes: of files, or of what every Debian and Python has."""
     texts: list[str] = []
     for path in files or _texts_here():
         try:

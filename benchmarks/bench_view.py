@@ -133,7 +133,7 @@ def in_browser(size: int) -> dict[str, Any]:
 
 
 class Client:
-    """A plain socket that acknowledges frames, at most so many a second."""
+    """A plain socket that acknowledges frames, up to a number a second."""
 
     def __init__(self, stand: Stand, rate: float = 60.0, size: int = 1024) -> None:
         self.socket = connect(stand.live, max_size=None, compression=None, legacy=True)

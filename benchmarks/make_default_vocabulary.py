@@ -99,7 +99,7 @@ class Source:
     files: str
     read: Callable[[bytes], str] = plain
     megabytes: float = 8.0
-    group: str = ""  # of the path, by a pattern; each group may have so many megabytes
+    group: str = ""  # of the path, by a pattern; each group has a limit in megabytes
     times: int = 1  # how much it weighs
 
     def texts(self, folder: Path) -> Iterator[str]:

@@ -40,7 +40,7 @@ MOST_DIFFERENT = 1e-3
 
 
 def enlarged(made: Recipe, cells: int, draw: random.Random) -> Recipe:
-    """A recipe on a grid of about so many cells whose sides are odd and differ."""
+    """A recipe on a grid of about this many cells whose sides are odd and differ."""
     rank = len(made.size)
     side = cells ** (1 / rank)
     sides = [round(side * draw.uniform(0.8, 1.25)) | 1 for _ in range(rank - 1)]

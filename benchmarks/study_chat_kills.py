@@ -39,7 +39,7 @@ def write_text(file: Path) -> None:
 
 
 def start(folder: Path, text: Path, ranks: int, *, resume: bool) -> list[subprocess.Popen]:
-    """Start the run on so many ranks."""
+    """Start the run on a number of ranks."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

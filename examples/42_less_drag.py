@@ -92,7 +92,7 @@ def shaped(rows: int, rounds: int, steps: int) -> tuple[Tensor, list[float]]:
 
 
 def settled(share: Tensor, passes: float) -> tuple[float, Tensor]:
-    """The drag coefficient and the speed in a run of its own, of so many passes."""
+    """The drag coefficient and the speed in a separate run, of a number of passes."""
     sim, seen = hg.Simulation(stream(share), size=share.shape, compiled=False), []
     sim.every(20, lambda sim: seen.append(sim.observe()["drag"]))
     sim.run(round(passes * share.shape[1] / VELOCITY), progress=False)

@@ -77,7 +77,7 @@ def loss(net: nn.Module, batch: tuple[Tensor]) -> Tensor:
 
 
 def trained(truth: Tensor, ahead: int, steps: int, folder: Path) -> Correction:
-    """A net trained on all windows of so many moments."""
+    """A net trained on all windows of a number of states."""
     torch.manual_seed(0)
     net = Correction()
     windows = truth.unfold(1, ahead + 1, 1).movedim(-1, 2).flatten(0, 1)

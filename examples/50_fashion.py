@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=128, help="width of the net, 8 or more")
     parser.add_argument("--epochs", type=int, default=1, help="passes over the data")
     parser.add_argument("--batch", type=int, default=128, help="pictures in a step")
-    parser.add_argument("--ranks", type=int, default=1, help="compare with so many ranks")
+    parser.add_argument("--ranks", type=int, default=1, help="compare with this many ranks")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     options = parser.parse_args()
     name, data = dataset(options.data)

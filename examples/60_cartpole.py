@@ -18,7 +18,7 @@ def main() -> None:
     options.add_argument("--seeds", type=int, default=5)
     options.add_argument("--steps", type=int, default=50_000)
     options.add_argument("--device", default="cpu")
-    options.add_argument("--size", type=int, help="a small run, of so many copies")
+    options.add_argument("--size", type=int, help="a small run, with this many copies")
     given = options.parse_args()
     recipe = rl.recipe_for("cartpole")
     settings, steps = recipe.settings, given.steps

@@ -123,7 +123,7 @@ def test_targets_that_do_not_count(small_gpt: Make) -> None:
         ({"size": 65}, "multiple of 4 heads"),
         ({"kv_heads": 3}, "choose a divisor"),
         ({"window": "SX"}, "'SX' must be letters"),
-        ({"layers": 0}, "`layers` 0"),
+        ({"layers": 0}, "`layers` must be at least 1, got 0"),
     ],
 )
 def test_shapes_that_do_not_fit(options: dict[str, Any], message: str) -> None:

@@ -53,7 +53,7 @@ def test_what_follows_uses_what_is_given() -> None:
 def test_names_that_are_wrong() -> None:
     with pytest.raises(ArgumentError, match="did you mean `batch_tokens`"):
         Recipe.of(4, batch_token=5)
-    with pytest.raises(ArgumentError, match="`depth` 0"):
+    with pytest.raises(ArgumentError, match="`depth` must be at least 1, got 0"):
         Recipe.of(0)
 
 

@@ -263,7 +263,7 @@ def test_key() -> None:
 
 
 def reaches(served: Served, running: int) -> None:
-    """Wait until so many requests run and none waits."""
+    """Wait until this many requests run and none waits."""
     until = time.monotonic() + 60
     while (load := served.engine.load)["running"] != running or load["waiting"]:
         assert time.monotonic() < until, load

@@ -89,7 +89,7 @@ def command(file: Path, folder: Path, *more: str) -> list[str]:
 
 
 def start(arguments: list[str], ranks: int) -> list[subprocess.Popen[bytes]]:
-    """Start a command on so many ranks."""
+    """Start a command on a number of ranks."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -84,8 +84,8 @@ def test_the_encodings_of_hotgrid_are_there_for_plans(tmp_path, capsys):
     [
         (["show", "nowhere.json"], "nowhere.json"),
         (["show", "PLAN", "--samples", "-1"], "`--samples` -1"),
-        (["bench", "PLAN", "--seconds", "0"], "`--seconds` 0"),
-        (["bench", "PLAN", "--batch", "0"], "`size` 0"),
+        (["bench", "PLAN", "--seconds", "0"], "`--seconds` must be above 0 and at most 3600"),
+        (["bench", "PLAN", "--batch", "0"], "`size` must be at least 1, got 0"),
     ],
     ids=["missing", "samples", "seconds", "batch"],
 )

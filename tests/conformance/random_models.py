@@ -234,7 +234,7 @@ _NUMPY = {
 
 
 def slow_steps(made: Recipe, steps: int, seed: int = 0) -> list[np.ndarray]:
-    """Every field after so many steps, by NumPy alone."""
+    """Every field after a number of steps, by NumPy alone."""
     fields, inputs = slow_start(made, seed)
     for _ in range(steps):
         fields = slow_step(made, fields, inputs, tuple(range(n) for n in made.size))

@@ -173,7 +173,7 @@ every_model_and_form = pytest.mark.parametrize(
 
 @cache
 def reference(subject: Subject, steps: int) -> dict[str, Tensor]:
-    """The state after so many steps: uncompiled, whole arrays, seed 0."""
+    """The state after a number of steps: uncompiled, whole arrays, seed 0."""
     sim = subject.simulation()
     sim.run(steps)
     return sim.state
@@ -314,7 +314,7 @@ def test_a_window_of_the_start_is_that_of_the_whole(subject: Subject):
 
 
 def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
-    """All combinations; `make test` runs some of every so many, the others are `long`."""
+    """All combinations; `make test` runs a sample, the others are `long`."""
     return [
         pytest.param(
             *(value for _, value in combination),

@@ -108,7 +108,7 @@ def test_packing_continues_from_its_state():
     [
         ({"length": 1}, "`length` 1"),
         ({"rest": "lose"}, "'lose'"),
-        ({"waiting": 0}, "`waiting` 0"),
+        ({"waiting": 0}, "`waiting` must be at least 1, got 0"),
     ],
 )
 def test_wrong_options_are_named(options, words):

@@ -387,8 +387,8 @@ def test_closing_stops_the_threads_and_a_loader_can_go_on():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: PlanBatches(NUMBERS, 0), "`size` 0"),
-        (lambda: PlanBatches(NUMBERS, 5, workers=0), "`workers` 0"),
+        (lambda: PlanBatches(NUMBERS, 0), "`size` must be at least 1, got 0"),
+        (lambda: PlanBatches(NUMBERS, 5, workers=0), "`workers` must be at least 1, got 0"),
         (lambda: PlanBatches(NUMBERS, 5, last="keep"), "`last` is 'keep'"),
         (lambda: PlanBatches(NUMBERS, 5, rank=2, ranks=2), "`rank` 2"),
         (lambda: PlanBatches(NUMBERS, 21), "no batch of 21"),

@@ -343,7 +343,7 @@ def test_selections(tmp_path):
         ({"start": 40}, "nothing is selected"),
         ({"numbers": (40,)}, "`numbers` has 40"),
         ({"column": "lable"}, "did you mean `label`"),
-        ({"every": 0}, "`every` 0"),
+        ({"every": 0}, "`every` must be at least 1, got 0"),
     ]:
         with pytest.raises(ArgumentError, match=words):
             take(**more)

@@ -24,7 +24,7 @@ class Counted(TorchDispatchMode):
 
 
 def beside_steps(sim: Simulation, steps: list[int], work: Callable[[], object]) -> dict:
-    """The operations of some work, without those of steps made so many at a time."""
+    """The operations of some work, without those of steps made several at a time."""
     with Counted() as alone:
         for n in steps:
             sim._form.run(n)

@@ -31,7 +31,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def block(start: int = 0) -> torch.Tensor:
-    """Numbers that begin so many bytes after a multiple of 64."""
+    """Numbers that begin a number of bytes after a multiple of 64."""
     whole = torch.zeros(256, dtype=torch.uint8)
     first = -whole.data_ptr() % 64 + start
     return whole[first : first + 64]

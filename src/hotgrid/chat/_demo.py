@@ -29,7 +29,7 @@ _OTHERS = ("test", "tests", "site-packages", "dist-packages", "idlelib", "lib2to
 
 
 def documentation(most: int = 1_200_000) -> list[str]:
-    """Return texts of the documentation that comes with Python, up to so many letters.
+    """Return texts of the documentation that comes with Python, up to a number of characters.
 
     The topics of `help()`, and the docstrings of the standard library: both are under the
     licence of Python.
@@ -84,7 +84,7 @@ def demo(
     seed: int = 0,
     show: bool | None = None,
 ) -> LanguageModel:
-    """Train a tiny model on Python's documentation, for about so many minutes.
+    """Train a tiny model on Python's documentation, for about `minutes` minutes.
 
     Args:
         folder: The folder of the run.

@@ -92,7 +92,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
-        """Return parts of a flat `x` from every rank: so many elements each way."""
+        """Return parts of a flat `x` from every rank, with the number of elements each way."""
 
     @abstractmethod
     def barrier(self) -> None:

@@ -172,7 +172,7 @@ class GroupCommunicator(Communicator):
         return out
 
     def all_to_all(self, x: Tensor, sent: Sequence[int], received: Sequence[int]) -> Tensor:
-        """Return parts of a flat `x` from every rank: so many elements each way."""
+        """Return parts of a flat `x` from every rank, with the number of elements each way."""
         x, each = plain(x), x.element_size()
         out = x.new_empty(sum(received))
         arrive = [count * each for count in received]

@@ -93,7 +93,7 @@ def _sliced(
     for item in Slices(part).bound_to(shape).index:
         if not isinstance(item, slice) or item.step is not None:
             raise ArgumentError(
-                f"`{Slices(part)}` of `{name}` takes single cells or every so many: only "
+                f"`{Slices(part)}` of `{name}` takes single cells or every Nth cell: only "
                 "slices like 3:4 can be loaded, cut the rest out afterwards"
             )
         starts.append(item.start)

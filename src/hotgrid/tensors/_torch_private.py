@@ -115,7 +115,7 @@ def cuda_driver_version() -> int:
 
 
 def hold_cuda(cycles: int) -> None:
-    """Keep the current stream of a GPU busy for so many cycles."""
+    """Keep the current stream of a GPU busy for a number of cycles."""
     torch.cuda._sleep(cycles)
 
 

@@ -34,7 +34,7 @@ def start(source: Path, out: Path, *options: str, **more: str) -> subprocess.Pop
 
 
 def wait_for(running: subprocess.Popen, out: Path, documents: int) -> None:
-    """Until so many documents are written, or the process has ended."""
+    """Wait until this many documents are written, or the process has ended."""
     while running.poll() is None:
         if sum(1 for _ in out.glob("documents/*/*.safetensors")) >= documents:
             return

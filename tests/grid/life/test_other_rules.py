@@ -11,7 +11,7 @@ counts = st.frozensets(st.integers(0, 8))
 ranges = st.tuples(st.integers(0, 200), st.integers(0, 200)).map(
     lambda pair: tuple(sorted(pair))
 )
-# The number of classes with so many living neighbours: orbits of the square's symmetries.
+# The number of classes by living neighbours: orbits of the square's symmetries.
 ORBITS = {0: 1, 1: 2, 2: 6, 3: 10, 4: 13, 5: 10, 6: 6, 7: 2, 8: 1}
 
 

@@ -19,7 +19,7 @@ from hotgrid.files import whole_file
 from ._byte_model import ByteModel, EntropyStream
 
 DIRECT = 2
-"""Contexts of up to so many bytes have an entry each; longer ones are hashed."""
+"""Contexts of up to this many bytes have an entry each; longer ones are hashed."""
 
 MOST_NATS = math.log(256)
 _KEY = "hotgrid.ngram_table"

@@ -166,7 +166,7 @@ class SphereApp:
 
 
 def _spread(count: int, most: int) -> Tensor:
-    """All numbers below `count`, or so many of them at equal distances."""
+    """All numbers below `count`, or `most` of them at equal distances."""
     if count <= most:
         return torch.arange(count)
     return torch.arange(most) * count // most

@@ -28,11 +28,11 @@ class BlockPool:
         return len(self._free)
 
     def needed(self, tokens: int) -> int:
-        """Return how many blocks hold so many tokens."""
+        """Return how many blocks hold a number of tokens."""
         return -(-tokens // self.block)
 
     def grow(self, blocks: "array[int]", tokens: int) -> bool:
-        """Add blocks to an array until it holds so many tokens; False if too few are free."""
+        """Add blocks to an array until it holds that many tokens; False if too few are free."""
         missing = self.needed(tokens) - len(blocks)
         if missing > len(self._free):
             return False

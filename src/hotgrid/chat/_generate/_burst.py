@@ -195,7 +195,7 @@ class Burst:
 def burst_for(
     model: GPT, tokens: int, count: int, settings: Settings, *, compiled: bool
 ) -> Burst:
-    """Return a burst for sequences of so many tokens; one that was made before if it fits."""
+    """Return a burst for sequences of a length; an existing one if it fits."""
     # Powers of two, so that few lengths are captured.
     length = max(256, 1 << (tokens - 1).bit_length())
     kinds = (settings.draws, settings.cuts, settings.repeats)

@@ -299,7 +299,7 @@ class Engine:
         request.slot, request.cached, request.coming = -1, 0, 0
 
     def _reserve(self, request: Request, tokens: int) -> bool:
-        """Have blocks for so many tokens; False if the request has to wait for them."""
+        """Reserve blocks for a number of tokens; False if the request has to wait for them."""
         while not self._pool.grow(request.blocks, tokens):
             if self._untold or self._under_way is not None:
                 # A reply may have ended, and those that wait must have told everything.

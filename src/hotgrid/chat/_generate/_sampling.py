@@ -29,7 +29,7 @@ class Sampling:
 
     Args:
         temperature: Logits are divided by it; 0 always takes the likeliest token.
-        top_k: Only the so many likeliest tokens; None for all.
+        top_k: Sample from the k most likely tokens only; None for all.
         top_p: Only the likeliest tokens that together have this probability; None for all.
         repetition: Logits of tokens that the sequence already has are divided by it where
             positive and multiplied where negative; 1 changes nothing.

@@ -79,7 +79,7 @@ class Stepper:
         self._ahead = self._bursts or compiled or (static and self.device.type == "cuda")
 
     def most_steps(self, rows: int) -> int:
-        """Return the most steps of a burst of so many rows; 1 if they are not for bursts."""
+        """Return the most steps of a burst of `rows` rows; 1 if they have no bursts."""
         return _STEPS if self._bursts and rows <= MOST else 1
 
     def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch:
@@ -108,7 +108,7 @@ class Stepper:
         return self._fused[shape]
 
     def _shape(self, rows: Sequence[Row], more: int) -> tuple[int, int]:
-        """Return the sequences and blocks that rows and so many tokens more are padded to."""
+        """Return the sequences and blocks that rows and their next tokens are padded to."""
         longest = -(-(max(row.position for row in rows) + more) // self._block)
         return (
             self._counts[bisect_left(self._counts, len(rows))],

@@ -19,7 +19,7 @@ _RESERVED = re.compile(r"<\|reserved_.*\|>")
 
 
 def special_names(tokens: int) -> list[str]:
-    """The special tokens of a vocabulary that has so many others, with its padding."""
+    """The special tokens of a vocabulary with `tokens` other tokens, and its padding."""
     spare = -(tokens + len(SPECIALS)) % _MULTIPLE
     return [*SPECIALS, *(f"<|reserved_{place}|>" for place in range(spare))]
 

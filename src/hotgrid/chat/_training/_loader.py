@@ -15,7 +15,7 @@ from hotgrid.data import Counters, PackedBatches, Packer, Shards
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.tokens import Encoding
 
-# Longer documents are cut at the ends of paragraphs, into passages of about so many letters:
+# Longer documents are cut at the ends of paragraphs, into passages of about this length:
 # some of a single book can then be held out, and the loader's state stays small.
 _PASSAGE = 16_384
 _WAITING = _SHUFFLED = 128

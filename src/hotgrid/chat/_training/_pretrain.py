@@ -34,7 +34,7 @@ class TextData:
         separator: What separates documents in a text file.
         hold_out: The share of passages that is held out for evaluation.
         valid: Files to evaluate on instead.
-        valid_tokens: Evaluate on so many tokens, about.
+        valid_tokens: Evaluate on about this many tokens.
         threads: The most threads that encode.
     """
 

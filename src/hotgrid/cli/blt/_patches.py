@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hotgrid.blt import ByteModel
 
 _LIMIT = 4096
-# Up to so many nats; harder ones have the last.
+# Up to this many nats; harder ones have the last colour.
 _COLOURS = ((0.5, "blue"), (1.25, "green"), (2.25, "yellow"))
 _HARDEST = "red"
 

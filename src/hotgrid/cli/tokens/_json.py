@@ -8,7 +8,7 @@ from typing import BinaryIO, NoReturn
 from hotgrid.errors import ArgumentError
 
 _PART = 1 << 20
-# No number is so long, and no file has so many blanks.
+# Longer than any number or run of blanks in a valid file.
 _LONGEST = 1 << 21
 _BLANKS = re.compile(r"[ \t\r\n]*")
 

@@ -30,7 +30,7 @@ class Job:
         bytes_moved_per_cell: What a step reads and writes for a cell.
         bytes_stored_per_cell: What a device keeps for a cell, all buffers together.
         bytes_sent_per_cell: What an exchange carries for a cell of a margin.
-        reach: How far news travels along each axis in so many steps.
+        reach: How far changes travel along each axis in a number of steps.
         periodic: Whether the ends of the grid are joined, for all axes or for each.
         share: The part of a copy's bandwidth that the steps reach.
         updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
@@ -64,7 +64,7 @@ class Job:
 
     @staticmethod
     def of_radius(size: Sequence[int], bytes_per_cell: int, radius: int = 1) -> "Job":
-        """A periodic job whose fields take so many bytes a cell, without other inputs."""
+        """A periodic job from the bytes its fields take per cell, without other inputs."""
         axes = len(size)
         return Job(
             tuple(size),
@@ -80,7 +80,7 @@ class Job:
         return math.prod(self.size)
 
     def step_time(self, device: Device, cells: float) -> float:
-        """Seconds that a device takes to step so many cells."""
+        """Seconds that a device takes to step a number of cells."""
         # A transform passes over its modes once for each axis, reading and writing.
         passes = 2 * len(self.size) * self.modes_per_cell
         busy = cells * (self.bytes_moved_per_cell / self.share + passes) / device.bandwidth

@@ -48,7 +48,7 @@ def seconds_per_exchange(ranks: Communicator, message_bytes: int) -> tuple[float
 
 
 def _single(ranks: Communicator, halo: HaloExchange, buffer: Tensor, count: int) -> list[float]:
-    """Seconds of each of so many exchanges.
+    """Seconds of each of a number of exchanges.
 
     Ranks compute in between, as in a run: a core that was idle answers sooner. Of each
     exchange the slower rank counts: the other may have found its messages waiting.

@@ -1,4 +1,4 @@
-"""The best layout of a job over so many devices. Plain numbers, no tensors."""
+"""The best layout of a job over a number of devices. Plain numbers, no tensors."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ class Plan:
         return self.estimates[0]
 
     def alternatives(self, count: int = 6) -> list[Estimate]:
-        """The best depth of each mesh, best mesh first, so many at most."""
+        """The best depth of each mesh, best mesh first, up to a limit."""
         found: dict[Mesh, Estimate] = {}
         for each in self.estimates:
             found.setdefault(each.mesh, each)
@@ -65,7 +65,7 @@ def best_plan(
     depth: int | None = None,
     overlap: bool = False,
 ) -> Plan:
-    """Consider every mesh of so many devices and depths 1, 2, 4, ..., 64.
+    """Consider every mesh of a number of devices and depths 1, 2, 4, ..., 64.
 
     Args:
         job: What is computed.

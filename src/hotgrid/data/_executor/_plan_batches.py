@@ -37,7 +37,7 @@ class PlanBatches:
         ahead: How many batches are prepared ahead.
         last: `drop` leaves out batches that are not full, in every epoch; `short` keeps
             them, as evaluation needs it.
-        epochs: End after so many; None never ends.
+        epochs: Stop after this many epochs; None never stops.
         rank: Which rank this is, for iterating.
         ranks: How many ranks share the batches.
         pad: Fill up samples of different sizes with zeros to one tensor. False yields lists

@@ -25,7 +25,7 @@ class Selected(Source):
         of: The source.
         start: The first sample.
         stop: The sample before which it ends; None is the end.
-        every: Take every so many.
+        every: Take every Nth sample.
         numbers: Choose samples by number, in this order; None chooses all.
         column: A column whose values choose, such as a label.
         values: The values of that column to take.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMS: tuple[type[Form], ...] = (GraphForm, StripForm, PaddedForm, RollForm)
 # Smaller grids are not worth compiling more than one form.
 CELLS_WORTH_TIMING = CELLS_OF_A_BUSY_GPU
-# The steps that are timed together; a graph records so many.
+# The steps that are timed together; a graph records this many.
 _STEPS = 8
 
 

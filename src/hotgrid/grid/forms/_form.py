@@ -169,7 +169,7 @@ class Form(ABC):
         return self.read()
 
     def part(self, reach: int, joined: Sequence[bool]) -> tuple[State, Block]:
-        """What is stored here and so many cells around it, with the box that it is.
+        """What is stored here and a margin of cells around it, with its box.
 
         A collective call where the grid is cut. Margins are at cut sides only, and across the
         ends of the grid along `joined` axes.

@@ -307,7 +307,7 @@ class GridState:
         return self._form
 
     def every(self, steps: int, callback: Callable[[Self], object]) -> None:
-        """Call `callback(simulation)` after every so many steps of later runs.
+        """Call `callback(simulation)` every N steps of later runs.
 
         Raises:
             ArgumentError: `steps` is below one, or the callback cannot be called.

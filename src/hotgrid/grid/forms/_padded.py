@@ -236,7 +236,7 @@ class PaddedForm(TwoBufferForm):
         return sweep
 
     def _stepping(self, setting: Setting, cells: int) -> _Step:
-        """A step of the first so many cells, compiled if the setting says so."""
+        """A step of a number of first cells, compiled if the setting says so."""
         kinds = (*setting.model.fields, *setting.model.inputs)
         look = _slicing(self._padded_size, setting.model.radius, cells)
         here, rank = (0,) * setting.rank, setting.rank

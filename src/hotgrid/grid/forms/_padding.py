@@ -85,7 +85,7 @@ def fits_inside(setting: Setting, depth: int) -> bool:
 
 
 def margin_of(setting: Setting, depth: int) -> tuple[int, ...]:
-    """Cells beyond the grid along each axis, for so many steps between two refreshes."""
+    """Cells beyond the grid along each axis, for a number of steps between two refreshes."""
     radius = setting.model.radius
     *before, last = setting.model.reach(depth, setting.rank)
     # A step leaves out the outermost cells of the first and the last row it writes. If

@@ -30,7 +30,7 @@ from ._vector_step import whole_vector_step
 _PLAIN_STEPS = 3
 # A step with a phase launches many times as many kernels as a local one.
 _LAUNCHES_OF_A_PHASE = 16
-# Torch stacks up to so many planes on a GPU in a second kernel, which reads all of them again
+# Torch stacks up to this many planes on a GPU in a second kernel, which reads all of them again
 # for each one of them.
 _MOST_STACKED = 8
 

@@ -72,7 +72,7 @@ def _box_sum(x: Tensor, across: int) -> Tensor:
 
 
 def _row_sum(x: Tensor, across: int, dim: int) -> Tensor:
-    """The sums of so many numbers in a row; a dim shrinks by one less than that."""
+    """The sums of `across` numbers in a row; a dim shrinks by one less than that."""
     size = x.shape[dim] - across + 1
     # Sums of 1, 2, 4, ... numbers; together they make any number of them.
     total, at, wide = None, 0, 1

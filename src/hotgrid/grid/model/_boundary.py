@@ -73,7 +73,7 @@ def faces(
 
 
 def beyond(x: Tensor, dim: int, width: int, face: FieldFace, *, high: bool) -> Tensor:
-    """The cells beyond one end of a dim, so many of them, as its face has them."""
+    """A number of cells beyond one end of a dim, as the face there defines them."""
     count = x.shape[dim]
     if face == "periodic":
         return x.narrow(dim, 0 if high else count - width, width)

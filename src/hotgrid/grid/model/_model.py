@@ -299,7 +299,7 @@ class Model(HasParameters, ABC):
         return 2 * math.prod(size) * cell
 
     def reach(self, steps: int, rank: int) -> tuple[int, ...]:
-        """How far, in stored cells along each axis, changes spread in so many steps."""
+        """How far, in stored cells along each axis, changes spread in a number of steps."""
         return (steps * self.radius,) * rank
 
     def fitted(self, size: tuple[int, ...]) -> "Model":

@@ -21,7 +21,7 @@ class SeenState(dict[str, Tensor]):
 
     Arguments:
         fields: The state.
-        wider: Where it is a part of a grid: calls a method of a model with so many cells more
+        wider: Where it is a part of a grid: calls a method of a model with this many cells more
             at every side, and returns what it gave for the part.
     """
 

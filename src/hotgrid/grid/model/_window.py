@@ -50,7 +50,7 @@ class GridWindow(tuple[int, ...]):
         return hash(self.block)
 
     def wider(self, by: int) -> "GridWindow":
-        """The window with so many cells more at every side."""
+        """The window extended by a number of cells at every side."""
         first = tuple(n - by for n in self.block.offset)
         return GridWindow(
             Block(first, tuple(n + 2 * by for n in self.block.size), self.block.whole)

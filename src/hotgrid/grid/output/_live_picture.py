@@ -42,7 +42,7 @@ class LivePicture:
     Arguments:
         simulation: What is played.
         view: One of the model's views; by default the model's own choice.
-        advance: Makes so many steps; by default one after the other.
+        advance: Makes a number of steps; by default one after the other.
 
     Attributes:
         widget: The `anywidget.AnyWidget`, to be put into other widgets. Its traits are `frame`

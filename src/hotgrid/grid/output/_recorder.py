@@ -1,4 +1,4 @@
-"""Films of a simulation: a frame every so many steps."""
+"""Films of a simulation: a frame every N steps."""
 
 import contextlib
 import importlib.util

@@ -52,7 +52,7 @@ class ReducedView:
         self._solid = None if solid is None else _plane(solid).to(simulation.device)
 
     def image(self, rows: int, columns: int) -> "NDArray[np.uint8]":
-        """The levels of `colours` now, with at most so many rows and columns.
+        """The levels of `colours` now, with a limited number of rows and columns.
 
         It keeps the shape of the grid, and is enlarged by a whole number where there is space.
         On a mesh all ranks must call it, and what travels has the size of the image.

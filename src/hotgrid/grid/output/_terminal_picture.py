@@ -209,7 +209,7 @@ class TerminalPicture:
                     self._write(("\r\n" if self._writing else "") + _RESET + _SHOW)
 
     def _follow(self, period: int) -> None:
-        """Be called after every so many steps; after none if that is zero."""
+        """Be called every N steps; never if N is zero."""
         if period == self._period:
             return
         self._period = period

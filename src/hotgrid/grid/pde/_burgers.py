@@ -44,7 +44,7 @@ class Burgers(Model):
     dt = Parameter(0.2, "time of a step", above=0, high=1)
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a viscosity that is unstable in so many dims."""
+        """Refuse a viscosity that is unstable in this number of dims."""
         most = 0.5 / len(size) / self.parameters["dt"]
         expect_stable(self, most, len(size), "viscosity")
 

@@ -46,7 +46,7 @@ class FitzhughNagumo(Model):
     dt = Parameter(0.4, "time of a step", above=0, high=1)
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a step that is unstable in so many dims."""
+        """Refuse a step that is unstable in this number of dims."""
         most = 0.5 / len(size) / self.parameters["dt"]
         expect_stable(self, most, len(size), "diffusion")
 

@@ -49,7 +49,7 @@ class GrayScott(Model):
     kill = Parameter(0.062, "share of the eater that is removed", low=0, high=0.2, unit="1/dt")
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a diffusion that is unstable in so many dims."""
+        """Refuse a diffusion that is unstable in this number of dims."""
         expect_stable(self, 0.5 / len(size), len(size), "diffusion_u", "diffusion_v")
 
     def step(

@@ -38,7 +38,7 @@ class Heat(Model):
     rate = Parameter(0.15, "share of the difference that flows in a step", low=0, high=0.5)
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a rate that is unstable in so many dims."""
+        """Refuse a rate that is unstable in this number of dims."""
         expect_stable(self, 0.5 / len(size), len(size), "rate")
 
     def step(

@@ -49,7 +49,7 @@ class Schroedinger(Model):
     wall = 2.0
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a step that is unstable in so many dims."""
+        """Refuse a step that is unstable in this number of dims."""
         expect_stable(self, 2 / (2 * len(size) + self.wall), len(size), "dt")
 
     def step(

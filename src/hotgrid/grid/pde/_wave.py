@@ -47,7 +47,7 @@ class Wave(Model):
     courant = Parameter(0.5, "cells a wave travels in a step", above=0, high=1)
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a speed that is unstable in so many dims."""
+        """Refuse a speed that is unstable in this number of dims."""
         expect_stable(self, 1 / math.sqrt(len(size)), len(size), "courant")
 
     def step(

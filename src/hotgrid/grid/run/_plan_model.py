@@ -61,7 +61,7 @@ def job_of_case(case: Case, size: tuple[int, ...], share: float) -> Job:
 
 
 def scaled_size(size: tuple[int, ...], cells: int) -> tuple[int, ...]:
-    """A grid of the same shape with at most so many cells, halved or doubled in every axis."""
+    """A grid of the same shape within a number of cells, halved or doubled in every axis."""
     while math.prod(size) > cells and min(size) >= 16:
         size = tuple(n // 2 for n in size)
     while math.prod(size) * 2 ** len(size) <= cells:

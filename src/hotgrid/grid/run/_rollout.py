@@ -64,7 +64,7 @@ def rollout(
         params: Values that replace the model's own: numbers, or 0-d tensors, which
             are not held to the bounds.
         inputs: Static inputs that replace the model's own, shaped as the state is.
-        remat: Keep one state in so many steps for the backward pass; None keeps all
+        remat: Keep one state in this many steps for the backward pass; None keeps all
             that was computed.
         compiled: Compile a step, once for a model and a grid.
         halo: How the grid is cut over ranks: `state` then holds the cells of this rank

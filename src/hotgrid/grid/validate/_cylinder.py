@@ -40,7 +40,7 @@ class History:
 
 
 def watched(sim: Simulation, model: SchaeferTurek, steps: float, looks: int) -> History:
-    """Continue for about so many steps, and observe the cylinder about so many times."""
+    """Continue for about `steps` steps, and observe the cylinder about `looks` times."""
     every = max(1, round(steps / looks))
     if every > _LAUNCH:
         every -= every % _LAUNCH
@@ -63,7 +63,7 @@ def steady(sim: Simulation, model: SchaeferTurek) -> History:
 
 
 def shedding(sim: Simulation, model: SchaeferTurek, periods: int = 5) -> History:
-    """2D-2, Reynolds number 100: what is seen while so many pairs of eddies are shed."""
+    """2D-2, Reynolds number 100: what is seen while a number of eddy pairs are shed."""
     period = model.length(sim.size) / (0.3 * model.reference_velocity)
     sim.run(round(25 * period), progress=False)
     return watched(sim, model, periods * period, looks=150 * periods)

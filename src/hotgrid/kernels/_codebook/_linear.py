@@ -17,7 +17,7 @@ from ._op import decoded_product, tuned_codebook
 from ._registered import multiplied, operator
 
 FEW = 8
-"""Up to so many rows of x are multiplied from the codes; for more the matrix is decoded."""
+"""Up to this many rows of x are multiplied from the codes; for more the matrix is decoded."""
 
 
 class CodebookLinear(nn.Module):

@@ -11,7 +11,7 @@ HALVES = (torch.float16, torch.bfloat16)
 
 
 def extended(x: Tensor, before: Sequence[int], after: Sequence[int], periodic: bool) -> Tensor:
-    """Return `x` with so many more cells before and after each of its last dims.
+    """Return `x` extended by a number of cells before and after each of its last dims.
 
     On a torus they are those of the other end, and not more than there are; else zeros.
     """

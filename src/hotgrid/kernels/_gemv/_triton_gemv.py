@@ -24,11 +24,11 @@ from ._triton_rows import along_rows
 _BUSY_PROGRAMS = 2048
 _SHORTEST_PART = 1024
 _SHORTEST_STEP = 256
-# For elements of so many bytes: the length of a step, and warps.
+# By the bytes of an element: the length of a step, and warps.
 _BEST = {1: (512, 4), 2: (512, 4), 4: (4096, 8), 8: (512, 8)}
 
-# Down columns: all programs should run at once, on as many processors, and each has so many
-# numbers in a step that memory is kept busy. For elements of so many bytes: these, and warps.
+# Down columns: all programs should run at once, on as many processors, and each step has enough
+# numbers to keep memory busy. By the bytes of an element: these numbers, and warps.
 _PROCESSORS = 132
 _MOST_NUMBERS = {1: (32768, 16), 2: (32768, 16), 4: (16384, 8), 8: (4096, 8)}
 

@@ -19,7 +19,7 @@ from ._triton_keys import empty_like, key_of
 # How many numbers that reach the bound are collected; where there are more, as in a row of
 # equals, the best are looked for one by one in the whole row.
 _COLLECTED = 64
-# Below so many rows a single warp for each does not fill a GPU.
+# Below this many rows, one warp per row does not fill a GPU.
 _MANY_ROWS = 2048
 _FAR = tl.constexpr(0x7FFFFFFF)
 

@@ -24,7 +24,7 @@ class Mask:
 
     Args:
         causal: Keys up to its own position.
-        window: The last so many keys, itself included; without `causal` as many on the
+        window: How many of the last keys, itself included; without `causal` as many on the
             other side, too. None for all.
         documents: The document of each position, of shape `(b, s)`; a query sees keys of
             its own. For several texts packed into a row.

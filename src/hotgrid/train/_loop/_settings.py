@@ -13,7 +13,7 @@ from ._batches import Batches
 
 
 class FiniteBatches(Batches, Protocol):
-    """Batches of which there are so many."""
+    """Batches with a known length."""
 
     def __len__(self) -> int:
         """The number of batches in one pass."""

@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 from ._shifted_windows import attend_shifted, kernel_fits
 from ._windows import log_spaced_positions, relative_position_index
 
-# Kernels for tensor cores work on multiples of so many tokens.
+# Kernels for tensor cores work on multiples of this many tokens.
 _ALIGN = 16
 _HIDDEN = 512
 _LARGEST_SCALE = math.log(100.0)

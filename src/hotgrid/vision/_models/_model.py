@@ -169,7 +169,7 @@ class VisionModel(nn.Module, ABC):
 
 
 def new_head(width: int, num_classes: int) -> nn.Module:
-    """A head for so many classes, or none."""
+    """A head for a number of classes, or none."""
     if num_classes == 0:
         return nn.Identity()
     head = nn.Linear(width, num_classes)

@@ -56,7 +56,7 @@ class VisionRun:
         sharding: `copies` keeps the model on every rank, `cut` divides it over them.
         accumulate: Micro-batches of a step: less memory, the same batch.
         workers: Threads that decode large images; by default one for every core.
-        evaluate_every: Evaluate every so many epochs; by default ten times in all.
+        evaluate_every: Evaluate every N epochs; by default ten times in all.
         save_every: Save every N steps; by default once an epoch.
         seed: Of weights, order and augmentation.
         show: Show progress on standard error.

@@ -42,7 +42,7 @@ def sound_of(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], 
 def pictures_of(
     data: bytes, settings: IngestSettings, every: int, side: int
 ) -> tuple[list[tuple[float, NDArray[np.uint8]]], dict[str, int]]:
-    """Every so many frames of a film as squares of RGB with their times, and its size."""
+    """Every Nth frame of a film as squares of RGB with their times, and its size."""
     av = _av("films")
     found: list[tuple[float, NDArray[np.uint8]]] = []
     try:

@@ -114,7 +114,7 @@ class CutForm(Form):
         self._clean = 0
 
     def part(self, reach: int, joined: Sequence[bool]) -> tuple[State, Block]:
-        """The cells of this rank and so many around them, with the box that they are."""
+        """The cells of this rank and a margin around them, with their box."""
         if reach == 0:
             return self.own(), self.halo.block
         margin = [reach * (n > 1) for n in self.mesh.shape]

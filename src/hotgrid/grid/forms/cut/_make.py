@@ -21,7 +21,7 @@ def laid_out(
     device: torch.device,
     axes: int,
 ) -> tuple[Mesh, Communicator]:
-    """A mesh over a grid of so many axes, and its ranks.
+    """A mesh over a grid with a number of axes, and its ranks.
 
     Raises:
         ArgumentError: Mesh, ranks and axes do not fit; the message says what would.

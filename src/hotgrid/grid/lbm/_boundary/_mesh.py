@@ -20,7 +20,7 @@ Surface = str | Path | Tensor
 """An STL file, or the corners of triangles `[triangles, 3, 3]`, coordinates as `(x, y, z)`."""
 
 _LARGEST_FILE = 1 << 28
-# Corners are rounded to so many bits of the body, so that those that join are equal, and the
+# Corners are rounded to this many bits of the body, so that those that join are equal, and the
 # three coordinates of one fit into a whole number.
 _BITS = 20
 # Cells that a body may be long or away, so that tests of places stay exact.

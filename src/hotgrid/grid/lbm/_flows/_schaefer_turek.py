@@ -66,7 +66,7 @@ class SchaeferTurek(CylinderFlow):
 
     @staticmethod
     def grid(rows: int) -> tuple[int, int]:
-        """The size of a grid with so many rows: as long as in the benchmark."""
+        """The size of a grid with a number of rows: as long as in the benchmark."""
         rows = whole_number("rows", rows, 1)
         return rows, round(WIDTH / HEIGHT * rows) + 1
 

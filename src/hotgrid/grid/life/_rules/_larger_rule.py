@@ -39,7 +39,7 @@ class LargerRule:
         survival: The smallest and the largest count that keep one alive.
         states: 2, or more for cells that age as in Generations.
         middle: Whether a cell counts itself.
-        area: `"box"` is every cell within the radius, `"diamond"` those within so many moves
+        area: `"box"` is every cell within the radius, `"diamond"` those within this many moves
             up, down and sideways, `"disc"` those with `x^2 + y^2 <= r^2 + r`.
 
     Example:

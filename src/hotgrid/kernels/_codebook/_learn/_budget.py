@@ -26,7 +26,7 @@ class _Step(NamedTuple):
 
 
 def within_bytes(layers: Sequence[SearchedLayer], budget: float, limit: float) -> list[Recipe]:
-    """Return a form for each layer, so that all take at most so many bytes.
+    """Return a form for each layer, so that all together take at most `budget` bytes.
 
     Every layer starts in its most exact form. The step down that adds least error for each
     byte it saves is taken until all fit; on the way, single steps after which all fit are

@@ -118,7 +118,7 @@ class SearchedLayer:
         return bool(nearest.mean() / 2 <= _ALIKE**2 * lengths.mean())
 
     def most_exact(self, budget: float) -> Recipe | None:
-        """Return the most exact form of at most so many bytes; None is that there is none."""
+        """Return the most exact form within a number of bytes; None if there is none."""
         fits = self.widest_of_forms(budget)
         for recipe in fits:
             if recipe.form == "int8" and self.error(recipe) <= _EXACT:
@@ -133,7 +133,7 @@ class SearchedLayer:
         return min(self._tried, key=self.error)
 
     def granted_bytes(self, bits: float) -> float:
-        """Return the bytes allowed at so many bits per weight.
+        """Return the bytes allowed at a number of bits per weight.
 
         A form with codes that narrow may also store its scales and tables. `rows` may not: its
         table holds the weights. A form chosen by name is judged by its codes alone: those of
@@ -147,7 +147,7 @@ class SearchedLayer:
         return max([rows * cols * bits / 8 + 4 * rows, *granted])
 
     def within_bits(self, bits: float) -> Recipe:
-        """Return the most exact form of at most so many bits a weight.
+        """Return the most exact form within a number of bits per weight.
 
         Raises:
             ArgumentError: There is none.

@@ -13,7 +13,7 @@ from hotgrid.errors import KernelError
 
 from ._validation import Faults
 
-# On each side at least so many elements, and so many bytes: four vectors of the widest kind.
+# On each side at least this many elements and bytes: four vectors of the widest kind.
 _ELEMENTS, _BYTES = 64, 256
 _LINE = 64  # bytes; a copy lies in them as the original does
 _FILLS = 3

@@ -13,7 +13,7 @@ from hotgrid.tensors._torch_private import hold_cuda
 Clock = Callable[[Callable[[], object]], float]
 """Runs a function once and returns the seconds it took."""
 
-# On a GPU, short calls are timed so many at a time, or as many as take so long.
+# On a GPU, short calls are timed this many at a time, or for this long.
 _QUEUED, _ENOUGH_SECONDS = 16, 2e-3
 _FEW = 5
 _NORMAL_QUARTILES = 1.349  # from one quartile to the other, in standard deviations

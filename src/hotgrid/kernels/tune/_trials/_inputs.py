@@ -53,7 +53,7 @@ def _normal(x: Tensor, seed: int) -> Tensor:
 
 
 def in_turn(arguments: Sequence[Any], held: int) -> list[tuple[Any, ...]]:
-    """Return copies of arguments: together at least twice as much as a cache of so many bytes.
+    """Return copies of arguments, together at least twice the size of the cache.
 
     One set that is used again at once would be found there, which the weights of a network are
     not. So small ones that it takes more than 32 sets are, and stay alone; where memory does

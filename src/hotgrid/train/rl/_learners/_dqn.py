@@ -23,7 +23,7 @@ class DQN(Learner):
     Attributes:
         double: Let the network choose the next action and the target network value it.
         duelling: Learn the value of a state apart from the advantage of an action.
-        atoms: Learn a distribution of so many returns instead of its mean (C51); None is
+        atoms: Learn a distribution over this many returns instead of the mean (C51); None is
             the mean.
         low: The least return of a distribution, in units of `scale`.
         high: The largest return of a distribution, in units of `scale`.
