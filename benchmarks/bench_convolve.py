@@ -109,7 +109,7 @@ def main() -> None:
     options = asked.parse_args()
     if options.one_thread:
         torch.set_num_threads(1)
-    # Otherwise a GPU rounds to 10 bits what it convolves, and is no rival.
+    # Otherwise a GPU rounds to 10 bits what it convolves, and is not comparable.
     torch.backends.cudnn.allow_tf32 = False
     torch.manual_seed(0)
     facts = {

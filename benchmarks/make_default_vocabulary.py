@@ -313,7 +313,7 @@ def make(folder: Path, packages: dict[str, Path]) -> None:
 
 
 def measure(folder: Path) -> None:
-    """Bytes for each token of texts that were not learnt from."""
+    """Bytes for each token of texts that were not learned from."""
     names = (DEFAULT_ENCODING, "gpt2", "cl100k_base", "o200k_base")
     print("| text | " + " | ".join(names) + " |")
     for title, source in HELD_OUT.items():

@@ -1,10 +1,10 @@
-"""How fast is a model that nobody tuned? Random models in every form, against a slow twin.
+"""How fast is an untuned model? Random models in every form, against a slow twin.
 
     python benchmarks/study_any_model.py [--device cuda] [--models 40] [--first 0] [--cells N]
 
 The models are those of the conformance suite: 1 to 3 dims, radius 1 to 3, fields of bytes and
 floats with 1 to 3 components, products, divisions, selects, inputs and boundaries, here on
-large grids whose sides are no powers of two, one in four as a batch. Each is run in every form.
+large grids whose sides are not powers of two, one in four as a batch. Each runs in every form.
 The first step of each form is compared with NumPy in boxes at the corners, at the sides and
 inside. The table has the share of the copy bandwidth, the ratio to uncompiled whole arrays, and
 what the form that is chosen by default loses to the best.

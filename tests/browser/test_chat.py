@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from hotgrid.chat import Engine, LanguageModel
 from hotgrid.chat.serve import ChatApp
 
-from ..chat.tiny import scripted_language  # noqa: TID252  tests are no package
+from ..chat.tiny import scripted_language  # noqa: TID252  tests are not a package
 from .conftest import expect_accessible, reaches, shoot
 
 EVIL = "<img src=x onerror='window.hacked = 1'>"

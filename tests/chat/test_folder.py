@@ -117,7 +117,7 @@ def test_files_that_are_damaged(
 def test_folders_that_are_no_model(
     small_gpt: Make, byte_encoding: Encoding, tmp_path: Path
 ) -> None:
-    with pytest.raises(ArgumentError, match="is no folder with"):
+    with pytest.raises(ArgumentError, match="is not a folder with"):
         load_model(tmp_path / "nothing")
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ArgumentError, match="has neither"):
@@ -125,6 +125,17 @@ def test_folders_that_are_no_model(
     with pytest.raises(ArgumentError, match="not a model folder"):
         save_model(tmp_path, LanguageModel(small_gpt(vocabulary=320), byte_encoding))
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_kill_while_a_model_is_replaced_leaves_the_old_one(
+    small_gpt: Make, byte_encoding: Encoding, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    save_model(folder, LanguageModel(small_gpt(vocabulary=320), byte_encoding, {"name": "old"}))
+    # Where it is after the first rename.
+    folder.rename(tmp_path / f".model-{'0' * 32}-old")
+    assert load_model(folder).card["name"] == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_reserved_tokens_get_names() -> None:

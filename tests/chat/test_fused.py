@@ -53,7 +53,7 @@ def test_the_kernels_compile_and_read_weights_before_they_wait(
 def test_which_models_it_is_for(numbers: dict[str, object], is_known: bool) -> None:
     model = random_gpt(**numbers)
     assert understood(model) is is_known
-    # Here is no GPU.
+    # There is no GPU here.
     assert not fusible(model)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hotgrid.chat import LanguageModel, Sampling, save_model
 from hotgrid.chat._talk import Talk
 
-from ..cli.command import run as hotgrid  # noqa: TID252  tests are no package
+from ..cli.command import run as hotgrid  # noqa: TID252  tests are not a package
 from .tiny import byte_encoding, random_language, scripted_language
 
 GREEDY = Sampling(temperature=0)

@@ -103,7 +103,7 @@ def engine_agrees(language: LanguageModel) -> bool:
 
 
 def bursts(language: LanguageModel) -> dict[str, bool]:
-    """Whether bursts agree for every kind of sampling; after it the weights are no numbers."""
+    """Whether bursts agree for every kind of sampling; after it the weights are NaN."""
     drawn = Sampling(temperature=2, seed=5, max_tokens=5)
     cut = Sampling(temperature=3, seed=2, top_k=9, top_p=0.9, max_tokens=7)
     weak = Sampling(temperature=0, repetition=2.0, max_tokens=7)

@@ -14,7 +14,7 @@ import pytest
 import hotgrid as hg
 from hotgrid.grid import pde
 
-from ..grid.terminal_screen import Screen, Terminal  # noqa: TID252  tests are no package
+from ..grid.terminal_screen import Screen, Terminal  # noqa: TID252  tests are not a package
 from ..grid.vtk_files import decoded, listed  # noqa: TID252
 from .command import run
 

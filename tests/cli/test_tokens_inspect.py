@@ -12,7 +12,7 @@ from hotgrid import tokens
 from hotgrid.cli._terminal import Terminal
 from hotgrid.cli.tokens import _inspect as _tokens_inspect
 
-from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
+from ..tokens.vocabularies import files  # noqa: TID252  tests are not a package
 from .command import run
 
 HOSTILE = "</pre><script>alert(1)</script>\x1b]0;owned\x07\x9b31m \u202egnp & \"'"

@@ -181,7 +181,7 @@ def test_without_a_cache_it_says_so(capsys: pytest.CaptureFixture[str]):
         (["topk", "--k", "2"], "`k` needs --explain or --fill beside it"),
         (["--fill", "topk", "8xy"], "`8xy` is not a shape"),
         (["--fill", "topk", "8x0"], "`8x0` is not a shape"),
-        (["--fill", "topk", "8x8", "--set", "q=1"], "`q` is no option of `topk`; it has k"),
+        (["--fill", "topk", "8x8", "--set", "q=1"], "`q` is not an option of `topk`; it has k"),
         (["--fill", "topk", "8x8", "--k", "9"], "`k` is 9; expected 0 to 8"),
         (["--fill", "topk", "8x8", "--k", "0"], "`k` is 0"),
         (["--fill", "topk", "8x8", "--set", "k=two"], "`k` is 'two'; expected a whole number"),

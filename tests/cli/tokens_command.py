@@ -9,7 +9,7 @@ import tiktoken
 
 from hotgrid import tokens
 
-from ..tokens.vocabularies import files  # noqa: TID252  tests are no package
+from ..tokens.vocabularies import files  # noqa: TID252  tests are not a package
 from .command import run
 
 TEXT = "Hello  world, 中文 👍\n\n\tdéjà vu<|endoftext|> 12345\r\n"

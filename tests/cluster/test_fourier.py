@@ -18,7 +18,7 @@ from hotgrid.cluster import (
 from hotgrid.cluster._fourier import stages
 from hotgrid.errors import ArgumentError
 
-# Slabs of even and uneven sizes, meshes that are no slabs, a line, and pencils.
+# Slabs of even and uneven sizes, meshes that are not slabs, a line, and pencils.
 CASES = [
     ((8, 6), "2x1"),
     ((9, 7), "1x2"),

@@ -42,7 +42,7 @@ class Bent(Model):
 
 
 class Sorted(Model):
-    """A step that is no single kernel."""
+    """A step that is not a single kernel."""
 
     fields = (Field("u"),)
 
@@ -190,7 +190,7 @@ def test_a_second_start_does_not_compile(folder: Path, compilations: list[object
     [library] = folder.glob("*.so")
     compiled = compilations
     compiled.clear()
-    # Another value of a parameter is no other step, and another constant is.
+    # Another value of a parameter is not another step, and another constant is.
     for model, compiles in [(Mixing(rate=0.1), 0), (Mixing(bend=0.25), 1), (Mixing(), 0)]:
         sims = [simulation(model), simulation(model, compiled=False)]
         for sim in sims:

@@ -164,8 +164,8 @@ def test_reset_starts_with_the_first_values_again():
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        ("0.3", "`0.3` in `rate=0.3` is no change"),
-        ("0.3 @ x", "is no change"),
+        ("0.3", "`0.3` in `rate=0.3` is not a change"),
+        ("0.3 @ x", "is not a change"),
         ("0.3 @ 5..5", "must end after it begins"),
         ("0.1 @ 9 -> 0.2 @ 5", "before the change"),
         ("7 @ 5", "must be from 0 to 0.5"),

@@ -45,7 +45,7 @@ def test_kinds():
     assert colours_of(np.array([False])).kind == "states"
     assert colours_of(np.array([0, 7], np.int16)) == Colours("plain", 0, 7)
     assert colours_of(np.array([-1.0, 0.5])) == Colours("signed", -1, 1)
-    assert colours_of(np.array([-0.001, 1.0])).kind == "plain", "an overshoot is no sign"
+    assert colours_of(np.array([-0.001, 1.0])).kind == "plain", "an overshoot is not a sign"
     assert colours_of(np.array([np.nan])) == Colours("plain", 0, 1)
 
 

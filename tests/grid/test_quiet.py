@@ -13,7 +13,7 @@ from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms._quiet import loud_pieces, quiet_setting
 from hotgrid.grid.forms._roll import RollForm
 
-# Rows that are no multiple of a piece, so that pieces begin anywhere in a row.
+# Rows that are not a multiple of a piece, so that pieces begin anywhere in a row.
 SIZE = (61, 333)
 
 

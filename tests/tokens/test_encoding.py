@@ -52,7 +52,7 @@ CALLS = {
     "disallowed is the empty string": lambda e: e.encode("hello", disallowed_special={""}),
     "disallowed wins": lambda e: e.encode(END, allowed_special="all", disallowed_special={END}),
     "disallowed is None": lambda e: e.encode(END, disallowed_special=None),
-    "disallowed is no str": lambda e: e.encode(END, disallowed_special=""),
+    "disallowed is not a str": lambda e: e.encode(END, disallowed_special=""),
     "disallowed is a str not there": lambda e: e.encode("hello", disallowed_special="x"),
     "disallowed is a number": lambda e: e.encode("hello", disallowed_special=5),
     "disallowed is a surrogate": lambda e: e.encode("hello", disallowed_special={"\ud800"}),

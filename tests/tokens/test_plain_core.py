@@ -142,7 +142,7 @@ def test_files_are_refused_alike(file: bytes, words: str):
 def test_a_byte_that_is_no_token_is_refused():
     with without_core():
         encoding = Encoding("x", pat_str="gpt2", mergeable_ranks={b"a": 0}, special_tokens={})
-        with pytest.raises(ArgumentError, match="the byte 0x62, which is no token"):
+        with pytest.raises(ArgumentError, match="the byte 0x62, not a token"):
             encoding.encode("ab")
 
 

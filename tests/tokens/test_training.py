@@ -1,4 +1,4 @@
-"""Trained vocabularies: learnt by the rule, from any input, and usable everywhere."""
+"""Trained vocabularies: learned by the rule, from any input, and usable everywhere."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ few_letters = st.text("ab c", min_size=1, max_size=40)
 any_text = st.text(min_size=1, max_size=40)
 
 
-def learnt(encoding) -> list[bytes]:
+def learned(encoding) -> list[bytes]:
     """The tokens of an encoding in order, specials left out."""
     return sorted(encoding._mergeable_ranks, key=encoding._mergeable_ranks.get)
 
@@ -68,7 +68,7 @@ def test_tokens_are_those_of_the_twin(texts, pattern, tokens, min_frequency, max
         max_token_length=max_token_length,
     )
     words = words_of(texts, made)
-    assert learnt(made) == train_twin(words, tokens, min_frequency, max_token_length)
+    assert learned(made) == train_twin(words, tokens, min_frequency, max_token_length)
 
 
 @pytest.mark.parametrize("case", HUGGINGFACE["cases"], ids=["plain", "frequency", "length"])
@@ -76,20 +76,20 @@ def test_tokens_are_those_of_huggingface(case: dict):
     """Their trainer was asked once; benchmarks/bench_token_training.py asks it anew."""
     options = {key: case[key] for key in ("min_frequency", "max_token_length")}
     made = train(TEXT, case["vocab_size"], pattern="gpt2", special_tokens=(), **options)
-    assert learnt(made)[256:] == [to_bytes(token) for token in case["tokens"]]
+    assert learned(made)[256:] == [to_bytes(token) for token in case["tokens"]]
 
 
 def test_a_frequent_word_weighs_more_than_many_rare_ones():
     rare = [f"{first}q{last}" for first in "abcde" for last in "uvwxy"]  # 25 words
     made = train([" ".join(rare), " zz" * 30], 257 + 1, pattern=r"\w+", special_tokens=())
-    assert learnt(made)[256] == b"zz"
+    assert learned(made)[256] == b"zz"
 
 
 def test_equally_frequent_pairs_are_taken_by_their_numbers():
     made = train("ba ab ca ac", 260, pattern=r"\w+", special_tokens=())
-    assert learnt(made)[256:] == [b"ab", b"ac", b"ba", b"ca"]
+    assert learned(made)[256:] == [b"ab", b"ac", b"ba", b"ca"]
     # In the order of GPT-2 a space comes behind all letters.
-    assert learnt(made)[:256] == [bytes([byte]) for byte in alphabet()]
+    assert learned(made)[:256] == [bytes([byte]) for byte in alphabet()]
     assert alphabet().index(b" ") > alphabet().index(b"z")
 
 
@@ -108,7 +108,7 @@ def test_texts_files_and_threads_come_to_the_same(pattern: str, tmp_path: Path, 
     whole = [
         text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
     ]
-    expected = learnt(train(texts, 500, pattern=pattern, special_tokens=["<|cut|>"]))
+    expected = learned(train(texts, 500, pattern=pattern, special_tokens=["<|cut|>"]))
     paths = [tmp_path / f"{place}.txt" for place in range(len(texts))]
     for path, text in zip(paths, whole, strict=True):
         path.write_bytes(text.encode())
@@ -125,21 +125,21 @@ def test_texts_files_and_threads_come_to_the_same(pattern: str, tmp_path: Path, 
             made = train(
                 iter(sources), 500, pattern=pattern, special_tokens=["<|cut|>"], threads=threads
             )
-            assert learnt(made) == expected
+            assert learned(made) == expected
 
 
 def test_one_text_or_one_file_needs_no_list(tmp_path: Path):
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
-    expected = learnt(train([TEXT], 400))
-    assert learnt(train(TEXT, 400)) == expected
-    assert learnt(train(TEXT.encode(), 400)) == expected
-    assert learnt(train(path, 400)) == expected
+    expected = learned(train([TEXT], 400))
+    assert learned(train(TEXT, 400)) == expected
+    assert learned(train(TEXT.encode(), 400)) == expected
+    assert learned(train(path, 400)) == expected
 
 
 def test_special_tokens_come_last_and_no_token_crosses_one():
     made = train("ab<|e|>ab<|e|>", 260, pattern=r"(?s).+", special_tokens=["<|e|>", "<|f|>"])
-    assert learnt(made)[256:] == [b"ab"]
+    assert learned(made)[256:] == [b"ab"]
     assert made._special_tokens == {"<|e|>": 257, "<|f|>": 258}
     assert made.n_vocab == 259
     assert made.encode("ab<|f|>", allowed_special="all") == [256, 258]
@@ -149,22 +149,22 @@ def test_special_tokens_come_last_and_no_token_crosses_one():
 def test_no_token_is_longer_or_rarer_than_asked():
     made = train(TEXT, 2000, min_frequency=4, max_token_length=5, special_tokens=())
     words = words_of([TEXT], made)
-    for token in learnt(made)[256:]:
+    for token in learned(made)[256:]:
         assert len(token) <= 5
         assert sum(_times(token, word) * count for word, count in words.items()) >= 4
     assert made.n_vocab < 2000
-    assert learnt(train("aaaa", 300, max_token_length=1))[256:] == []
+    assert learned(train("aaaa", 300, max_token_length=1))[256:] == []
 
 
 def test_limits_may_be_as_high_as_you_like():
     endless = dict.fromkeys(("max_token_length", "max_words", "threads"), 10**30)
-    assert learnt(train(TEXT, 400, **endless)) == learnt(train(TEXT, 400))
-    assert len(learnt(train(TEXT, 400, min_frequency=10**30))) == 256
+    assert learned(train(TEXT, 400, **endless)) == learned(train(TEXT, 400))
+    assert len(learned(train(TEXT, 400, min_frequency=10**30))) == 256
 
 
 def test_the_name_of_an_encoding_is_its_pattern():
     made = train(TEXT, 400, pattern="cl100k_base")
-    assert learnt(made) == learnt(train(TEXT, 400, pattern="cl100k"))
+    assert learned(made) == learned(train(TEXT, 400, pattern="cl100k"))
     assert made.decode(made.encode(TEXT)) == TEXT
     with pytest.raises(TypeError, match="expression as str"):
         train(TEXT, 400, pattern=b".")
@@ -173,9 +173,9 @@ def test_the_name_of_an_encoding_is_its_pattern():
 def test_the_rarest_words_go_when_there_are_too_many():
     text = "often often often rare seldom"
     made = train(text, 300, pattern=r"\w+", special_tokens=())
-    assert {b"often", b"rare", b"seldom"} <= set(learnt(made))
+    assert {b"often", b"rare", b"seldom"} <= set(learned(made))
     made = train(text, 300, pattern=r"\w+", max_words=2, special_tokens=())
-    assert learnt(made) == learnt(train("often", 300, pattern=r"\w+", special_tokens=()))
+    assert learned(made) == learned(train("often", 300, pattern=r"\w+", special_tokens=()))
     with pytest.raises(ArgumentError, match="`max_words` is too small"):
         train("all words once", 300, pattern=r"\w+", max_words=2)
 

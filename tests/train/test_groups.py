@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.nn import query
 from hotgrid.train import SGD, AdamW, Lion, Muon, Warmup, groups
 
-from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are no package
+from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are not a package
 from .sharded_worker import Gpt, specs, train, values
 
 WORKER = Path(__file__).with_name("sharded_worker.py")

@@ -10,7 +10,7 @@ from hotgrid.cluster import run_ranks
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.train import Evaluation, Saving, TensorBatches, read_events
 
-from ..cluster.forked_ranks import run_forked, run_worker  # noqa: TID252  tests are no package
+from ..cluster.forked_ranks import run_forked, run_worker  # noqa: TID252  not a package
 from .test_trainer import Poisoned, Uneven
 from .training_cases import data, net, sgd, trainer, weighted, weights
 

@@ -77,7 +77,7 @@ def kept(tmp_path):
 
 @pytest.fixture
 def nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Initial values are not drawn, which takes most of making a model: they are no numbers."""
+    """Initial values are not drawn, which takes most of making a model: they are NaN."""
     for name in ("normal_", "uniform_"):
         monkeypatch.setattr(
             torch.Tensor, name, lambda x, *_, **__: x if x.is_meta else x.fill_(torch.nan)

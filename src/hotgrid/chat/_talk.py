@@ -172,7 +172,7 @@ class Talk:
 def completion(
     language: LanguageModel, prompt: str, sampling: Sampling, system: str = ""
 ) -> Iterable[str]:
-    """Yield the reply to one message, or how a text goes on, as it arises."""
+    """Yield the reply to one message, or the continuation of a text, as it is generated."""
     first = [ChatMessage("system", system)] if system else []
     for piece in continuation(language, [*first, ChatMessage("user", prompt)], sampling):
         yield piece.text

@@ -75,7 +75,7 @@ def checked(
 
 
 def _awaiting(function: Any, before: "_Inputs", after: "_Outputs | None") -> Any:
-    """The same for a coroutine: its result is checked when it is there."""
+    """The same for a coroutine: its result is checked when it is available."""
 
     @functools.wraps(function)
     async def checking(*args: Any, **kwargs: Any) -> Any:

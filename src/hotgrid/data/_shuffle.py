@@ -14,7 +14,7 @@ class ShuffleBuffer(Generic[T]):
 
     The next item is drawn from the buffer at random. Before a draw, up to `fill_rate` items
     are added while the buffer is not full. A small rate yields the first item early, and the
-    buffer fills up as the stream goes on; `fill_rate=size` fills it first.
+    buffer fills up as the stream continues; `fill_rate=size` fills it first.
 
     Args:
         size: How many items the buffer holds. 1 keeps the order.

@@ -102,7 +102,7 @@ class Captured:
         """Compute it.
 
         Raises:
-            ArgumentError: An argument is no tensor or has no position, they are on several
+            ArgumentError: An argument is not a tensor or has no position, they are on several
                 devices, or the function cannot be captured: it is not made of tensor
                 operations alone.
             MissingPartError: `compile.enabled` is `on` and nothing can be compiled here.
@@ -341,7 +341,7 @@ def _have_gradients(result: Any) -> bool:
 
 
 def _refuse_second_gradients(result: Any, name: str) -> None:
-    """Refuse derivatives of the gradients of tensors that are no arguments, such as weights."""
+    """Refuse derivatives of gradients of tensors that are not arguments, such as weights."""
 
     def refuse(gradients: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if not torch.is_grad_enabled():

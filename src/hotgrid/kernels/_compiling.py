@@ -38,7 +38,7 @@ class Trial:
 
     Args:
         function: The function.
-        first: How many of its arguments are no tensors; they come first.
+        first: How many of its arguments are not tensors; they come first.
 
     Attributes:
         failed: What is raised where nothing can be compiled.
@@ -261,7 +261,7 @@ class Graph:
                     run(*self._inputs)
             torch.cuda.current_stream().wait_stream(aside)
             self._graph = torch.cuda.CUDAGraph()
-            # Other threads may go on working meanwhile.
+            # Other threads may continue working meanwhile.
             with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
                 self._outputs = run(*self._inputs)
 

@@ -139,7 +139,7 @@ class Reading:
 
 
 def check_step(folder: Path, step: int, *, contents: bool) -> Manifest:
-    """Check the manifest and that every file is there; with `contents`, every byte.
+    """Check the manifest and that every file exists; with `contents`, every byte.
 
     Raises:
         DamagedError: Something is not what was written.

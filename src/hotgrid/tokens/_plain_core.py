@@ -188,7 +188,7 @@ class BytePairs:
     def _rank(self, part: bytes) -> int:
         if part not in self._ranks:
             raise ArgumentError(
-                f"the text has the byte 0x{part[0]:02X}, which is no token of this vocabulary "
+                f"the text has the byte 0x{part[0]:02X}, not a token of this vocabulary "
                 "and part of none that fits; add all 256 bytes to its ranks"
             )
         return self._ranks[part]

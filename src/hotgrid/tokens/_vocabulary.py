@@ -133,7 +133,7 @@ class Vocabulary:
         except ValueError as problem:
             raise ArgumentError(f"{source} cannot be read: {problem}") from None
         if not core.size:
-            raise ArgumentError(f"{source} cannot be read: no token is there; is it whole?")
+            raise ArgumentError(f"{source} cannot be read: it has no tokens; is it complete?")
         return cls._from_core(name, core, pat_str=pat_str, special_tokens=special_tokens)
 
     @classmethod

@@ -172,7 +172,7 @@ def changing_ink(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (lambda path: None, "is no file of a cell network: .*No such file"),
+        (lambda path: None, "is not a cell network file: .*No such file"),
         (lambda path: CellNetwork.random(10, 4).save(path), "a network of 10 channels"),
         (changing_ink, "changes the first channel, ink"),
     ],

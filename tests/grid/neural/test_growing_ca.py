@@ -125,10 +125,10 @@ def wrong_shapes(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "said"),
     [
-        (lambda path: None, "is no file of a cell network: .*No such file"),
-        (lambda path: path.write_text("flower"), "is no file of a cell network"),
-        (other_file, "is no file of a cell network: it has no tensor 'hidden'"),
-        (wrong_shapes, "is no file of a cell network: `filters` needs one of"),
+        (lambda path: None, "is not a cell network file: .*No such file"),
+        (lambda path: path.write_text("flower"), "is not a cell network file"),
+        (other_file, "is not a cell network file: it has no tensor 'hidden'"),
+        (wrong_shapes, "is not a cell network file: `filters` needs one of"),
         (without_target, "lacks a `target` of bytes"),
         (wrong_target, "lacks a `target` of bytes"),
         (few_channels, "a network of 4 channels"),

@@ -255,7 +255,7 @@ def test_a_network_whose_parts_do_not_fit_is_refused(wrong, said):
 def test_a_file_that_is_no_network_is_refused(tmp_path):
     (tmp_path / "x").write_text("nothing")
     for path in (tmp_path / "x", tmp_path / "y"):
-        with pytest.raises(ArgumentError, match="is no file of a cell network"):
+        with pytest.raises(ArgumentError, match="is not a cell network file"):
             CellNetwork.load(path)
 
 

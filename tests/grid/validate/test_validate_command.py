@@ -11,7 +11,7 @@ from hotgrid.grid.validate import Row, _validate
 from hotgrid.grid.validate._check import Check, Terms
 from hotgrid.grid.validate._row import compared
 
-from ...cli.command import run  # noqa: TID252  tests are no package
+from ...cli.command import run  # noqa: TID252  tests are not a package
 
 NASTY = "<script>alert('x')</script> & \"quotes\""
 

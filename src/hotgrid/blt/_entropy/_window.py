@@ -105,7 +105,7 @@ class WindowCache:
         self._filled = kept
 
     def _turn_back(self) -> None:
-        """Let positions begin anew with the oldest key; only their differences count.
+        """Restart positions at the oldest key; only their differences count.
 
         A key turned by a position and mirrored, turned by the distance and mirrored again
         is turned back by it: the conjugate of a rotation is its inverse.

@@ -108,7 +108,7 @@ class Corpus:
         return next(each for at, each in enumerate(self) if at == found[0])
 
     def histogram(self, bins: int = 50) -> dict[str, Any]:
-        """Count entropies anew into equal bins; in the schema of BLT-Burn.
+        """Recount entropies into equal bins; in the schema of BLT-Burn.
 
         Raises:
             ArgumentError: There is less than one bin.

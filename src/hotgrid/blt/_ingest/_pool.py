@@ -75,7 +75,7 @@ class Processes:
     """Does units in worker processes.
 
     If one crashes, or says nothing for too long, the document that it had begun is left out
-    and the rest of the unit is done anew.
+    and the rest of the unit is repeated.
 
     Args:
         folder: The folder of the corpus.

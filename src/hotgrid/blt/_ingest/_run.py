@@ -43,7 +43,7 @@ class IngestSummary:
 
     Attributes:
         folder: The corpus.
-        finished: False if SIGTERM stopped it; with `resume` it goes on.
+        finished: False if SIGTERM stopped it; with `resume` it continues.
         manifest: That of the corpus; empty if it is not finished.
     """
 

@@ -63,7 +63,7 @@ class Segmenter(ABC):
 class CausalSegmenter(Segmenter):
     """A segmenter that decides about each byte without later ones.
 
-    Subclasses say how a stream goes on; `starts` is one push of all bytes.
+    Subclasses define how a stream continues; `starts` is one push of all bytes.
     """
 
     @property

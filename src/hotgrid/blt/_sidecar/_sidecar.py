@@ -105,7 +105,7 @@ class Sidecar:
     def add(self, document: Trunk) -> int:
         """Add a document with all its views and edges, or nothing, and return its number.
 
-        A document that is added twice is there twice.
+        A document that is added twice is stored twice.
 
         Raises:
             ArgumentError: Its size is negative, or a piece ends before it begins.
@@ -224,7 +224,7 @@ def read_only(path: Path) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise ArgumentError(f"there is no sidecar `{path}`")
-    # Without a log beside it nobody writes, and SQLite need not make one to read.
+    # Without a log beside it there is no writer, and SQLite need not make one to read.
     how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True)
     try:

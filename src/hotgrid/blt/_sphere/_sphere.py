@@ -51,7 +51,7 @@ class PlacedLeaf:
         modality: That of its view.
         document: The name of its document; empty if it is not known.
         label: Its own.
-        text: How it begins; in hexadecimal digits if it is no text.
+        text: How it begins; in hexadecimal digits if it is not text.
     """
 
     node: int

@@ -62,7 +62,7 @@ class DocumentBytes:
 
 
 def shown(data: bytes) -> str:
-    """The beginning of some bytes as text; of what is no text, in hexadecimal digits."""
+    """The beginning of some bytes as text; of what is not text, in hexadecimal digits."""
     cut = data[:_SHOWN]
     try:
         text = cut.decode()

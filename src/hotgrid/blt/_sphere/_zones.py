@@ -64,7 +64,7 @@ def into_zone(units: Tensor, zone: str) -> Tensor:
 
 
 def expect_zone(zone: str) -> None:
-    """Refuse what is no zone."""
+    """Refuse what is not a zone."""
     if zone not in ZONES:
         raise ArgumentError(
             f"there is no zone `{zone}`{near(zone, ZONES)} (there are {', '.join(ZONES)})"

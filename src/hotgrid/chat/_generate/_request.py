@@ -99,7 +99,7 @@ class Request:
     def notify(self, function: Callable[[], None], *, whole: bool = False) -> None:
         """Have a function called in the engine's thread whenever there is something to take.
 
-        With `whole`, only once everything is there. A function of several requests is called
+        With `whole`, only once it is complete. A function of several requests is called
         once for what they get at the same time.
         """
         with self._changed:

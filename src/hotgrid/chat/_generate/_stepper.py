@@ -52,7 +52,7 @@ class Stepper:
         compiled: bool,
     ) -> None:
         self._model, self._block, self._static = model, block, static
-        # A burst goes on beyond the end of a sequence while others need it.
+        # A burst continues beyond the end of a sequence while others need it.
         longest = max(_SHORT, length + _STEPS - 1)
         self._counts = _doubled(1, 1 << (rows - 1).bit_length())
         self._tables = _doubled(_SHORT // block, -(-longest // _SHORT) * _SHORT // block)

@@ -140,7 +140,7 @@ class GPTConfig:
         """Read it back.
 
         Raises:
-            ArgumentError: It is no JSON object, or a name is unknown.
+            ArgumentError: It is not a JSON object, or a name is unknown.
         """
         try:
             given: Any = json.loads(text)

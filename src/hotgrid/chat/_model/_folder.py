@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError, StoreError
-from hotgrid.files import open_regular, read_regular, sync_folder
+from hotgrid.files import open_regular, read_regular, restore_folder, whole_folder
 from hotgrid.kernels import CodebookLinear, load_compressed, save_compressed
 from hotgrid.store import Checkpoints
 from hotgrid.tokens import Encoding, load_huggingface, save_huggingface
@@ -73,7 +72,7 @@ def about(config: GPTConfig, card: Mapping[str, Any], **more: Any) -> bytes:
 def save_model(folder: str | Path, language: LanguageModel) -> None:
     """Write a model folder: `model.json`, `model.safetensors` and `tokenizer.json`.
 
-    The folder is complete or not there. A model folder that is there is replaced. Compressed
+    The folder is complete or absent. An existing model folder is replaced. Compressed
     models are written as they are.
 
     Raises:
@@ -85,26 +84,11 @@ def save_model(folder: str | Path, language: LanguageModel) -> None:
         raise ArgumentError(
             f"`{path}` holds something that is not a model folder; choose another folder"
         )
-    aside = path.with_name(f".{path.name}-{os.urandom(16).hex()}")
     try:
-        aside.mkdir(parents=True)
-        _write(aside, language)
-        if path.exists():
-            old = path.with_name(f".{path.name}-{os.urandom(16).hex()}")
-            path.rename(old)
-            aside.rename(path)
-            shutil.rmtree(old)
-        else:
-            aside.rename(path)
-        sync_folder(path.parent)
+        with whole_folder(path) as aside:
+            _write(aside, language)
     except SafetensorError as problem:
         raise StoreError(f"cannot write `{path}`: {problem}") from None
-    except OSError as problem:
-        if isinstance(problem, StoreError):
-            raise
-        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write(folder: Path, language: LanguageModel) -> None:
@@ -118,9 +102,6 @@ def _write(folder: Path, language: LanguageModel) -> None:
     sums = {name: _digest(folder / name) for name in (WEIGHTS, TOKENIZER)}
     text = about(model.config, language.card, compressed=compressed, digests=sums)
     (folder / ABOUT).write_bytes(text)
-    for name in (WEIGHTS, TOKENIZER, ABOUT):
-        with (folder / name).open("rb") as written:
-            os.fsync(written.fileno())
 
 
 def _narrowed(model: GPT) -> GPT:
@@ -135,7 +116,7 @@ def _narrowed(model: GPT) -> GPT:
 
 
 def _distinct(model: GPT) -> dict[str, Tensor]:
-    """The parameters; a tied head is there once."""
+    """The parameters; a tied head counts once."""
     state = {name: each.detach().to("cpu") for name, each in model.state_dict().items()}
     if model.config.tied:
         del state["head.linear.weight"]
@@ -170,6 +151,7 @@ def load_model(
             "small one in minutes, then give its folder"
         )
     path = _DEFAULT if where is None else Path(where)
+    restore_folder(path)
     if (path / ABOUT).is_file():
         found = _ours(path)
     elif (path / "config.json").is_file():
@@ -177,7 +159,7 @@ def load_model(
         most = model.config.vocabulary
         found = LanguageModel(model, chat_encoding(_encoding(path), most=most), {}, path)
     else:
-        there = "has neither" if path.is_dir() else "is no folder with"
+        there = "has neither" if path.is_dir() else "is not a folder with"
         raise ArgumentError(
             f"`{path}` {there} a `{ABOUT}`, as hotgrid writes it, nor a `config.json`, as a "
             "Llama has it"

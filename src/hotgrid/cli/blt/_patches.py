@@ -195,7 +195,7 @@ def _literal(data: bytes) -> str:
 def _visible(data: bytes) -> Iterator[tuple[int, str]]:
     """Where each character of a patch begins, and what to show for it.
 
-    Ends of lines are marked; other controls, and bytes that are no character, are escaped.
+    Ends of lines are marked; other controls, and bytes that are not a character, are escaped.
     """
     at = 0
     for each in data.decode("utf-8", "surrogateescape"):

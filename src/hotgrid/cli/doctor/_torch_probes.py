@@ -19,7 +19,7 @@ _INSTALL = f'pip install "torch{TORCH_RANGE}"'
 
 
 def torch_build() -> Iterator[Finding]:
-    """Yield the version of torch, what it was built for, and whether Triton is there."""
+    """Yield the version of torch, what it was built for, and whether Triton is installed."""
     try:
         import torch
     except Exception as error:  # noqa: BLE001  a broken install can raise anything

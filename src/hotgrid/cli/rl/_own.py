@@ -12,7 +12,7 @@ def environment_of(text: str) -> "Environment | str":
     """Return the environment that a text names; a name of hotgrid's or Gymnasium's as it is.
 
     Raises:
-        ArgumentError: There is no such class, it is no environment, or it cannot be made.
+        ArgumentError: There is no such class, it is not an environment, or it cannot be made.
     """
     place, colon, name = text.rpartition(":")
     if text.startswith("gymnasium:"):

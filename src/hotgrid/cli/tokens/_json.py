@@ -27,7 +27,7 @@ def read_json(source: BinaryIO, name: str) -> Iterator[list[int]]:
             if len(held) > _LONGEST:
                 _refuse(name, held.lstrip())
             continue
-        # An array that goes on is closed behind a number, and opened again ahead of one: so a
+        # An array that continues is closed behind a number, and opened again ahead of one: so a
         # comma without a neighbour stays wrong.
         ends_inside = held[cut - 1] == ","
         yield _numbers(held[:cut], name, begins_inside=inside, ends_inside=ends_inside)

@@ -30,7 +30,7 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
     """Refuse before any work to overwrite a file.
 
     Raises:
-        ArgumentError: It is there, it is a device or a folder, or its folder is not there.
+        ArgumentError: It exists, it is a device or a folder, or its folder is missing.
     """
     if path is None:
         return

@@ -28,7 +28,7 @@ def augment(
         preview: The PNG file to write.
         recipe: Whose augmentation, by name or file; by default swin.
         stages: A JSON file of stages, instead of a recipe.
-        images: Image files; by default made pictures.
+        images: Image files; by default synthetic pictures.
         versions: How many versions of each image; by default 8.
         size: Height and width of each; by default 160.
         seed: Of the random numbers; by default 0.

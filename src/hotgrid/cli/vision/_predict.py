@@ -53,7 +53,7 @@ def predict(
             f"{made.name} knows only: {', '.join(made.classes)}", soft_wrap=True, markup=False
         )
     columns = [f"{n}." for n in range(1, min(top, len(made.classes)) + 1)]
-    # A long name goes on in the next line rather than lose its end.
+    # A long name continues in the next line instead of losing its end.
     table = Table(Column("file", overflow="fold"), *columns, box=None, pad_edge=False)
     for each in found:
         table.add_row(each.file, *(f"{name} {share:.1%}" for name, share in each.classes))

@@ -1,4 +1,4 @@
-"""Memory of batches, used again once nobody holds the batch."""
+"""Memory of batches, reused once the batch is released."""
 
 import weakref
 from collections import deque

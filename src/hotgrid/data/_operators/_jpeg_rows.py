@@ -1,4 +1,4 @@
-"""JPEG files without the rows below a crop, so that nobody decodes them."""
+"""JPEG files without the rows below a crop, so that they are not decoded."""
 
 # How many rows of pixels a row of blocks has, by chroma subsampling.
 _BLOCK_ROWS = {"444": 8, "422": 8, "411": 8, "Gray": 8, "420": 16, "440": 16}

@@ -18,7 +18,7 @@ class LabelEncode(Operator):
         other: The number of every other name; None refuses them.
 
     Raises:
-        ArgumentError: A name is there twice.
+        ArgumentError: A name occurs twice.
     """
 
     inputs: ClassVar = {"name": "text"}

@@ -48,7 +48,7 @@ def head_of(data: bytes, most_pixels: int) -> Head:
     """Read the size of an image from its header, before anything is decoded.
 
     Raises:
-        DamagedError: It is no image, or has more pixels than allowed.
+        DamagedError: It is not an image, or has more pixels than allowed.
     """
     found = _jpeg_head(data)
     if found is None:

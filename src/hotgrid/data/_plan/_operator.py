@@ -109,7 +109,7 @@ def operators() -> dict[str, type[Operator]]:
 
 
 def settings_checked(made: Operator) -> Operator:
-    """The operator, with its settings held against their annotations."""
+    """The operator, with its settings checked against their annotations."""
     checked(made, f"operator `{made.name}`")
     return made
 

@@ -63,7 +63,7 @@ class Source(ABC):
         """Find the samples.
 
         Raises:
-            ArgumentError: Nothing is there.
+            ArgumentError: Nothing was found.
             DamagedError: A file is not what it should be.
         """
 
@@ -121,6 +121,6 @@ def sources() -> dict[str, type[Source]]:
 
 
 def fields_checked(made: Source) -> Source:
-    """The source, with its fields held against their annotations."""
+    """The source, with its fields checked against their annotations."""
     checked(made, f"source `{made.kind}`")
     return cast("Source", made)

@@ -20,7 +20,7 @@ def found_files(paths: Sequence[str], suffixes: tuple[str, ...]) -> list[Path]:
     `{000..009}` in a path stands for a number each; it and `*` are the patterns.
 
     Raises:
-        ArgumentError: Nothing is there, or it ends in another suffix.
+        ArgumentError: Nothing was found, or it ends in another suffix.
         DamagedError: Something that was found is a link or not a regular file.
     """
     files: dict[Path, None] = {}
@@ -33,7 +33,7 @@ def found_files(paths: Sequence[str], suffixes: tuple[str, ...]) -> list[Path]:
             # Path.glob takes no absolute pattern.
             found = [Path(each) for each in sorted(glob.glob(path))]  # noqa: PTH207
         if not found:
-            raise ArgumentError(f"`{path}`: no file is there that ends in {_any(suffixes)}")
+            raise ArgumentError(f"`{path}`: found no file that ends in {_any(suffixes)}")
         for each in found:
             if not each.name.endswith(suffixes):
                 raise ArgumentError(f"`{each}` does not end in {_any(suffixes)}")

@@ -99,7 +99,7 @@ class GridState:
         self._start, self._start_inputs = model, self._setting.inputs
         self._start_parts = self._setting.part_inputs
         self._schedule = ParameterSchedule()
-        # The caller may go on to write into what was given.
+        # The caller may still write into what was given.
         given = given_tensors("state", {} if state is None else state)
         self._given = {name: x.clone() for name, x in given.items()}
         self.reset()

@@ -4,7 +4,7 @@ A shift along the last dim of a whole array is not vectorized on a CPU, a slice 
 a padded one is. The slice is taken of the plane laid out flat, so that a step is one
 long loop without rows; at the ends of a row it reads the next one, inside the margin,
 where it does not matter. Steps invalidate the margin from the outside, and it is refreshed
-every `depth` steps. Compiled steps are launched by the native core where it is there.
+every `depth` steps. Compiled steps are launched by the native core where it is available.
 """
 
 import math

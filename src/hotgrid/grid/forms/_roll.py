@@ -260,7 +260,7 @@ class GraphForm(RollForm):
         self._home = [field.clone() for field in self._fields]
         self._fields = self._home
         try:
-            # Other threads may go on working meanwhile.
+            # Other threads may continue working meanwhile.
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 super().run(self.batch_of_steps)
                 made = _apart(self._fields, self._home)

@@ -180,7 +180,7 @@ def _parsed(name: str, part: str, given: str) -> Change:
     match = _CHANGE.fullmatch(part)
     if match is None:
         raise ArgumentError(
-            f"`{part.strip()}` in `{name}={given}` is no change; write {_GRAMMAR}"
+            f"`{part.strip()}` in `{name}={given}` is not a change; write {_GRAMMAR}"
         )
     since, until = int(match["since"]), match["until"]
     if until is not None and int(until) <= since:

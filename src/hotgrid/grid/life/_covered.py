@@ -1,6 +1,6 @@
 """Surfaces other than the torus, run on a torus that covers them.
 
-A Klein bottle is a torus of twice the size on which everything is there twice, the second
+A Klein bottle is a torus of twice the size on which everything occurs twice, the second
 time mirrored. A rule that treats all directions alike keeps it so, so the copies need no
 care: a step on the torus is a step on the surface, in every form and on every mesh.
 """

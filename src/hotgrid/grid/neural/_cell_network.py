@@ -174,4 +174,4 @@ class CellNetwork:
             problem = f"it has no tensor {missing}"
         except (OSError, SafetensorError, ArgumentError) as wrong:
             problem = str(wrong)
-        raise ArgumentError(f"`{path}` is no file of a cell network: {problem}")
+        raise ArgumentError(f"`{path}` is not a cell network file: {problem}")

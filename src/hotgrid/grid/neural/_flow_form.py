@@ -1,6 +1,6 @@
 """Flow Lenia on whole grids: growth, flows and what arrives, one after the other.
 
-A step of a model reads cells alone, so it makes the growth around every cell anew for each
+A step of a model reads cells alone, so it makes the growth around every cell again for each
 neighbour that needs it. Here it is made once; each sum has the order of the step, so the bits
 are the same.
 """

@@ -19,7 +19,7 @@ from ._reduced_view import ReducedView
 _MOST_ROWS, _MOST_COLUMNS, _CURVE_ROWS = 512, 768, 160
 # Seconds that the notebook waits for steps before it may do something else.
 _SLICE = 0.03
-# Frames that were sent and that the page has not drawn yet.
+# Frames that were sent but not yet drawn by the page.
 _IN_FLIGHT = 2
 _HEADER = struct.Struct("<2I2d")
 
@@ -37,7 +37,7 @@ class LivePicture:
     """One view of a simulation in a notebook, with buttons to play, pause and step.
 
     It plays in the event loop of the notebook: never while a cell runs, and only while the page
-    draws what it is sent. What is played is the simulation itself, which cells may go on with.
+    draws what it is sent. What is played is the simulation itself, which cells may continue.
 
     Arguments:
         simulation: What is played.

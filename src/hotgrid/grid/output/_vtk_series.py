@@ -50,7 +50,7 @@ class VtkSeries:
         self.steps = list(steps)
 
     def __call__(self, simulation: GridState) -> None:
-        """Write the present state, unless it is there.
+        """Write the present state, unless it is already written.
 
         Raises:
             ArgumentError: The folder cannot be written.

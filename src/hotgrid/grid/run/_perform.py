@@ -111,7 +111,7 @@ def perform(case: Case, *, resume: bool, watch: bool = False) -> RunOutcome:
 
     Arguments:
         case: What is run.
-        resume: Whether to go on from the newest checkpoint.
+        resume: Whether to continue from the newest checkpoint.
         watch: Whether to draw the run in the terminal.
 
     Raises:
@@ -373,7 +373,7 @@ def _watched(run: _Run) -> TerminalPicture | None:
         return TerminalPicture(run.simulation, run.case.view, goal)
     if run.ranks.rank == 0:
         logger("run").warning(
-            "`--watch` needs a terminal, which stderr is not; the run goes on without it"
+            "`--watch` needs a terminal, which stderr is not; the run continues without it"
         )
     return None
 

@@ -66,7 +66,7 @@ def _centre(cells: Tensor) -> tuple[float, float]:
 
 
 def _spectral(model: Lenia, cells: Tensor) -> Callable[[], Tensor]:
-    """The equation written anew: a kernel on the whole grid, and its Fourier transform."""
+    """The equation written again: a kernel on the whole grid, and its Fourier transform."""
     offset = torch.arange(_SIDE, dtype=torch.float64)
     offset = torch.minimum(offset, _SIDE - offset) / model.radius
     r = torch.hypot(offset[:, None], offset).clamp(1e-9, 1 - 1e-9)

@@ -11,7 +11,7 @@ from hotgrid.grid.neural._drawn_digits import BOX, drawn_digit
 from ._check import Check, Terms
 from ._row import Row, compared
 
-# What was measured with the weights that come along, and a margin.
+# What was measured with the bundled weights, and a margin.
 _GROWN, _HEALED = 0.016, 0.05
 _MISSED = 0.1
 

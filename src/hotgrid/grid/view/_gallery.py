@@ -156,7 +156,7 @@ def _grown(
             break
         now = simulation.view()
         plane = now[len(now) // 2] if now.ndim == 3 else now
-        # Cells that have died out, or a flow that has come to rest, are no picture.
+        # Cells that have died out, or a flow that has come to rest, do not make a picture.
         if bool((plane == plane.reshape(-1)[0]).all()):
             break
         seen = now

@@ -28,7 +28,7 @@ class Gaze:
         pixels: Height and width of the canvas.
         axis: In 3-D, the axis that a slice is at right angles to.
         slice: In 3-D, which slice.
-        range: The values of the first and last colour; None follows the numbers.
+        range: The values of the first and last colour; None follows the values.
         arrows: How many arrows along the longer side; 0 for none.
         volume: In 3-D, whether the whole box is wanted.
         number: Counts the looks of a viewer.

@@ -449,7 +449,7 @@ class Session:
             values, cost = self.live.observe()
         except CommunicationError:
             raise
-        except Exception as problem:  # noqa: BLE001  the run and its pictures go on without
+        except Exception as problem:  # noqa: BLE001  the run and its pictures continue without
             self._status_due = now + _STATUS
             self._report_once(f"the observables cannot be computed: {problem}")
             return None

@@ -74,7 +74,7 @@ class Strokes:
         """Put a pattern of living cells onto the grid, its top left corner at a cell.
 
         Raises:
-            ArgumentError: It is no RLE, or the model has no such cells.
+            ArgumentError: It is not RLE, or the model has no such cells.
         """
         names = [each.name for each in self.simulation.model.brushes()]
         if "cells" not in names or len(self.simulation.size) != 2:

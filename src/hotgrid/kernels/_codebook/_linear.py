@@ -89,7 +89,7 @@ class CodebookLinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The weight, decoded anew each time, in f32: `[out_features, in_features]`."""
+        """The weight, decoded again each time, in f32: `[out_features, in_features]`."""
         return self.coded.decoded()
 
     def forward(self, x: Tensor) -> Tensor:

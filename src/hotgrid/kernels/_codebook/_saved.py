@@ -34,7 +34,7 @@ def save_compressed(module: nn.Module, path: str | PathLike[str]) -> None:
         path: The file.
 
     Raises:
-        ArgumentError: Nothing in the module is compressed, it is no module, or the path
+        ArgumentError: Nothing in the module is compressed, it is not a module, or the path
             cannot be written.
         StoreError: The disk is full or failed.
 

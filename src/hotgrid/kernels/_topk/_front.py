@@ -42,7 +42,7 @@ def topk(
         Values and int64 indices, both of shape `[..., k, ...]`.
 
     Raises:
-        ArgumentError: `x` is no tensor or is complex, `k` is out of range, a flag is not a
+        ArgumentError: `x` is not a tensor or is complex, `k` is out of range, a flag is not a
             bool, or `out` does not fit.
         DimensionError: There is no such `dim`; a tensor of rank 0 has none.
         KernelError: With `kernels.check_mode`, a kernel did something wrong.

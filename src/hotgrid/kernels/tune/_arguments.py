@@ -13,7 +13,7 @@ def expect_array(name: str, value: Any) -> None:
     """Raise unless a value is a dense tensor.
 
     Raises:
-        ArgumentError: It is no tensor, or a sparse, nested or otherwise packed one.
+        ArgumentError: It is not a tensor, or a sparse, nested or otherwise packed one.
     """
     if not isinstance(value, Tensor):
         raise ArgumentError(

@@ -107,7 +107,7 @@ def sampled(
     unknown = sorted(set(options) - set(op.options))
     if unknown:
         known = ", ".join(op.options)
-        raise ArgumentError(f"`{unknown[0]}` is no option of `{op.name}`; it has {known}")
+        raise ArgumentError(f"`{unknown[0]}` is not an option of `{op.name}`; it has {known}")
     kind = getattr(torch, dtype, None)
     if not isinstance(kind, torch.dtype):
         raise ArgumentError(f"`dtype` is {dtype!r}; expected one such as float32 or int64")

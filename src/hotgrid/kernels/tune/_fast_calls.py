@@ -36,7 +36,7 @@ class FastCalls:
             for alike, run, on_gpu in self._known[name, len(tensors), tensors[0].shape]:
                 if alike(*tensors):
                     return None if on_gpu and is_current_stream_capturing() else run
-        # Not kept; an argument that is no dense tensor; a name that cannot be hashed.
+        # Not kept; an argument that is not a dense tensor; a name that cannot be hashed.
         except (AttributeError, KeyError, RuntimeError, TypeError):
             pass
         return None

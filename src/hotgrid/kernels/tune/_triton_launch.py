@@ -15,7 +15,7 @@ from torch import Tensor
 from hotgrid.tensors._torch_private import cuda_stream_getter, current_cuda_device
 
 ALIGNED = 16
-"""Triton compiles a kernel of its own where an address is no multiple of it."""
+"""Triton compiles a kernel of its own where an address is not a multiple of it."""
 
 _MOST_REMEMBERED = 4096  # launches; Triton finds a kernel again, only slower
 

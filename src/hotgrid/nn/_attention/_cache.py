@@ -94,7 +94,7 @@ class KVCache:
         return attention(q, keys, values, mask, offset=offset, scale=scale)
 
     def reset(self) -> None:
-        """Forget everything, to begin anew in the same buffers."""
+        """Forget everything, to start again in the same buffers."""
         if isinstance(self.position, Tensor):
             self.position.zero_()
         else:

@@ -110,7 +110,7 @@ def _path(path: Path) -> Compiled:
     walks = [walk(step) for step in (steps[:-1] if attribute is not None else steps)]
     start = None if path.start is None else compiled(path.start)
     if start is not None and start.kind != "nodes":
-        raise ArgumentError(f"a path cannot go on from {_said(start.kind)}")
+        raise ArgumentError(f"a path cannot continue from {_said(start.kind)}")
 
     def nodes(node: Node, position: int, size: int) -> Sequence[Node]:
         found: Sequence[Node] = (node,)

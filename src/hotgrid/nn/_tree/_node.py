@@ -212,7 +212,7 @@ def tree(module: nn.Module) -> Tree:
     """Return the tree of a module: its type, fields, paths and the shapes of parameters.
 
     Wrappers of `torch.compile`, DDP, FSDP2, activation checkpoints and averaged models are
-    left out, so that paths stay those of the module itself. Buffers are no nodes.
+    left out, so that paths stay those of the module itself. Buffers are not nodes.
 
     Args:
         module: Any module, on any device, also `meta`.

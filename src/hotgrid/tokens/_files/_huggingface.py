@@ -96,7 +96,7 @@ def save_huggingface(encoding: Encoding, path: str | Path) -> None:
 
     Args:
         encoding: What to write.
-        path: Where to; a file that is there is replaced.
+        path: Where to; an existing file is replaced.
 
     Raises:
         ArgumentError: The file cannot be written, or a number or a name belongs to two

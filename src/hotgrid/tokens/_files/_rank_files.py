@@ -57,7 +57,7 @@ def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
 
     Args:
         encoding: What to write.
-        path: Where to; a file that is there is replaced.
+        path: Where to; an existing file is replaced.
 
     Raises:
         ArgumentError: The file cannot be written, or the encoding merges by a list of pairs,

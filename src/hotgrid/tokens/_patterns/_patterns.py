@@ -143,7 +143,7 @@ class Pieces:
         """All matches, from the left.
 
         An empty match right after another match does not count, and after one of
-        nothing the search goes on a character later.
+        nothing the search continues a character later.
         """
         at, last = 0, -1
         watch = _Watch(self.pattern, len(text))

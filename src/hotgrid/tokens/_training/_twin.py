@@ -12,7 +12,7 @@ Byte pair encoding learns its tokens from words and how often each occurs:
 
 The bytes of a pair may be those of a token that already exists, made of other parts: then
 the pair is joined to that token and the vocabulary does not grow. Here everything is counted
-anew for every token; the trainer of the native core must find the same tokens.
+again for every token; the trainer of the native core must find the same tokens.
 """
 
 import itertools

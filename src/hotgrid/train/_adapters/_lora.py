@@ -109,7 +109,7 @@ def _adapt(layer: Any, rank: int, scale: float) -> None:
 def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
     if not isinstance(layer, nn.Linear):
         raise ArgumentError(
-            f"`{path}`, which `{selector}` selects, is {type(layer).__name__}; LoRA goes on "
+            f"`{path}`, which `{selector}` selects, is {type(layer).__name__}; LoRA applies "
             "linear layers: add `//Linear` to the selector"
         )
     if isinstance(layer, LoRA):

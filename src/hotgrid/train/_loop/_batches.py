@@ -51,7 +51,7 @@ class BatchStream(Protocol):
 
 
 class TensorBatches:
-    """Batches of tensors that are in memory, shuffled anew in every pass.
+    """Batches of tensors that are in memory, reshuffled in every pass.
 
     The order of a pass depends on the seed and the number of the pass alone. Batches
     follow each other without a gap, so one of 64 rows is two of 32, and the ranks share

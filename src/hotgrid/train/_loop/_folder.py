@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from hotgrid.store import Shard
 
-# A report is drawn again at most this often, in seconds, while a run goes on.
+# A report is drawn again at most this often, in seconds, while a run continues.
 _REPORT_EVERY = 20.0
 # What a step counts as that was not evaluated: worse than anything.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
@@ -93,7 +93,7 @@ class TrainingFolder:
         resume: bool | str,
         files: Mapping[str, bytes],
     ) -> tuple[int, dict[str, Any]] | None:
-        """Make the folder that of this run; return the newest checkpoint if it goes on."""
+        """Make the folder that of this run; return the newest checkpoint if it continues."""
         if resume not in (True, False, "auto"):
             raise ArgumentError(f"`resume` is {resume!r}; expected True, False or 'auto'")
         if self._run is None:
@@ -155,7 +155,7 @@ class TrainingFolder:
             return []
         self._events = EventLog(self._run.path / EVENTS)
         if not self._events.cut(0 if saved is None else saved[1]["events"]):
-            self._tell(f"a part of `{EVENTS}` is lost; the run goes on, its report has a gap")
+            self._tell(f"a part of `{EVENTS}` is lost; the run continues, its report has a gap")
         if saved is None:
             self._events.write("start", 0, **facts, time=_now())
         else:

@@ -35,7 +35,7 @@ class Saving:
         better: Whether the lowest or the highest value is the best; by default what the
             metric says, such as the highest accuracy.
         keep_every: Steps that are a multiple of this are kept.
-        asynchronous: Write in a thread, while training goes on.
+        asynchronous: Write in a thread, while training continues.
 
     Example:
         >>> Saving(every=500, best="valid/loss").last

@@ -372,7 +372,7 @@ class Trainer:
         self._folder.save(self.step, extra, self._evaluated, last=last)
 
     def _expect_finite(self) -> None:
-        """Do not save parameters that no run could go on with."""
+        """Do not save parameters that no run could continue with."""
         heard = [name for names in self._gathered(not_finite(self.module)) for name in names]
         if heard:
             text = f"`{heard[0]}` is not finite after step {self.step}; the step is not saved"

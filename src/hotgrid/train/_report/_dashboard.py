@@ -23,7 +23,7 @@ _MOST_PLOTS = 3
 
 
 class Dashboard:
-    """What is shown on standard error while a run goes on.
+    """What is shown on standard error while a run continues.
 
     Args:
         steps: How many steps the run makes in all.

@@ -58,7 +58,7 @@ class EventLog:
         return os.fstat(self._file).st_size
 
     def cut(self, mark: int) -> bool:
-        """Drop everything after a mark; return whether everything before it is there."""
+        """Drop everything after a mark; return whether everything before it exists."""
         self.flush()
         size = os.fstat(self._file).st_size
         if size < mark:

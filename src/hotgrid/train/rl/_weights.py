@@ -74,7 +74,7 @@ class Dense:
 
 
 class Weights:
-    """Weights that are learnt, with their optimizer. All of it changes in place.
+    """Trainable weights, with their optimizer. All of it changes in place.
 
     Args:
         start: Where they begin, `[seeds, count]`; this memory is used.

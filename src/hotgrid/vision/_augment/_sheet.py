@@ -69,7 +69,7 @@ def _bytes(images: Tensor) -> Tensor:
 
 
 def sample_images(count: int = 4, size: int = 96) -> Tensor:
-    """Return made pictures, coloured shapes on a gradient, where nobody has given any."""
+    """Return synthetic pictures: coloured shapes on a gradient."""
     made: Sequence[np.ndarray] = [_picture(number, size) for number in range(count)]
     return torch.from_numpy(np.stack(made)).permute(0, 3, 1, 2).contiguous()
 

@@ -33,7 +33,7 @@ class KeyedImages(NamedTuple):
 
 
 class ColumnBatches:
-    """Batches of images that are in memory, on any device, shuffled anew in every epoch.
+    """Batches of images that are in memory, on any device, reshuffled in every epoch.
 
     Args:
         images: uint8 `[rows, channels, height, width]`.
@@ -115,7 +115,7 @@ class ColumnBatches:
 
 
 class StreamedImages:
-    """Batches of images that a plan decodes while training goes on.
+    """Batches of images that a plan decodes while training continues.
 
     Args:
         plan: Yields `pixels`, `label` and `key`.

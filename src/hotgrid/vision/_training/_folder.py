@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,14 +15,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from hotgrid.contracts import Contract
-from hotgrid.errors import (
-    ArgumentError,
-    DamagedError,
-    HotgridError,
-    MissingPartError,
-    StoreError,
-)
-from hotgrid.files import read_regular, sync_folder
+from hotgrid.errors import ArgumentError, DamagedError, MissingPartError, StoreError
+from hotgrid.files import read_regular, restore_folder, whole_folder
 from hotgrid.store import Checkpoints
 from hotgrid.vision._augment import Augmentation, NormalisePixels
 from hotgrid.vision._models._create import create_model
@@ -98,7 +90,7 @@ def about(made: ImageModel, **more: Any) -> bytes:
 def save_image_model(folder: str | Path, made: ImageModel, *, int8: bool = False) -> None:
     """Write a model folder: `model.json` and `model.safetensors`.
 
-    The folder is complete or not there. A model folder that is there is replaced.
+    The folder is complete or absent. An existing model folder is replaced.
 
     Args:
         folder: Where to write.
@@ -115,27 +107,16 @@ def save_image_model(folder: str | Path, made: ImageModel, *, int8: bool = False
         raise ArgumentError(
             f"`{path}` holds something that is not a model folder; choose another folder"
         )
-    aside = path.with_name(f".{path.name}-{os.urandom(16).hex()}")
     state = {name: each.detach().cpu() for name, each in made.model.state_dict().items()}
     state = to_int8(state) if int8 else state
+    kept = {name: each.contiguous() for name, each in state.items()}
     try:
-        aside.mkdir(parents=True)
-        kept = {name: each.contiguous() for name, each in state.items()}
-        save_file(kept, aside / WEIGHTS, {"format": "pt"})
-        text = about(made, digest=_digest(aside / WEIGHTS), int8=int8)
-        (aside / ABOUT).write_bytes(text)
-        if path.exists():
-            shutil.rmtree(path)
-        aside.rename(path)
-        sync_folder(path.parent)
+        with whole_folder(path) as aside:
+            save_file(kept, aside / WEIGHTS, {"format": "pt"})
+            text = about(made, digest=_digest(aside / WEIGHTS), int8=int8)
+            (aside / ABOUT).write_bytes(text)
     except SafetensorError as problem:
         raise StoreError(f"cannot write `{path}`: {problem}") from None
-    except OSError as problem:
-        if isinstance(problem, HotgridError):
-            raise
-        raise ArgumentError(f"cannot write `{path}`: {problem.strerror or problem}") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def load_image_model(
@@ -160,6 +141,7 @@ def load_image_model(
             "resnet18_cifar --out DIR` trains one; then give its folder with --model"
         )
     path = _DEFAULT if where is None else Path(where)
+    restore_folder(path)
     if not (path / ABOUT).is_file():
         raise ArgumentError(
             f"`{path}` has no `{ABOUT}`: give the folder of a run of `hotgrid vision train`, "

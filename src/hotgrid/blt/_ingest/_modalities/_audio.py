@@ -36,7 +36,7 @@ class Audio(Modality):
 
 
 class _OtherCodingError(Exception):
-    """The file is no WAV, or not one of plain samples."""
+    """The file is not a WAV file, or not one of plain samples."""
 
 
 def _wav(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], int, int]:

@@ -68,7 +68,7 @@ def summed(path: Path) -> dict[str, Any]:
 def replaced_file(folder: Path, name: str) -> Iterator[Path]:
     """Yield a path to write a file of a finished corpus to, which then takes its place.
 
-    The manifest names the checksums of both files until the new one is there, so that the
+    The manifest names the checksums of both files until the new one is written, so that the
     corpus is whole whenever the process is killed.
 
     Raises:

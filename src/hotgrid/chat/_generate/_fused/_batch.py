@@ -146,8 +146,8 @@ class FusedBatch:
     def _host(self, like: Tensor) -> Tensor:
         """Return zeros on the host.
 
-        Transfers of pinned memory go on after `copy_` has returned. So each has memory of its
-        own, which the allocator of PyTorch gives to nobody else before they have ended.
+        Transfers of pinned memory run on after `copy_` has returned. So each has memory of its
+        own, which PyTorch's allocator does not reuse before they have ended.
         """
         return torch.zeros(like.shape, dtype=like.dtype, pin_memory=self._cuda)
 

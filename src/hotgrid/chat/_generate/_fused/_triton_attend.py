@@ -66,7 +66,7 @@ def attend(
     cos = tl.load(cosines + angle, mask=low, other=0).to(tl.float32)
     sin = tl.load(sines + angle, mask=low, other=0).to(tl.float32)
     pages = table + b * blocks
-    # Tokens beyond a sequence's blocks, which nobody reads, go to the first block.
+    # Tokens beyond a sequence's blocks, which are never read, go to the first block.
     page = tl.load(pages + at // PAGE, mask=at // PAGE < blocks, other=0)
     first = tl.maximum(at + 1 - window, 0)
     span = tl.cdiv(tl.cdiv(at - first, splits), BLOCK) * BLOCK

@@ -2,7 +2,7 @@
 
 A program has a few rows of a matrix. With `PDL` (programmatic dependent launch) a kernel begins
 before the one in front of it has ended: everything before `gdc_wait` depends on weights alone.
-So for one sequence a program has its rows in registers when its input is there. Sums and the
+So for one sequence a program has its rows in registers when its input arrives. Sums and the
 stream of the model are in fp32.
 """
 
@@ -251,7 +251,7 @@ def score(
     here = (row < rows)[:, None] & (b < batch)[None, :]
     tl.store(y + b.to(tl.int64)[None, :] * rows + row[:, None], found, mask=here)
     if CHOICE > 0:
-        # One that is no number must not be overlooked.
+        # NaN must not be overlooked.
         found = tl.where(found == found, found, float("inf"))
         found = tl.where((row < rows)[:, None], found, float("-inf"))
         high = tl.max(found, 0)

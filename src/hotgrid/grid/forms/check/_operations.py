@@ -9,11 +9,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
+from zlib import crc32
 
 import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms.kernel._tape import same_bits
 from hotgrid.grid.model import Look
 from hotgrid.tensors._torch_private import TorchDispatchMode
 
@@ -25,7 +27,9 @@ _POINTWISE = {
     *("floor_divide", "hardswish", "prelu", "_prelu_kernel"),
     *("__and__", "__or__", "__xor__", "real", "imag"),
 }
-# Larger constants are not compared number by number.
+# Arguments that are sizes and no numbers of the result.
+_SIZES = {"size", "stride"}
+# More constant numbers are compared by a checksum.
 _MOST_NUMBERS = 64
 # Another order of the same numbers; a wrong one shows in the result.
 _LAYOUT = {
@@ -41,6 +45,7 @@ _TABLES = {
     "take": "self",
     "embedding": "weight",
 }
+_LOOKUPS = {"index", "_unsafe_index", *_TABLES, *_PRODUCTS}
 _READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
 _INSTEAD = (
     "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
@@ -82,6 +87,10 @@ class Operations(TorchDispatchMode):
         self._primes = primes
         # Kept alive, so that no other tensor gets its place in memory.
         self._given = {x.untyped_storage().data_ptr(): x for x in given}
+        # What the step has seen, and what it held.
+        self._seen: list[tuple[Tensor, Tensor]] = [(x, x.clone()) for x in given]
+        # Tensors that were made without cells and got some, by their memory.
+        self._filled: dict[int, Tensor] = {}
         # Tensors that hold cells, by identity, as long as they live.
         self._cells: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
         self._cells.update({id(x): x for x in given})
@@ -100,13 +109,24 @@ class Operations(TorchDispatchMode):
             self._looking = True
             try:
                 seen = look(plane, offset)
+                before = seen.clone()
             finally:
                 self._looking = False
             self._cells[id(seen)] = seen
-            self._given[seen.untyped_storage().data_ptr()] = seen
+            if seen.untyped_storage().data_ptr() not in self._given:
+                self._given[seen.untyped_storage().data_ptr()] = seen
+                self._seen.append((seen, before))
             return seen
 
         return watched
+
+    def expect_unwritten(self) -> None:
+        """Refuse writes that torch does not see, such as those through `numpy()`."""
+        if not all(same_bits(x, before) for x, before in self._seen):
+            raise ArgumentError(
+                f"{self._step} writes into a tensor that it was given, perhaps through "
+                "`numpy()`; compute a new one, such as `x = x + 1`"
+            )
 
     def __torch_dispatch__(
         self,
@@ -122,7 +142,7 @@ class Operations(TorchDispatchMode):
         named = dict(zip(kind.arguments, args, strict=False))
         named.update(kwargs)
         tensors = [x for x in _flat(named.values()) if isinstance(x, Tensor)]
-        watched = [x for x in tensors if id(x) in self._cells]
+        watched = [x for x in tensors if self._holds(x)]
         if kind.random:
             self._refuse(
                 kind.name,
@@ -134,6 +154,8 @@ class Operations(TorchDispatchMode):
             self._expect_allowed(func, kind, named)
         result = func(*args, **kwargs)
         if watched:
+            if kind.mutable:
+                self._note_filled(func, named)
             made = [x for x in _flat([result]) if isinstance(x, Tensor)]
             spread = any(self._carries(n) for x in watched for n in x.shape)
             for x in made:
@@ -143,21 +165,34 @@ class Operations(TorchDispatchMode):
                         kind.name, f"makes the shape {shape}, which mixes cells of the grid"
                     )
                 self._cells[id(x)] = x
-            if kind.pointwise and len(watched) < len(tensors):
-                self._expect_no_pattern(kind.name, tensors, made)
         return result
+
+    def _holds(self, x: Tensor) -> bool:
+        """Whether a tensor holds cells, or lies in memory that was filled with cells."""
+        return id(x) in self._cells or (
+            bool(self._filled) and x.untyped_storage().data_ptr() in self._filled
+        )
+
+    def _note_filled(self, func: Any, named: Mapping[str, Any]) -> None:
+        """Memory that was made in the step holds cells from here on, and so do its views."""
+        for x in _written(func, named):
+            if id(x) not in self._cells:
+                self._filled.setdefault(x.untyped_storage().data_ptr(), x)
 
     def _expect_allowed(self, func: Any, kind: "_Kind", named: Mapping[str, Any]) -> None:
         name = kind.name
         if kind.mutable:
             self._expect_own(func, name, named)
+            self._expect_whole(func, name, named)
+        if name not in _LOOKUPS:
+            self._expect_no_pattern(name, named)
         if name in _READS:
             self._refuse(name, "reads a number on the host, which a compiled step cannot")
         if kind.pointwise:
-            values = "" if name in _POINTWISE else self._numbers(named)
-            self.noted.append((name, values, _place()))
+            self.noted.append((name, self._numbers(named), _place()))
         elif name in _TABLES:
-            if id(named.get(_TABLES[name])) in self._cells:
+            table = named.get(_TABLES[name])
+            if isinstance(table, Tensor) and self._holds(table):
                 self._refuse(name, "looks through cells of the grid")
         elif name in _PRODUCTS:
             factors = [x for x in named.values() if isinstance(x, Tensor)][-2:]
@@ -169,14 +204,17 @@ class Operations(TorchDispatchMode):
             self._expect_apart(func, name, named)
 
     def _numbers(self, named: Mapping[str, Any]) -> str:
-        """The numbers of an operation, also those in small constant tensors."""
-        found = [x for x in _flat(named.values()) if isinstance(x, int | float | complex)]
-        small = [
-            x.tolist()
-            for x in _flat(named.values())
-            if isinstance(x, Tensor) and id(x) not in self._cells and x.numel() <= _MOST_NUMBERS
-        ]
-        return ", ".join(map(str, [*found, *small]))
+        """The numbers of an operation, also those in constant tensors, once for all cells."""
+        values = _flat(x for key, x in named.items() if key not in _SIZES)
+        found = [str(x) for x in values if isinstance(x, int | float | complex)]
+        for x in values:
+            if isinstance(x, Tensor) and not self._holds(x):
+                for axis in range(x.ndim):
+                    if self._carries(x.shape[axis]):
+                        x = x.narrow(axis, 0, 1)  # noqa: PLW2901
+                few = x.numel() <= _MOST_NUMBERS
+                found.append(str(x.flatten().tolist()) if few else _checksum(x))
+        return ", ".join(found)
 
     def _expect_apart(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
         """Along components every operation is local; along space none of these is."""
@@ -195,7 +233,7 @@ class Operations(TorchDispatchMode):
 
     def _expect_local_index(self, name: str, named: Mapping[str, Any]) -> None:
         x, indices = named["self"], named["indices"]
-        if id(x) not in self._cells:
+        if not self._holds(x):
             return  # a table, looked up with what a cell holds
         axis = 0
         for index in indices:
@@ -207,19 +245,25 @@ class Operations(TorchDispatchMode):
             axis += wide
 
     def _expect_own(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
-        for argument in func._schema.arguments:
-            written = argument.alias_info is not None and argument.alias_info.is_write
-            for x in _flat([named.get(argument.name)]) if written else ():
-                if isinstance(x, Tensor) and x.untyped_storage().data_ptr() in self._given:
-                    self._refuse(
-                        name,
-                        "writes into a tensor that it was given; compute a new one, such as "
-                        "`x = x + 1` instead of `x += 1`",
-                        instead="",
-                    )
+        for x in _written(func, named):
+            if x.untyped_storage().data_ptr() in self._given:
+                self._refuse(
+                    name,
+                    "writes into a tensor that it was given; compute a new one, such as "
+                    "`x = x + 1` instead of `x += 1`",
+                    instead="",
+                )
+
+    def _expect_whole(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
+        """A view that was taken before its memory was filled with cells has all of them."""
+        for x in _written(func, named):
+            whole = self._filled.get(x.untyped_storage().data_ptr())
+            if whole is not None and self._keeps_space(whole.shape):
+                if not self._keeps_space(x.shape):
+                    self._refuse(name, "writes into a part of the grid")
 
     def _keeps_space(self, shape: torch.Size) -> bool:
-        """Whether every side of the grid is there once."""
+        """Whether every side of the grid occurs once."""
         if shape not in self._known:
             cells = math.prod(shape)
             self._known[shape] = cells > 0 and all(
@@ -227,15 +271,15 @@ class Operations(TorchDispatchMode):
             )
         return self._known[shape]
 
-    def _expect_no_pattern(
-        self, name: str, tensors: Sequence[Tensor], made: Sequence[Tensor]
-    ) -> None:
+    def _expect_no_pattern(self, name: str, named: Mapping[str, Any]) -> None:
         """Constants must not differ from cell to cell."""
-        for x in tensors:
-            if id(x) in self._cells or not made or x.ndim > made[0].ndim:
+        overwritten = "self" if name == "copy_" else "out"
+        constants = _flat(x for key, x in named.items() if key != overwritten)
+        for x in constants:
+            if not isinstance(x, Tensor) or self._holds(x):
                 continue
-            for axis in range(-x.ndim, 0):
-                if x.shape[axis] > 1 and self._carries(made[0].shape[axis]):
+            for axis in range(x.ndim):
+                if x.shape[axis] > 1 and self._carries(x.shape[axis]):
                     first = x.narrow(axis, 0, 1)
                     if not torch.equal(x, first.expand_as(x)):
                         self._refuse(
@@ -282,6 +326,18 @@ def _is_whole(name: str, named: Mapping[str, Any], x: Tensor, axis: int) -> bool
         return False
     start, end, step = (named.get(key) for key in ("start", "end", "step"))
     return start in (None, 0) and (end is None or end >= x.shape[axis]) and step in (None, 1)
+
+
+def _written(func: Any, named: Mapping[str, Any]) -> list[Tensor]:
+    """The tensors that an operation writes into."""
+    infos = [(a.name, a.alias_info) for a in func._schema.arguments]
+    written = [named.get(name) for name, info in infos if info is not None and info.is_write]
+    return [x for x in _flat(written) if isinstance(x, Tensor)]
+
+
+def _checksum(x: Tensor) -> str:
+    plain = x.detach().cpu().contiguous().flatten().view(torch.uint8)
+    return hex(crc32(plain.numpy().tobytes()))
 
 
 def _flat(values: Any) -> list[Any]:

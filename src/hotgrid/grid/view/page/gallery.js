@@ -41,7 +41,7 @@ function card({ name, title, summary, size, thumb }) {
     return { item, picture, thumb };
 }
 
-/** Asks for pictures until each is there; one at a time, as they are made. */
+/** Asks for pictures until all have arrived; one at a time, as they are made. */
 async function fill(cards) {
     let waiting = cards;
     while (waiting.length > 0) {

@@ -94,7 +94,7 @@ class Plot {
         this.#drift.title = "How far it is from its value at the start, relative to it";
     }
 
-    /** Colours belong to the drawing; in others it has to be made anew. */
+    /** Colours belong to the drawing; in others it has to be made again. */
     forget() {
         this.#plot?.destroy();
         this.#plot = null;

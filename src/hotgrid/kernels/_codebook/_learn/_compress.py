@@ -141,7 +141,7 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
             f"`module` has been compiled at `{compiled[0]}`; compress first, compile after"
         )
     linear = {n: m for n, m in module.named_modules() if isinstance(m, nn.Linear)}
-    # A subclass may compute something else. A weight that is no parameter is computed from
+    # A subclass may compute something else. A weight that is not a parameter is computed from
     # others, which would be lost.
     plain = {
         n: m for n, m in linear.items() if type(m) is nn.Linear and "weight" in m._parameters

@@ -15,7 +15,7 @@ from ._fit import RECIPES, Recipe, Sizes
 from ._observed import measured
 
 _EXACT = 0.02  # nothing narrower than int8 comes near
-_ROWS_TOLD_BY, _ALIKE = 1024, 0.6  # an error beyond which clusters are no use
+_ROWS_TOLD_BY, _ALIKE = 1024, 0.6  # an error beyond which clusters do not pay off
 _LEAST = 2.0**-100  # of the largest weight: scales below it lose bits
 
 

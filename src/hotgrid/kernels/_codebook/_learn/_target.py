@@ -17,7 +17,7 @@ def positive(name: str, value: object) -> float:
     """Return a number that is larger than zero.
 
     Raises:
-        ArgumentError: It is something else; a bool is no number.
+        ArgumentError: It is something else; a bool is not a number.
     """
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else 0.0
     if not number > 0:

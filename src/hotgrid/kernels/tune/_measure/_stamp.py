@@ -1,4 +1,4 @@
-"""What a winner depends on beside its key: another stamp, and it must be found anew."""
+"""What a winner depends on beside its key: with another stamp it must be searched again."""
 
 import hashlib
 import os

@@ -31,7 +31,7 @@ _PATIENCE = 10.0  # seconds to wait for another process that holds the lock
 class TuningCache:
     """The kept winners of every op.
 
-    A cache that cannot be read or written is no cache: the log says so, once for each
+    A cache that cannot be read or written is ignored: the log says so, once for each
     reason, and nothing stops.
 
     Attributes:

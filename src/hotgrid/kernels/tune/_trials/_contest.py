@@ -94,7 +94,7 @@ class Contest:
         return found
 
     def _outcome(self, name: str, settings: Autotune, best: float) -> Outcome:
-        """Time one candidate; if it fails it cannot win, and the contest goes on."""
+        """Time one candidate; if it fails it cannot win, and the contest continues."""
         clock = clock_of(self.device)
         try:
             run = self.candidates[name]()

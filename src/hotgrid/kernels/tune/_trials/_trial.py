@@ -125,7 +125,7 @@ class _Trial:
         self.at_the_limit = False
 
     def enter(self, candidate: Candidate) -> None:
-        """Let a candidate compete; if it fails, the trial goes on."""
+        """Let a candidate compete; if it fails, the trial continues."""
         try:
             outcome = self._outcome(candidate)
         except Exception as error:  # noqa: BLE001  a candidate may fail in any way

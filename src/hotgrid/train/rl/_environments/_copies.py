@@ -18,7 +18,7 @@ class Transition(NamedTuple):
         action: What was done.
         reward: What it gave.
         terminated: Whether the episode has ended by its own rules: nothing follows.
-        truncated: Whether a limit of steps has cut it off: its value goes on.
+        truncated: Whether a limit of steps has cut it off: its value is bootstrapped.
         following: What was seen after the action, before a new episode begins.
     """
 

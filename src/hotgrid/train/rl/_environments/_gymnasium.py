@@ -77,7 +77,7 @@ class GymnasiumCopies:
         self.actions = _actions(name, self._envs.single_action_space)
         seen = self._envs.single_observation_space
         if not isinstance(seen, gymnasium.spaces.Box):
-            raise ArgumentError(f"`{name}` shows {seen}; only boxes of numbers can be learnt")
+            raise ArgumentError(f"`{name}` shows {seen}; only boxes of numbers can be learned")
         self.observations = int(torch.Size(seen.shape).numel())
         first, _ = self._envs.reset(seed=seed)
         self.observation = self._tensor(first, self.observations)

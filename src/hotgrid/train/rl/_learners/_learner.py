@@ -1,4 +1,4 @@
-"""`Learner`: what is learnt and how, as data; `Agent`: what it becomes for an environment."""
+"""`Learner`: what is learned and how, as data; `Agent`: what it becomes for an environment."""
 
 import math
 from abc import ABC, abstractmethod
@@ -151,5 +151,5 @@ class Learner(ABC):
             units: What counts as one in each number of an observation.
 
         Raises:
-            ArgumentError: Such actions cannot be learnt by it.
+            ArgumentError: It cannot learn such actions.
         """

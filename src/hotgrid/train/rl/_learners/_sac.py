@@ -21,7 +21,7 @@ _SPREADS = (-5.0, 2.0)
 
 @dataclass(frozen=True)
 class SAC(Learner):
-    """Soft actor-critic of Haarnoja and others 2018, with a temperature that is learnt.
+    """Soft actor-critic of Haarnoja and others 2018, with a learned temperature.
 
     Attributes:
         actor_rate: The learning rate of the policy.

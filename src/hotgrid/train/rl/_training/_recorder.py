@@ -132,7 +132,7 @@ class _Operation:
         return partial(direct_operator(self.func), *self.args, **self.kwargs)
 
     def _works(self, call: Call) -> bool:
-        """Whether a call is understood; it computes something, which nobody reads."""
+        """Whether a call is understood; it computes something, which is never read."""
         generator = self.kwargs.get("generator")
         state = None if generator is None else generator.get_state()
         try:

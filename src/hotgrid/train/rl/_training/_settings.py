@@ -1,4 +1,4 @@
-"""`OffPolicy`: how much is collected, remembered, learnt and evaluated."""
+"""`OffPolicy`: how much is collected, remembered, learned and evaluated."""
 
 from dataclasses import dataclass, field
 

@@ -138,7 +138,7 @@ class RLTrainer:
         # Where the last round begins.
         if (self.steps - 1) // self.settings.per_round * self.settings.per_round < self._warmup:
             raise ArgumentError(
-                f"nothing would be learnt in {self.steps} steps: updates begin after "
+                f"nothing would be learned in {self.steps} steps: updates begin after "
                 f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
                 "a smaller `warmup`"
             )
@@ -271,10 +271,10 @@ class RLTrainer:
     # What is shown.
 
     def _log(self, chance: float) -> None:
-        """Show what was learnt; this is where the host waits for the device."""
-        learnt, ended = self._rounds.values(), self._rounds.world.episodes()
-        expect_finite(self.step, {**learnt, "return of training episodes": ended[1]})
-        values = {name: float(x.mean()) for name, x in learnt.items()}
+        """Show what was learned; this is where the host waits for the device."""
+        learned, ended = self._rounds.values(), self._rounds.world.episodes()
+        expect_finite(self.step, {**learned, "return of training episodes": ended[1]})
+        values = {name: float(x.mean()) for name, x in learned.items()}
         count, returns, lengths = ended.sum(-1).tolist()
         seconds = time.perf_counter() - self._mark
         step, updates = self._logged
@@ -310,7 +310,7 @@ class RLTrainer:
     def _last_evaluation(self) -> Tensor:
         """Fresh episodes of the best policies."""
         if self.step == 0:
-            raise ArgumentError("nothing was learnt; there is no policy to evaluate")
+            raise ArgumentError("nothing was learned; there is no policy to evaluate")
         self._best.exchange()
         found = self._episodes(self.settings.final_episodes, -1)
         self._best.exchange()

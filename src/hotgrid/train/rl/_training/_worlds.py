@@ -1,4 +1,4 @@
-"""`Place`: where something is learnt: a tensor environment, or one of Gymnasium."""
+"""`Place`: where something is learned: a tensor environment, or one of Gymnasium."""
 
 import torch
 

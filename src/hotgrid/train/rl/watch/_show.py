@@ -177,7 +177,7 @@ class Show:
         return made.getvalue()
 
     def _look(self) -> None:
-        """Take over what a run that goes on has saved."""
+        """Take over what a continuing run has saved."""
         try:
             newest = Checkpoints(self._folder / "checkpoints").latest()
             if newest in (None, self._looked):
