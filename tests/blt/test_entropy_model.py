@@ -253,7 +253,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, tiny: EntropyModel):
     own = tmp_path / "own.safetensors"
     save_entropy_model(tiny, own)
     wrong = EntropyConfig(size=32, layers=2, heads=2, hidden=48)
-    with pytest.raises(ArgumentError, match="does not fit"):
+    with pytest.raises(ArgumentError, match="does not match the model"):
         load_entropy_model(own, config=wrong)
     with pytest.raises(ArgumentError, match="neither"):
         load_entropy_model(tmp_path)

@@ -220,5 +220,5 @@ def test_wrong_inputs_say_what_is_wrong(tiny: LatentTransformer, tmp_path: Path)
     with pytest.raises(DamagedError, match="not the config of a BLT"):
         load_latent_model(tmp_path)
     peer(64, tmp_path)
-    with pytest.raises(ArgumentError, match="does not fit"):
+    with pytest.raises(ArgumentError, match="does not match the model"):
         load_latent_model(tmp_path / "model.safetensors", config=TINY)

@@ -29,10 +29,10 @@ from .engine_case import CPU, SIZE, Spread, simulation
     ("options", "text"),
     [
         ({"state": {"haet": torch.zeros(SIZE)}}, r"no state `haet`; did you mean `heat`\?"),
-        ({"state": {"heat": torch.zeros(8, 11)}}, "(?s)`heat` in `state` does not fit.*11"),
-        ({"state": {"heat": torch.zeros(2, 8, 10)}}, "`heat` in `state` does not fit"),
+        ({"state": {"heat": torch.zeros(8, 11)}}, "(?s)`heat` in `state` does not match.*11"),
+        ({"state": {"heat": torch.zeros(2, 8, 10)}}, "`heat` in `state` does not match"),
         ({"inputs": {"wieght": torch.ones(SIZE)}}, r"no inputs `wieght`; did you mean `wei"),
-        ({"inputs": {"weight": torch.ones(3)}}, "`weight` in `inputs` does not fit"),
+        ({"inputs": {"weight": torch.ones(3)}}, "`weight` in `inputs` does not match"),
         ({"size": (8,)}, r"Spread runs in 2 dims, but `size` \(8,\) has 1"),
         ({"size": 8}, r"Spread runs in 2 dims, but `size` \(8,\) has 1"),
         ({"size": (0, 8)}, r"one positive whole number for each dim, got \(0, 8\)"),

@@ -115,7 +115,7 @@ def test_a_state_can_be_set_in_part(form: str):
     assert sim.step_count == 3
     sim.run(2)
     assert sim.state["heat"].eq(0).all()
-    with pytest.raises(ArgumentError, match="`age` in `state` does not fit"):
+    with pytest.raises(ArgumentError, match="`age` in `state` does not match"):
         sim.state = {"age": torch.zeros(3, 3)}
     assert sim.state["age"].eq(5).all()
 

@@ -262,7 +262,7 @@ def test_compiled_steps_give_the_same_bits_and_are_compiled_once():
         ({"params": {"gain": 2.0}}, "`gain` must be from 0 to 1, got 2"),
         ({"params": {"gain": torch.ones(3)}}, r"must be a 0-d tensor, got the shape \(3,\)"),
         ({"inputs": {"wait": torch.zeros(SIZE)}}, r"no inputs `wait`; did you mean `weight`\?"),
-        ({"inputs": {"weight": torch.zeros(3, 3)}}, "`weight` in `inputs` does not fit"),
+        ({"inputs": {"weight": torch.zeros(3, 3)}}, "`weight` in `inputs` does not match"),
     ],
 )
 def test_misfits_are_refused_with_a_clear_message(change: dict[str, Any], text: str):

@@ -120,7 +120,7 @@ def test_fractions_are_not_cut_off_for_what_is_kept_as_whole_numbers():
         ({"time_step": "a"}, "`Mine.time_step` must be a number above 0, got 'a'"),
         ({"initial": lambda *a: None}, "`Mine.initial` must be a dict .*, got NoneType"),
         ({"initial": lambda *a: {}}, "`Mine.initial` does not return the field `u`"),
-        ({"initial": lambda *a: {"u": torch.zeros(3)}}, "`u` in `Mine.initial` does not fit"),
+        ({"initial": lambda *a: {"u": torch.zeros(3)}}, "`u` in `Mine.initial` does not match"),
         ({"inputs": (Input("w"),), "static": lambda *a: 3}, "`Mine.static` must be a dict"),
         ({"rate": Parameter(1.0), "__init__": lambda self: None}, "has no `rate` yet"),
     ],

@@ -128,7 +128,7 @@ def test_answers_and_exceptions_are_those_of_tiktoken(name: str):
         (b"YQ== -1", "line 1: the rank is not a number below 4294967295"),
         (b"YQ== 4294967295", "line 1: the rank is not a number"),
         (b"YQ== 1\nYg== 1", "two tokens have the rank 1"),
-        (b"", "no token is there"),
+        (b"", "has no tokens"),
     ],
 )
 def test_files_are_refused_alike(file: bytes, words: str):

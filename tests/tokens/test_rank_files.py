@@ -38,8 +38,8 @@ def test_any_vocabulary_comes_back(ranks: dict[bytes, int], tmp_path_factory):
         (b"aGk= 0\naQ== -1", "line 2: the rank is not a number"),
         (b"aGk= 0\naQ== 0", "two tokens have the rank 0"),
         (b"aGk= 0\naGk= 1", "ranks 0 and 1 are the same token"),
-        (b"", "no token is there"),
-        (b"\n\n", "no token is there"),
+        (b"", "has no tokens"),
+        (b"\n\n", "has no tokens"),
     ],
 )
 def test_files_that_are_invalid(data: bytes, words: str, tmp_path: Path):

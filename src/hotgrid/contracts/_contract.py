@@ -175,7 +175,7 @@ class Contract:
     def try_check(
         self, shape: Any, bindings: Given | None = None
     ) -> MutableMapping[str, int] | None:
-        """As `check`, but None instead of an error when the shape does not fit.
+        """As `check`, but None instead of an error when the shape does not match.
 
         Example:
             >>> Contract("b c").try_check((2, 3, 4)) is None
@@ -193,7 +193,7 @@ class Contract:
         shape: Any,
         bindings: Given | None = None,
     ) -> tuple[int, ...] | None:
-        """As `unpack`, but None instead of an error when the shape does not fit.
+        """As `unpack`, but None instead of an error when the shape does not match.
 
         Example:
             >>> Contract("b c").try_unpack("b c", (2, 3, 4)) is None

@@ -83,7 +83,7 @@ class PeriodicContract(Schedule):
         """Check the shape if this call is due.
 
         Raises:
-            ContractError: the call was due and the shape does not fit.
+            ContractError: the call was due and the shape does not match.
         """
         # `due` written out: calling it would cost as much as the check it saves.
         if self._skip:
@@ -120,7 +120,7 @@ def assert_shape_periodically(
         ...     assert_shape_periodically("b c", (2, 3))
 
     Raises:
-        ContractError: this call was due and the shape does not fit.
+        ContractError: this call was due and the shape does not match.
     """
     caller = sys._getframe(1)
     site = (caller.f_code, caller.f_lasti)

@@ -199,7 +199,7 @@ class Checkpoints:
         Raises:
             DamagedError: The step, or every step, is damaged. Nothing was filled.
             StoreError: There is no such step, or the version of its format is unknown.
-            ArgumentError: `wanted` does not fit what was saved.
+            ArgumentError: `wanted` does not match what was saved.
 
         Example:
             >>> checkpoints = Checkpoints("parts")

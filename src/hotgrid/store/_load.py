@@ -61,7 +61,7 @@ class Reading:
     Raises:
         DamagedError: Something is not what was written.
         StoreError: The version of the format is unknown.
-        ArgumentError: A name is unknown, or a part or a tensor does not fit.
+        ArgumentError: A name is unknown, or a part or a tensor does not match.
     """
 
     def __init__(

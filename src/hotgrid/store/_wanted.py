@@ -29,7 +29,7 @@ def targets(saved: Mapping[str, Spec], wanted: Wanted | None) -> dict[str, Targe
     """Compare what is requested with what was saved.
 
     Raises:
-        ArgumentError: A name is unknown, or a part or a tensor does not fit.
+        ArgumentError: A name is unknown, or a part or a tensor does not match.
     """
     if wanted is None:
         wanted = list(saved)

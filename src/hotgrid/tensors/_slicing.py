@@ -63,9 +63,9 @@ def slice_fill(
         A new tensor of the shape and dtype of `x`.
 
     Raises:
-        ArgumentError: `value` does not fit the region or the dtype or is neither a
+        ArgumentError: `value` does not match the region or the dtype or is neither a
             number nor a tensor, or a syntax error in the text.
-        DimensionError: `slices` does not fit the shape.
+        DimensionError: `slices` does not match the shape.
 
     Example:
         >>> slice_fill(torch.zeros(2, 4), ":, 1:-1", 7)

@@ -56,7 +56,7 @@ def load_entropy_model(
         compiled: Compile its layers, see `EntropyModel`.
 
     Raises:
-        ArgumentError: There is no such file, it is of another format, or it does not fit.
+        ArgumentError: There is no such file, it has another format, or it does not match.
         DamagedError: The file cannot be read.
 
     Example:
@@ -83,7 +83,7 @@ def load_entropy_model(
     try:
         load_partial(model, tensors)
     except ArgumentError as problem:
-        raise ArgumentError(f"`{place}` does not fit: {problem}") from None
+        raise ArgumentError(f"`{place}` does not match the model: {problem}") from None
     model.thresholds, model.compiled = stored.get("thresholds", {}), compiled
     return model.eval()
 

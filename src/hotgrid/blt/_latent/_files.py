@@ -75,7 +75,7 @@ def load_latent_model(
         dtype: The dtype of its weights.
 
     Raises:
-        ArgumentError: There is no such file, or it does not fit.
+        ArgumentError: There is no such file, or it does not match the model.
         DamagedError: A file cannot be read.
     """
     place = Path(path)
@@ -89,7 +89,7 @@ def load_latent_model(
     try:
         load_partial(model, tensors, rename=our_name)
     except ArgumentError as problem:
-        raise ArgumentError(f"`{place}` does not fit: {problem}") from None
+        raise ArgumentError(f"`{place}` does not match the model: {problem}") from None
     return model.eval()
 
 

@@ -23,7 +23,7 @@ def ngram_features(texts: Sequence[bytes]) -> Tensor:
     """Return how often n-grams of 1 to 3 bytes are in each text, hashed, with length 1.
 
     An n-gram adds 1 or -1 to one of 256 buckets, so that those which share one cancel out on
-    average. Counts are damped: a document twice as frequent does not count twice.
+    average. Counts are damped: an n-gram twice as frequent does not count twice.
     """
     sizes = np.array([len(each) for each in texts], dtype=np.int64)
     ends = np.cumsum(sizes)

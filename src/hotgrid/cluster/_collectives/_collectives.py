@@ -79,7 +79,7 @@ def all_gather(
         The joined parts, in the order of ranks.
 
     Raises:
-        ArgumentError: `sizes` does not fit.
+        ArgumentError: `sizes` does not match the tensors.
         DimensionError: There is no such dim.
 
     Example:
@@ -171,7 +171,7 @@ def all_to_all(
         The parts for this rank, in the order of ranks.
 
     Raises:
-        ArgumentError: `split_sizes` or `concat_sizes` does not fit.
+        ArgumentError: `split_sizes` or `concat_sizes` does not match.
         DimensionError: There is no such dim.
 
     Example:

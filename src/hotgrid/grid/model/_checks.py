@@ -173,6 +173,6 @@ def named_tensors(
         try:
             contract.check(x, sizes)
         except ContractError as problem:
-            raise ArgumentError(f"`{name}` in `{what}` does not fit: {problem}") from None
+            raise ArgumentError(f"`{name}` in `{what}` does not match: {problem}") from None
         found[name] = x if parts > 1 else x.unsqueeze(-len(size) - 1)
     return found

@@ -79,7 +79,7 @@ def rollout(
         Every field after the last step, shaped as the state was.
 
     Raises:
-        ArgumentError: An argument does not fit the model; the message names it.
+        ArgumentError: An argument does not match the model; the message names it.
 
     Example:
         >>> from hotgrid.grid.pde import Heat

@@ -49,7 +49,7 @@ class Simulation(GridState):
         10
 
     Raises:
-        ArgumentError: An argument does not fit the model; the message names it.
+        ArgumentError: An argument does not match the model; the message names it.
     """
 
     speed: Speed | None = None

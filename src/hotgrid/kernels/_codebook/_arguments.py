@@ -28,7 +28,7 @@ def checked_parts(form: str, x: Tensor, *parts: Tensor | None) -> Coded:
     Only types, shapes and devices are checked.
 
     Raises:
-        ArgumentError: A part does not fit the form, `x`, or the other parts.
+        ArgumentError: A part does not match the form, `x`, or the other parts.
     """
     expect_form(form)
     if x.ndim != 2 or not x.is_floating_point():

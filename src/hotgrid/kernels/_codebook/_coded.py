@@ -89,10 +89,10 @@ class Coded:
                 continue
             if part is None or shape is None or part.shape != shape:
                 found = "missing" if part is None else f"of shape {tuple(part.shape)}"
-                return f"`{name}` is {found}, which does not fit the form `{self.form}`"
+                return f"`{name}` is {found}, which does not match the form `{self.form}`"
             # `module.to(dtype)` casts them, so any floating type is allowed.
             if part.dtype != dtype if dtype else not part.is_floating_point():
-                return f"`{name}` is {part.dtype}, which does not fit the form `{self.form}`"
+                return f"`{name}` is {part.dtype}, which does not match the form `{self.form}`"
             if _without_memory(part):
                 return f"the memory of `{name}` has been taken away"
         return None

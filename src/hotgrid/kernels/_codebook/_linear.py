@@ -39,7 +39,7 @@ class CodebookLinear(nn.Module):
 
     Raises:
         ArgumentError: `x` of a call does not end with `in_features` or is not floating, or a
-            buffer has been exchanged for one that does not fit.
+            buffer has been exchanged for one that does not match.
 
     Example:
         >>> layer = compress(torch.nn.Linear(64, 32), form="int8")
@@ -137,7 +137,7 @@ class CodebookLinear(nn.Module):
         return multiplied(self.form, x, *parts)
 
     def _expect_whole(self, x: Tensor, parts: tuple[Any, ...]) -> None:
-        """Raise if a buffer was exchanged for one that does not fit."""
+        """Raise if a buffer was exchanged for one that does not match."""
         name = "scale" if self.form == "pq" else "codes"
         part = self._buffers[name]
         if part is not None and part.shape[:1] != (self.out_features,):

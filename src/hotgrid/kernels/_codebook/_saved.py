@@ -120,7 +120,7 @@ def load_compressed(module: nn.Module, path: str | PathLike[str]) -> nn.Module:
     try:
         whole.load_state_dict(tensors, strict=False)
     except RuntimeError as problem:
-        raise ArgumentError(f"`{path}` does not fit the given module: {problem}") from problem
+        raise ArgumentError(f"`{path}` does not match the given module: {problem}") from problem
     return whole
 
 

@@ -70,7 +70,7 @@ def convolve(
         `[..., *space]`, of the type of `x`.
 
     Raises:
-        ArgumentError: A shape, type or device does not fit, the boundary is unknown, or
+        ArgumentError: A shape, type or device does not match, the boundary is unknown, or
             `exact` is not a bool.
         KernelError: With `kernels.check_mode`, a kernel did something wrong.
 

@@ -47,7 +47,7 @@ def gemv(
         `[rows]` or `[count, rows]`, of the type of `x`.
 
     Raises:
-        ArgumentError: A shape, type or device does not fit.
+        ArgumentError: A shape, type or device does not match.
 
     Example:
         >>> gemv(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), torch.tensor([1.0, -1.0]))
@@ -88,7 +88,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         `[..., rows]`, of the type of `x`.
 
     Raises:
-        ArgumentError: A shape, type or device does not fit.
+        ArgumentError: A shape, type or device does not match.
 
     Example:
         >>> x, weight = torch.ones(1, 3), torch.eye(2, 3)

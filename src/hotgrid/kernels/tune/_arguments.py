@@ -36,8 +36,8 @@ def written(found: Mapping[str, Tensor], out: object, inputs: Mapping[str, Tenso
         inputs: What the results were computed from, by name.
 
     Raises:
-        ArgumentError: A target is not a tensor, does not fit its result, or shares memory with
-            an input or another target.
+        ArgumentError: A target is not a tensor, does not match its result, or shares memory
+            with an input or another target.
     """
     targets = (out,) if isinstance(out, Tensor) else out
     if not isinstance(targets, tuple | list) or len(targets) != len(found):

@@ -77,7 +77,7 @@ def load_partial(
         What was loaded, missing, unexpected, mismatched and skipped.
 
     Raises:
-        ArgumentError: The source does not fit, with the whole report; there is no such
+        ArgumentError: The source does not match, with the whole report; there is no such
             file; a selector selects nothing.
         DamagedError: The file cannot be read, or holds code.
 
@@ -170,7 +170,7 @@ def _refusal(report: LoadReport, lacking: list[str], strict: bool, known: list[s
         close = near(report.unexpected[0], known, " (nearest: `{}`)")
         ways.append(f"`rename=` for unexpected names{close}, or `only=` a selector")
     return (
-        f"nothing was loaded, because the source does not fit. {report}\nUse {'; '.join(ways)}"
+        f"nothing was loaded: the source does not match. {report}\nUse {'; '.join(ways)}"
     )
 
 

@@ -69,7 +69,7 @@ def create_model(
         **changes: Other numbers of the family's configuration.
 
     Raises:
-        ArgumentError: There is no such model or number, or the file does not fit.
+        ArgumentError: There is no such model or number, or the file does not match.
         StoreError: The file cannot be read.
 
     Example:
