@@ -112,7 +112,67 @@ def small_shape(u, w, p, m):
     return u.here + torch.tensor(1.0 / u.here.shape[-1]) ** 2 * 1e-2 * (u[0, 1] - u.here)
 
 
+def source_by_mask(u, w, p, m):
+    x = u.here.clone()
+    hot = torch.zeros(x.shape, dtype=torch.bool)
+    hot[..., x.shape[-2] // 2, x.shape[-1] // 2] = True
+    x[hot] = 1.0
+    return x
+
+
+def source_by_flat_mask(u, w, p, m):
+    x = u.here.clone()
+    hot = torch.zeros(x.numel(), dtype=torch.bool)
+    hot[0] = True
+    x[hot.view(x.shape)] = 1.0
+    return x
+
+
+def source(u):
+    x = torch.zeros(u.here.shape)
+    x[..., 0, 0] = 50.0
+    return x
+
+
+def source_in_place(u, w, p, m):
+    return source(u).add_(u.here)
+
+
+def corner_before_cells(u, w, p, m):
+    x = torch.zeros(u.here.shape)
+    corner = x[..., :1, :1]
+    x.copy_(u.here)
+    corner.fill_(50.0)
+    return x
+
+
+def cell_by_number(u, w, p, m):
+    x = torch.zeros(u.here.shape)
+    x[5, 5] = 1.0
+    return u.here + x
+
+
+def wall_by_numpy(u, w, p, m):
+    u.here.numpy()[..., 0] = 0
+    return u.here
+
+
 NOT_LOCAL = {
+    "source by mask": source_by_mask,
+    "source by flat mask": source_by_flat_mask,
+    "source stacked": lambda u, w, p, m: torch.stack([u.here, source(u)]).amax(0),
+    "source in a cat": lambda u, w, p, m: torch.cat([u.here[None], source(u)[None]]).sum(0),
+    "source in place": source_in_place,
+    "ramp stacked": lambda u, w, p, m: torch.stack([u.here, torch.linspace(
+        0, 1e-4, u.here.shape[-1]).expand(u.here.shape)]).sum(0),
+    "corner taken before cells": corner_before_cells,
+    "cell by number": cell_by_number,
+    "wall by numpy": wall_by_numpy,
+    "shape in full_like": lambda u, w, p, m: (
+        u.here + torch.full_like(u.here, 0.1 / u.here.shape[-1] ** 2) * u[0, 1]),
+    "shape in full": lambda u, w, p, m: (
+        u.here + torch.full(u.here.shape, 1e-6 / u.here.shape[-1]) * u[0, 1]),
+    "divided by the shape": lambda u, w, p, m: u.here + 1e-6 * (u.here // u.here.shape[-1]),
     "is in": lambda u, w, p, m: torch.isin(u.here, u[0, 1]).float(),
     "buckets": lambda u, w, p, m: torch.bucketize(u.here, u.here.flatten()).float(),
     "random number": lambda u, w, p, m: u.here + 1e-4 * torch.rand(()),
@@ -203,7 +263,27 @@ def new_tensors(u, w, p, m):
     )
 
 
+def filled(u, w, p, m):
+    x = torch.empty(u.here.shape)
+    x[1:] = u[0, 1][1:]
+    x[0] = p["rate"]
+    x[x > 3] = 0.5
+    x[:2] += 1
+    return x
+
+
+def flagged(u, w, p, m):
+    x = torch.zeros(u.here.shape)
+    x[u.here > 3] = 2.0
+    return torch.add(x, u[0, 1], out=torch.empty(u.here.shape))
+
+
 LOCAL = {
+    "memory filled with cells": (4, filled),
+    "constants flagged by cells": (1, flagged),
+    "many constants": (16, lambda u, w, p, m: (
+        u.here * torch.arange(256.0).view(16, 16).mean(1).view(16, 1, 1)
+        + torch.arange(160.0).view(16, 10, 1, 1).amax(1))),
     "neighbours": (1, lambda u, w, p, m: u[0, 1] - u[1, 0] + w[0, -1] * p["rate"]),
     "five stacked": (1, lambda u, w, p, m: torch.stack(
         [u[0, 0], u[0, 1], u[1, 0], u[0, -1], u[-1, 0]]).median(0).values),

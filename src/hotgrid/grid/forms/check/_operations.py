@@ -122,7 +122,7 @@ class Operations(TorchDispatchMode):
 
     def expect_unwritten(self) -> None:
         """Refuse writes that torch does not see, such as those through `numpy()`."""
-        if not all(same_bits(x, before) for x, before in self._seen):
+        if not all(same_bits(x.flatten(), before.flatten()) for x, before in self._seen):
             raise ArgumentError(
                 f"{self._step} writes into a tensor that it was given, perhaps through "
                 "`numpy()`; compute a new one, such as `x = x + 1`"
@@ -189,7 +189,7 @@ class Operations(TorchDispatchMode):
         if name in _READS:
             self._refuse(name, "reads a number on the host, which a compiled step cannot")
         if kind.pointwise:
-            self.noted.append((name, self._numbers(named), _place()))
+            self.noted.append((name, self._numbers(name, named), _place()))
         elif name in _TABLES:
             table = named.get(_TABLES[name])
             if isinstance(table, Tensor) and self._holds(table):
@@ -203,9 +203,9 @@ class Operations(TorchDispatchMode):
         elif name not in _LAYOUT:
             self._expect_apart(func, name, named)
 
-    def _numbers(self, named: Mapping[str, Any]) -> str:
+    def _numbers(self, name: str, named: Mapping[str, Any]) -> str:
         """The numbers of an operation, also those in constant tensors, once for all cells."""
-        values = _flat(x for key, x in named.items() if key not in _SIZES)
+        values = _flat(x for key, x in _read(name, named).items() if key not in _SIZES)
         found = [str(x) for x in values if isinstance(x, int | float | complex)]
         for x in values:
             if isinstance(x, Tensor) and not self._holds(x):
@@ -257,10 +257,9 @@ class Operations(TorchDispatchMode):
     def _expect_whole(self, func: Any, name: str, named: Mapping[str, Any]) -> None:
         """A view that was taken before its memory was filled with cells has all of them."""
         for x in _written(func, named):
-            whole = self._filled.get(x.untyped_storage().data_ptr())
-            if whole is not None and self._keeps_space(whole.shape):
-                if not self._keeps_space(x.shape):
-                    self._refuse(name, "writes into a part of the grid")
+            whole = self._filled.get(x.untyped_storage().data_ptr(), x)
+            if self._keeps_space(whole.shape) and not self._keeps_space(x.shape):
+                self._refuse(name, "writes into a part of the grid")
 
     def _keeps_space(self, shape: torch.Size) -> bool:
         """Whether every side of the grid occurs once."""
@@ -273,9 +272,7 @@ class Operations(TorchDispatchMode):
 
     def _expect_no_pattern(self, name: str, named: Mapping[str, Any]) -> None:
         """Constants must not differ from cell to cell."""
-        overwritten = "self" if name == "copy_" else "out"
-        constants = _flat(x for key, x in named.items() if key != overwritten)
-        for x in constants:
+        for x in _flat(_read(name, named).values()):
             if not isinstance(x, Tensor) or self._holds(x):
                 continue
             for axis in range(x.ndim):
@@ -333,6 +330,12 @@ def _written(func: Any, named: Mapping[str, Any]) -> list[Tensor]:
     infos = [(a.name, a.alias_info) for a in func._schema.arguments]
     written = [named.get(name) for name, info in infos if info is not None and info.is_write]
     return [x for x in _flat(written) if isinstance(x, Tensor)]
+
+
+def _read(name: str, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without what is overwritten unread."""
+    overwritten = {"copy_": "self", "fill_": "self", "zero_": "self"}.get(name, "out")
+    return {key: x for key, x in named.items() if key != overwritten}
 
 
 def _checksum(x: Tensor) -> str:

@@ -164,11 +164,12 @@ class _Trial:
         try:
             with watch:
                 planes = self._stepped(looks, size)
-        except RuntimeError as problem:
+        except (RuntimeError, IndexError) as problem:
             raise ArgumentError(
                 f"{self._name} failed on a trial grid {tuple(size)}: {problem}; "
                 "a step must work on grids of any size"
             ) from problem
+        watch.expect_unwritten()
         return planes, watch.noted
 
     def _stepped(self, looks: Mapping[str, Look], size: Sequence[int]) -> list[list[Tensor]]:
