@@ -42,6 +42,12 @@ def test_a_guide_page_reads_in_five_minutes(page: str):
     assert words <= MOST_WORDS, f"move details of docs/{page} to docs/reference: {words} words"
 
 
+def test_the_home_page_links_to_every_guide_page():
+    linked = set(re.findall(r"\]\((guide/\w+\.md)\)", (DOCS / "index.md").read_text("utf-8")))
+    missing = {page for page in PAGES if page.startswith("guide/")} - linked
+    assert not missing, f"add to `Where to go next` in docs/index.md: {sorted(missing)}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_pictures_on_a_page_exist(page: str):
     """The site builder checks links; pictures it takes on trust."""
