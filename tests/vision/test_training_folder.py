@@ -1,12 +1,14 @@
 """Model folders: what is written is what is read; small ones; exports."""
 
 import json
+import os
+from unittest.mock import Mock
 
 import pytest
 import torch
 from onnx.reference import ReferenceEvaluator
 
-from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
+from hotgrid.errors import ArgumentError, DamagedError, MissingPartError, StoreError
 from hotgrid.vision import (
     ImageModel,
     NormalisePixels,
@@ -44,6 +46,21 @@ def test_a_folder_holds_the_model(made, images, tmp_path):
     with pytest.raises(ArgumentError, match="another folder"):
         save_image_model(tmp_path / "other", made)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "other"]
+
+
+def test_a_fault_while_a_model_is_replaced_leaves_the_old_one(made, images, tmp_path):
+    folder = tmp_path / "model"
+    save_image_model(folder, made)
+    expected = made.scores(images)
+    for name in ("fsync", "rename"):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(StoreError):
+            patch.setattr(os, name, Mock(side_effect=OSError(5, "Input/output error")))
+            save_image_model(folder, made, int8=True)
+        assert torch.equal(load_image_model(folder).scores(images), expected)
+    # Killed between the renames: the reader restores it.
+    folder.rename(tmp_path / f".model-{'0' * 32}-old")
+    assert torch.equal(load_image_model(folder).scores(images), expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_eight_bits_are_a_quarter_and_nearly_the_same(made, images, tmp_path):

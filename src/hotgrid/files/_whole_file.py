@@ -11,6 +11,7 @@ from hotgrid.errors import HotgridError
 
 from ._write_errors import raise_write_error
 
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path to write to, and move it to `path` once the block succeeds.
@@ -52,7 +53,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     except HotgridError:
         raise
     except OSError as problem:
-        raise_write_error(path, aside, problem)
+        raise_write_error(path, problem, aside)
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)

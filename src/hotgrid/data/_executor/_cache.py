@@ -1,8 +1,6 @@
 """Writing columns to a folder, to compute them once."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from hotgrid.data._plan import ColumnType, Order, Plan
 from hotgrid.data._sources import CachedColumns
 from hotgrid.data._sources._columns import FORMAT
 from hotgrid.errors import ArgumentError, MissingPartError
+from hotgrid.files import whole_folder
 
 from ._plan_batches import PlanBatches
 
@@ -45,7 +44,9 @@ def cache_columns(
         The plan with the folder as its source and the steps that remain.
 
     Raises:
-        ArgumentError: A column depends on random numbers, or the folder holds something else.
+        ArgumentError: A column depends on random numbers, or the folder holds something else
+            or cannot be written.
+        StoreError: The disk is full or failed.
 
     Example:
         >>> _ = Path("a.jsonl").write_text('{"text": "hello"}\n{"text": "you"}\n')
@@ -94,9 +95,7 @@ def _is_cache(folder: Path, said: str) -> bool:
 def _write(
     plan: Plan, types: dict[str, ColumnType], folder: Path, said: str, workers: int | None
 ) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:32]}-", dir=folder.parent))
-    try:
+    with whole_folder(folder) as aside:
         with PlanBatches(
             plan, _AT_ONCE, last="short", epochs=1, workers=workers, pad=False
         ) as batches:
@@ -111,10 +110,6 @@ def _write(
             about = {"format": FORMAT, "plan": said, "samples": count, "facts": batches.facts}
         about["columns"] = {name: str(kind) for name, kind in types.items()}
         (aside / "columns.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
-        aside.rename(folder)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
 class _Fixed:
