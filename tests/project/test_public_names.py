@@ -48,19 +48,12 @@ def callables(owner: Any) -> Iterator[Any]:
             yield plain
 
 
-# `cluster.plan.Plan` says what a cluster would do, `data.Plan` how samples become columns. Both
-# names were promised, and nobody imports both.
-SHARED_ON_PURPOSE = {"Plan"}
-
-
 def test_two_things_never_share_a_name():
     places: dict[str, dict[int, list[str]]] = {}
     for package, name in NAMES:
         same = places.setdefault(name, {})
         same.setdefault(id(resolved(package, name)), []).append(package)
     shared = {name: [*same.values()] for name, same in places.items() if len(same) > 1}
-    assert {*shared} >= SHARED_ON_PURPOSE
-    shared = {name: each for name, each in shared.items() if name not in SHARED_ON_PURPOSE}
     assert not shared, f"rename all but one of each: {shared}"
 
 

@@ -20,7 +20,7 @@ from ._text import (
 )
 
 if TYPE_CHECKING:
-    from hotgrid.cluster.plan import Calibration, Device, Link, MessageSchedule, Plan
+    from hotgrid.cluster.plan import Calibration, ClusterPlan, Device, Link, MessageSchedule
     from hotgrid.grid.run._plan_model import Checked
 
 _MOST_SIMULATED = 1 << 16
@@ -188,7 +188,7 @@ def _joined(
     )
 
 
-def _simulated(plan: "Plan") -> "tuple[MessageSchedule, MessageSchedule]":
+def _simulated(plan: "ClusterPlan") -> "tuple[MessageSchedule, MessageSchedule]":
     best = plan.best
     cycles = max(10, 200 // best.depth)
     plain, overlapped = (

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from hotgrid.config import Case
 
 if TYPE_CHECKING:
-    from hotgrid.cluster.plan import Calibration, Estimate, MessageSchedule, Plan, ScalingPoint
+    from hotgrid.cluster.plan import (
+        Calibration,
+        ClusterPlan,
+        Estimate,
+        MessageSchedule,
+        ScalingPoint,
+    )
     from hotgrid.grid.run._plan_model import Checked
 
 # By how much ranks are late in the simulated schedule, as a part of their computing.
@@ -30,8 +36,8 @@ class Report:
     """
 
     size: tuple[int, ...]
-    plan: "Plan"
-    overlapped: "Plan"
+    plan: "ClusterPlan"
+    overlapped: "ClusterPlan"
     share_source: str
     strong: "list[ScalingPoint]"
     weak: "list[ScalingPoint]"
@@ -116,7 +122,7 @@ def report_lines(case: Case, report: Report) -> list[str]:
     return lines
 
 
-def _memory(plan: "Plan") -> str:
+def _memory(plan: "ClusterPlan") -> str:
     best = plan.best
     text = f"{best.memory_bytes / 1e9:,.2f} GB of {plan.device.memory_bytes / 1e9:,.0f} GB each"
     if best.fits:

@@ -19,7 +19,7 @@ from ._machine import (
     parse_devices as parse_devices,
     parse_link as parse_link,
 )
-from ._plan import Plan as Plan, best_plan as best_plan
+from ._plan import ClusterPlan as ClusterPlan, best_plan as best_plan
 from ._scaling import (
     ScalingPoint as ScalingPoint,
     strong_scaling as strong_scaling,

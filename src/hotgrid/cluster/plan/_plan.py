@@ -15,7 +15,7 @@ DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ClusterPlan:
     """Every layout that was considered, best first: what fits, then what is fastest.
 
     Attributes:
@@ -64,7 +64,7 @@ def best_plan(
     mesh: Mesh | str | Sequence[int] | None = None,
     depth: int | None = None,
     overlap: bool = False,
-) -> Plan:
+) -> ClusterPlan:
     """Consider every mesh of a number of devices and depths 1, 2, 4, ..., 64.
 
     Args:
@@ -111,7 +111,7 @@ def best_plan(
     found.sort(
         key=lambda each: (not each.fits, each.step_time, each.messages, each.mesh.shape[::-1])
     )
-    return Plan(job, device, link, tuple(found))
+    return ClusterPlan(job, device, link, tuple(found))
 
 
 def factorizations(count: int, axes: int) -> Iterator[tuple[int, ...]]:
