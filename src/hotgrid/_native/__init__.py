@@ -5,4 +5,4 @@ cannot call `core()`, whose error says what is missing and how to get it.
 `HOTGRID_NATIVE=off` switches it off, to compare with the plain Python paths.
 """
 
-from ._door import available as available, core as core, missing as missing
+from ._find import available as available, core as core, missing as missing

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from hotgrid.errors import MissingPartError
 
-_SHUT = ("off", "0", "no", "false")
+_OFF = ("off", "0", "no", "false")
 
 
 def available() -> bool:
@@ -42,7 +42,7 @@ def core() -> ModuleType:
 @cache
 def _found() -> ModuleType | str:
     setting = os.environ.get("HOTGRID_NATIVE", "on")
-    if setting.lower() in _SHUT:
+    if setting.lower() in _OFF:
         return f"HOTGRID_NATIVE={setting} switches it off; unset it to use the core"
     try:
         return importlib.import_module("hotgrid._native._core")
