@@ -83,7 +83,7 @@ def test_nothing_in_the_name_of_a_file_steers_a_terminal(
     assert json.loads(out)["files"][0]["file"] == f"d/{name}"
     assert err.startswith(f"hotgrid: `d/no{shown}` cannot be read")
     assert hotgrid("encode", f"d/{name}", "--out", f"d/{name}") == 1
-    assert f"`d/{shown}` is already there" in capsys.readouterr().err
+    assert f"`d/{shown}` already exists" in capsys.readouterr().err
 
 
 def test_a_name_is_shown_in_one_way_everywhere(
@@ -103,7 +103,7 @@ def test_a_name_is_shown_in_one_way_everywhere(
     for arguments, said in (
         (["encode", f"no{name}"], f"`no{shown}` cannot be read or written (No such"),
         (["encode", f"no{name}*"], f"no file matches `no{shown}*`"),
-        (["encode", name, "--out", name], f"`{shown}` is already there"),
+        (["encode", name, "--out", name], f"`{shown}` already exists"),
         (["encode", name, "--out", f"no{name}/x"], f"there is no folder `no{shown}` for `x`"),
         (["decode", f"{name}.u32"], f"`{shown}.u32` has 3 bytes"),
         (
@@ -145,7 +145,7 @@ def test_what_was_named_and_cannot_be_counted_is_exit_1(
         (["encode", "binary"], "`binary` is not UTF-8: byte 1 is 0xff"),
         (["encode", "--text", "a\udcff"], "`--text` is not UTF-8: byte 1 is 0xff"),
         (["encode", "--text", "a", "ids"], "`--text` and files are two inputs"),
-        (["encode", "ids", "--out", "ids"], "`ids` is already there; `--force` replaces it"),
+        (["encode", "ids", "--out", "ids"], "`ids` already exists; `--force` replaces it"),
         (["encode", "ids", "--out", "no/ids"], "there is no folder `no` for `ids`"),
         (["encode", "ids", "--out", "empty"], "`empty` is not a file that can be replaced"),
         (["encode", "ids", "--out", "/dev/null", "--force"], "`/dev/null` is not a file"),

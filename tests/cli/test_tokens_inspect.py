@@ -101,7 +101,7 @@ def test_a_page_is_whole_escaped_and_asks_for_nothing(
         HOSTILE + "\nend 👍"
     )
     assert inspect(name, "--html", "page.html") == 1
-    assert "`page.html` is already there" in capsys.readouterr().err
+    assert "`page.html` already exists" in capsys.readouterr().err
     assert inspect(name, "--html", "page.html", "--force") == 0
 
 

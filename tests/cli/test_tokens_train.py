@@ -118,7 +118,7 @@ def test_fewer_tokens_than_wanted_are_reported(capsys: pytest.CaptureFixture[str
     ("arguments", "said", "code"),
     [
         (["corpus/a.txt", "--out", "m.bin"], "`--out m.bin` must end in .json", 1),
-        (["corpus/a.txt", "--out", "there.json"], "`there.json` is already there;", 1),
+        (["corpus/a.txt", "--out", "there.json"], "`there.json` already exists;", 1),
         (["nope.txt", "--out", "m.json"], "nope.txt", 1),
         (["corpus/a.txt", "--out", "m.json", "--pattern", "gtp2"], "did you mean `gpt2`?", 1),
         (["corpus/a.txt", "--out", "m.json", "--pattern", "(a"], "is not a pattern", 1),

@@ -273,7 +273,7 @@ def test_a_kept_form_is_shown_as_valid_and_cleared(
     [
         (["--explain", "grid"], "`--explain` needs a model and a size, such as"),
         (["--explain", "grid", "heat"], "`grid heat` lacks a size"),
-        (["--explain", "grid", "heat", "8x8", "--k", "2"], "`--k` and `--dim` are of ops"),
+        (["--explain", "grid", "heat", "8x8", "--k", "2"], "`--k` and `--dim` apply to ops"),
         (["--explain", "grid", "haet", "8x8"], "heat"),
         (["--explain", "grid", "heat", "8x8", "--dtype", "float3"], "`dtype` is 'float3'"),
         (["--explain", "gird", "8x8"], "did you mean `grid`?"),

@@ -46,7 +46,7 @@ def documentation(most: int = 1_200_000) -> list[str]:
             break
     if left > most - 50_000:
         raise MissingPartError(
-            "this Python comes without its documentation; `hotgrid chat train` takes any text"
+            "this Python has no documentation installed; `hotgrid chat train` takes any text"
         )
     return found
 

@@ -109,7 +109,7 @@ class Reply:
         if cut == -1:
             raise UnstableError(
                 "the model's logits are not finite after "
-                f"{len(self.tokens)} tokens; its weights or its dtype are at fault"
+                f"{len(self.tokens)} tokens; check its weights and its dtype"
             )
         if cut is not None:
             self._end = "stop"

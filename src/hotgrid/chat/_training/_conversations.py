@@ -43,7 +43,7 @@ def conversation(row: Any) -> list[ChatMessage] | str:
                 f"a message needs `role` and `content`: {problem}; in {shown}"
             ) from None
         if not any(message.role == "assistant" for message in found):
-            raise DamagedError(f"a conversation has no reply, nothing to learn from: {shown}")
+            raise DamagedError(f"a conversation has no reply to learn from: {shown}")
         return found
     if "question" in row and "answer" in row:
         return [

@@ -93,7 +93,7 @@ def tune(
         DamagedError: A row is not a conversation.
     """
     if any(isinstance(each, CodebookLinear) for each in language.model.modules()):
-        raise ArgumentError(f"{language.name!r} is compressed; tune the model it was made from")
+        raise ArgumentError(f"{language.name!r} is compressed; fine-tune the original model")
     model, encoding = copy.deepcopy(language.model).to(run.where()), language.encoding
     context = tuning.context or model.config.context
     ranks = world(run.where())

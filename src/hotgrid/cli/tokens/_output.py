@@ -39,7 +39,7 @@ def refuse_existing(path: Path | None, *, force: bool) -> None:
             f"`{visible(path)}` is not a file that can be replaced; name another"
         )
     if path.exists() and not force:
-        raise ArgumentError(f"`{visible(path)}` is already there; `--force` replaces it")
+        raise ArgumentError(f"`{visible(path)}` already exists; `--force` replaces it")
     if not path.parent.is_dir():
         raise ArgumentError(
             f"there is no folder `{visible(path.parent)}` for `{visible(path.name)}`"

@@ -151,7 +151,7 @@ def _cleared(op: str | None) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(
             f"`{cache.path}` cannot be cleared ({error.strerror or error}); "
-            "`autotune.cache` names another place"
+            "`autotune.cache` sets another folder"
         ) from None
     return {"file": str(cache.path) if cache.path else None, "op": op, "cleared": count}
 

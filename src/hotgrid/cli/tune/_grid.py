@@ -17,7 +17,7 @@ GRID = "grid"
 def expect_grid_sense(words: tuple[str, ...], own_options: bool) -> None:
     """Refuse invalid combinations before torch is imported."""
     if own_options:
-        raise ArgumentError("`--k` and `--dim` are of ops; options of a model go after --set")
+        raise ArgumentError("`--k` and `--dim` apply to ops; options of a model go after --set")
     if len(words) == 1:
         raise ArgumentError(
             f"`grid {words[0]}` lacks a size; write a model and sizes, "

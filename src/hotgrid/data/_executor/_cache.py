@@ -65,7 +65,7 @@ def cache_columns(
     random = [step for step in once.needed(chosen) if step.build().random]
     if random:
         raise ArgumentError(
-            f"operator `{random[0].operator}` is random, so what it makes cannot be cached; "
+            f"operator `{random[0].operator}` is random, so its output cannot be cached; "
             "cache the columns before it"
         )
     said = once.fingerprint()

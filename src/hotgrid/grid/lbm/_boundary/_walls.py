@@ -196,7 +196,7 @@ class Wall(Face):
         if self.velocity and not is_zero(self.velocity[self.axis(len(size))]):
             raise ArgumentError(
                 f"the wall at {self.face!r} can only slide along itself, but its `velocity` "
-                f"{self.velocity} has a part along {self.face[0]}"
+                f"{self.velocity} has a component along {self.face[0]}"
             )
         return super().cells(size)
 

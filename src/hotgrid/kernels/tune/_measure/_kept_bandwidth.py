@@ -44,7 +44,7 @@ def keep_rate(device: str, rate: float, method: str) -> None:
             aside.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     except (ArgumentError, StoreError) as problem:
         logger("autotune").warning(
-            "the copy bandwidth is not kept: %s; `autotune.cache` names another place", problem
+            "the copy bandwidth is not kept: %s; `autotune.cache` sets another folder", problem
         )
 
 

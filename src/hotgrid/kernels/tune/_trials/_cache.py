@@ -125,7 +125,7 @@ _PAST = {"read": "read", "write": "written"}
 def _say_once(path: str, done: str, reason: str) -> None:
     logger("autotune").warning(
         "`%s` cannot be %s (%s), so winners are not kept there; "
-        "`autotune.cache` names another place",
+        "`autotune.cache` sets another folder",
         path,
         done,
         reason,
