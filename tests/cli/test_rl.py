@@ -1,6 +1,7 @@
 """`hotgrid rl`: what it prints, writes and refuses."""
 
 import dataclasses
+import importlib
 import json
 import re
 
@@ -30,6 +31,38 @@ def test_training_ends_with_the_mean_return(tmp_path, capsys):
     assert hotgrid([*words, "--steps", "160", "--resume"]) == 0
     assert "over 5 episodes" in capsys.readouterr().out
     assert hotgrid(["train", "show", str(out), "--only", "valid/return"]) == 0
+
+
+WIDE = """
+from dataclasses import dataclass
+import torch
+from hotgrid.train import rl
+
+@dataclass(frozen=True)
+class Wide(rl.Environment):
+    name, summary, actions = "wide", "-", rl.Discrete(2)
+    observations, shape, randoms = 600, (1,), 1
+    limit: int = 5
+
+    def initial(self, random):
+        return random
+
+    def observe(self, state):
+        return state.expand(*state.shape[:-1], 600)
+
+    def step(self, state, action):
+        return rl.Stepped(state, state[..., 0], action > 1)
+"""
+
+
+def test_the_capacity_that_is_given_must_fit_and_not_the_usual_one(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(WIDE)
+    # The usual 100,000 transitions take 480 MB.
+    ring = importlib.import_module("hotgrid.train.rl._replay._ring")
+    monkeypatch.setattr(ring, "free_memory", lambda device: 100_000_000)
+    words = ["rl", "train", "own.py:Wide", "--steps", "120"]
+    assert hotgrid(words) == 1
+    assert hotgrid([*words, *SMALL]) == 0
 
 
 def test_several_seeds_are_listed(capsys):

@@ -328,5 +328,7 @@ def test_a_policy_is_shown_in_its_own_environment_and_drawn_right(tmp_path):
     with pytest.raises(ArgumentError, match=r"`Drawn.draw` returned .*float32 \[41, 40, 3\]"):
         rl.film(trained, tmp_path / "film.gif", steps=2)
     for other in (rl.CartPole(), "cartpole"):
-        with pytest.raises(ArgumentError, match="of `line`, and the environment given is `car"):
+        with pytest.raises(
+            ArgumentError, match=r"of `Drawn\(\)`, and the environment given is `c"
+        ):
             rl.load_policy(tmp_path, environment=other)

@@ -48,9 +48,10 @@ def train(
             are listed below.
     """
     from hotgrid.train.rl import RLTrainer, find_learner
+    from hotgrid.train.rl._training import recipe_of
 
     place = environment_of(environment)
-    chosen = RLTrainer(place, device="cpu", show=False)
+    chosen = recipe_of(place)
     kind = chosen.learner if learner is None else find_learner(learner)()
     if learner is not None and type(chosen.learner) is type(kind):
         kind = chosen.learner

@@ -15,8 +15,16 @@ from hotgrid.files import whole_file
 from hotgrid.store import Checkpoint, Checkpoints
 
 from ._draws import Draws
-from ._environments import Discrete, Environment, check_environment, environment_to_show
-from ._learners import Agent, learner_from_json
+from ._environments import (
+    Discrete,
+    Environment,
+    GymnasiumTask,
+    check_environment,
+    environment_to_show,
+    is_included,
+    text_of,
+)
+from ._learners import Agent, Learner, learner_from_json
 from ._newest import load_newest
 
 
@@ -41,6 +49,7 @@ def load_policy(
     device: torch.device | str = "cpu",
     *,
     environment: Environment | str | None = None,
+    learner: type[Learner] | None = None,
 ) -> Trained:
     """Return the best policies of a run, from its newest checkpoint that is good.
 
@@ -50,6 +59,7 @@ def load_policy(
         environment: The environment of the run, if it is one of your own; or a name, such as
             `gymnasium:CartPole-v1`. A policy of Gymnasium's acts in the environment of hotgrid
             that equals it; if there is none, it cannot be shown.
+        learner: The class of the learner, if it is one of your own.
 
     Raises:
         StoreError: There is no checkpoint in the folder.
@@ -69,9 +79,9 @@ def load_policy(
                 f"step {notes.step} in `{folder}` was not saved by an `RLTrainer`"
             )
         env = _environment_of(folder, notes.extra["environment"], environment, device)
-        learner, draws = learner_from_json(notes.extra["learner"]), Draws(0, device)
-        seeds = notes.extra["seeds"]
-        agent = learner.begin(env.observations, env.actions, seeds, draws, env.units)
+        how = learner_from_json(notes.extra["learner"], *() if learner is None else (learner,))
+        seeds, draws = notes.extra["seeds"], Draws(0, device)
+        agent = how.begin(env.observations, env.actions, seeds, draws, env.units)
         made.append((env, agent))
         wanted = {f"best/{name}": tensor for name, tensor in agent.policy().items()}
         return checkpoints.load(notes.step, {**wanted, "best/returns": None})
@@ -104,9 +114,11 @@ def _environment_of(
         raise ArgumentError(f"`environment` is {given!r}; expected an Environment or a name")
     # A name, or the class with the fields that are not defaults.
     trained = name.removeprefix("gymnasium:").partition("(")[0]
-    if trained not in (env.name, env.twin, type(env).__name__):
+    names = (env.name, env.twin) if is_included(env) or isinstance(env, GymnasiumTask) else ()
+    if trained not in (*names, type(env).__name__):
         raise ArgumentError(
-            f"the run in `{folder}` is of `{name}`, and the environment given is `{env.name}`"
+            f"the run in `{folder}` is of `{name}`, and the environment given is "
+            f"`{text_of(env)}`"
         )
     return env
 

@@ -16,9 +16,15 @@ from ._find import (
     environment_to_show as environment_to_show,
     environments as environments,
     find_environment as find_environment,
+    is_included as is_included,
+    text_of as text_of,
     twin_of as twin_of,
 )
-from ._gymnasium import PREFIX as PREFIX, GymnasiumCopies as GymnasiumCopies
+from ._gymnasium import (
+    PREFIX as PREFIX,
+    GymnasiumCopies as GymnasiumCopies,
+    GymnasiumTask as GymnasiumTask,
+)
 from ._life import LifeKeeper as LifeKeeper
 from ._mountain_car import MountainCar as MountainCar
 from ._pendulum import Pendulum as Pendulum

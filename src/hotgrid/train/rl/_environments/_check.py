@@ -63,6 +63,8 @@ def _check_parts(env: Environment) -> None:
 
     expect("actions", isinstance(env.actions, Discrete | Box), "Discrete(...) or Box(...)")
     expect("observations", _whole(env.observations, 1), "a whole number from 1")
+    floats = isinstance(env.dtype, torch.dtype) and env.dtype.is_floating_point
+    expect("dtype", floats, "torch.float32 or torch.float64")
     expect("randoms", _whole(env.randoms, 0), "a whole number from 0")
     expect("limit", _whole(env.limit, 1), "a whole number from 1")
     shape: Any = env.shape

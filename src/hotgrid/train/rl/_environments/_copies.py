@@ -81,7 +81,7 @@ class Copies:
         self.actions, self.observations = environment.actions, environment.observations
         self._draws = draws
         self._state = self._begun()
-        self.observation = environment.observe(self._state)
+        self.observation = environment.observe(self._state).clone()
         self._steps = torch.zeros(seeds, copies, device=draws.device, dtype=torch.int32)
         self._return = torch.zeros(seeds, copies, device=draws.device)
         self._episodes = torch.zeros(3, seeds, device=draws.device)
@@ -96,7 +96,8 @@ class Copies:
         """Take a step with every copy; those that end begin again."""
         env, before = self.environment, self.observation.clone()
         state, reward, terminated = env.step(self._state, action)
-        following = env.observe(state)
+        following = self._apart(env.observe(state))
+        reward, terminated = self._apart(reward), self._apart(terminated)
         self._steps += 1
         truncated = self._steps >= env.limit
         over = terminated | truncated
@@ -124,6 +125,11 @@ class Copies:
             "return": self._return,
             "episodes": self._episodes,
         }
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """What an environment returns may be a view of the state, which is overwritten."""
+        shared = x.untyped_storage().data_ptr() == self._state.untyped_storage().data_ptr()
+        return x.clone() if shared else x
 
     def _note(self, over: Tensor) -> None:
         """Add up the episodes that have ended, and begin new sums."""

@@ -1,5 +1,7 @@
 """Environments by name."""
 
+from dataclasses import fields, is_dataclass
+
 from hotgrid.errors import ArgumentError, near
 
 from ._acrobot import Acrobot
@@ -58,6 +60,34 @@ def find_environment(name: str) -> Environment:
             f"{', '.join(known)}, and `gymnasium:ID` such as gymnasium:CartPole-v1"
         )
     return known[name]
+
+
+def is_included(environment: Environment) -> bool:
+    """Whether an environment is one of hotgrid's, and not of a class derived from one."""
+    return type(environment) in _KNOWN
+
+
+def text_of(environment: Environment) -> str:
+    """Return what an environment is, for the record of a run.
+
+    That is the name, for one of hotgrid's as it is by default, and else the class with the
+    fields that are set otherwise.
+
+    Example:
+        >>> text_of(CartPole()), text_of(CartPole(gravity=3.7))
+        ('cartpole', 'CartPole(gravity=3.7)')
+    """
+    kind = type(environment)
+    parts = fields(environment) if is_dataclass(environment) else ()
+    found = {each.name: getattr(environment, each.name) for each in parts if each.repr}
+    changed = [
+        f"{each.name}={found[each.name]!r}"
+        for each in parts
+        if each.name in found and found[each.name] != each.default
+    ]
+    if is_included(environment) and not changed:
+        return environment.name
+    return f"{kind.__name__}({', '.join(changed)})"
 
 
 def environment_to_show(name: str) -> Environment:

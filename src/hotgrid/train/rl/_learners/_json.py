@@ -31,8 +31,12 @@ def learner_to_json(learner: Learner) -> dict[str, Any]:
     return found
 
 
-def learner_from_json(data: Mapping[str, Any]) -> Learner:
+def learner_from_json(data: Mapping[str, Any], *own: type[Learner]) -> Learner:
     """Return the learner that `learner_to_json` described.
+
+    Args:
+        data: What it returned.
+        own: Learners of your own that it may be.
 
     Raises:
         ArgumentError: There is no such learner, or it has other fields.
@@ -42,7 +46,8 @@ def learner_from_json(data: Mapping[str, Any]) -> Learner:
         True
     """
     given = dict(data)
-    kind = find_learner(given.pop("learner", None))
+    name = given.pop("learner", None)
+    kind = {each.name: each for each in own}.get(name) or find_learner(name)
     for name, value in given.items():
         if isinstance(value, dict):
             given[name] = StepSchedule.from_json(value)

@@ -1,5 +1,6 @@
 """`Prioritised`: transitions whose values were wrong are sampled more often."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -36,8 +37,11 @@ class Prioritised(Uniform):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("alpha", "beta"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ArgumentError(f"`{name}` is {getattr(self, name)!r}; expected 0 to 1")
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise ArgumentError(f"`{name}` is {value!r}; expected 0 to 1")
+        if not isinstance(self.least, int | float) or not 0 < self.least < math.inf:
+            raise ArgumentError(f"`least` is {self.least!r}; expected a number above 0")
 
 
 class PrioritisedRing(Ring):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
 from hotgrid.train.rl._environments import World
 from hotgrid.train.rl._learners import Agent
 
@@ -13,6 +14,12 @@ from ._recorded import Recorded
 
 # How many steps are taken before one asks the device whether all episodes have ended.
 _UNASKED = 25
+# Environments of hotgrid have a limit; those of Gymnasium may have none.
+_MOST_STEPS = 1_000_000
+
+
+class AbandonedError(Exception):
+    """An evaluation was left because the run was asked to stop."""
 
 
 class Returns(NamedTuple):
@@ -28,13 +35,23 @@ class Returns(NamedTuple):
 
 
 @torch.no_grad()
-def evaluate(agent: Agent, world: World, *, captured: bool = False) -> Returns:
+def evaluate(
+    agent: Agent,
+    world: World,
+    *,
+    captured: bool = False,
+    abandon: Callable[[], bool] | None = None,
+) -> Returns:
     """Return the first episode of every copy of a fresh world.
 
     Args:
         agent: Its `act` chooses.
         world: Fresh copies, one for each episode.
         captured: Record a step on a CPU and replay it; for tensor environments.
+        abandon: Asked now and then; where it is true, `AbandonedError` is raised.
+
+    Raises:
+        ArgumentError: An episode does not end.
 
     Example:
         >>> draws = Draws(0, "cpu")
@@ -60,6 +77,13 @@ def evaluate(agent: Agent, world: World, *, captured: bool = False) -> Returns:
     while made % _UNASKED or bool(going.any()):
         call()
         made += 1
+        if made % _UNASKED == 0 and abandon is not None and abandon():
+            raise AbandonedError
+        if made >= _MOST_STEPS:
+            raise ArgumentError(
+                f"an episode of the evaluation has not ended after {made:,} steps; give the "
+                "environment a limit (Gymnasium: `max_episode_steps`)"
+            )
     return Returns(returns, lengths)
 
 

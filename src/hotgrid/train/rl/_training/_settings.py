@@ -42,6 +42,10 @@ class OffPolicy:
             value = getattr(self, name)
             if type(value) is not int or value < 1:
                 raise ArgumentError(f"`{name}` is {value!r}; expected a whole number from 1")
+        if not isinstance(self.replay, Uniform):
+            raise ArgumentError(
+                f"`replay` is {self.replay!r}; expected Uniform(...) or Prioritised(...)"
+            )
         if type(self.warmup) is not int or self.warmup < 0:
             raise ArgumentError(f"`warmup` is {self.warmup!r}; expected a whole number from 0")
 

@@ -25,7 +25,7 @@ from hotgrid.train.rl._environments import Box, Environment
 from hotgrid.train.rl._learners import Learner, learner_to_json
 from hotgrid.train.rl._replay import Rows, expect_memory, replay_of
 
-from ._evaluation import Returns, evaluate
+from ._evaluation import AbandonedError, Returns, evaluate
 from ._finite import expect_finite
 from ._recipes import recipe_for
 from ._rounds import Rounds
@@ -34,6 +34,8 @@ from ._state import BestPolicy, RLState
 from ._worlds import Place
 
 _BEST = "valid/return"
+# Seconds that an evaluation may go on after the run was asked to stop.
+_GRACE = 5.0
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ class RLTrainer:
         with contextlib.ExitStack() as opened:
             stop = StopRequest(heeded=self._folder.used, interrupts=True)
             opened.enter_context(stop)
+            self._abandon = _Patience(stop)
             opened.enter_context(self._folder)
             saved = self._folder.begin(self._asked(), {"steps": self.steps}, resume, {})
             events = self._folder.open_events(saved, self._facts())
@@ -223,6 +226,9 @@ class RLTrainer:
             try:
                 why = self._go(stop)
                 found = self._last_evaluation() if why == "finished" else None
+            except AbandonedError:
+                logger("train").warning("an evaluation was left: --resume repeats it")
+                why, found = "stopped", None
             except UnstableError as problem:
                 self._folder.write("fault", self.step, text=str(problem), batches=[])
                 self._folder.report()
@@ -312,8 +318,10 @@ class RLTrainer:
         if self.step == 0:
             raise ArgumentError("nothing was learned; there is no policy to evaluate")
         self._best.exchange()
-        found = self._episodes(self.settings.final_episodes, -1)
-        self._best.exchange()
+        try:
+            found = self._episodes(self.settings.final_episodes, -1)
+        finally:
+            self._best.exchange()
         expect_finite(self.step, {"return of the last evaluation": found.returns})
         means = found.returns.mean(-1)
         values = {"final/return": float(means.mean())}
@@ -326,7 +334,7 @@ class RLTrainer:
         draws = Draws(seed, self.device)
         world = self._place.world(self.seeds, episodes, draws, seed % 2**31)
         with contextlib.closing(world) if hasattr(world, "close") else contextlib.nullcontext():  # pyright: ignore[reportArgumentType]
-            return evaluate(self.agent, world, captured=self._captured)
+            return evaluate(self.agent, world, captured=self._captured, abandon=self._abandon)
 
     def _shown(self) -> bool:
         if self._show is not None:
@@ -360,3 +368,15 @@ class RLTrainer:
             "groups": [{"group": name, "parameters": n} for name, n in networks.items()],
             **self._described(),
         }
+
+
+class _Patience:
+    """Whether a run was asked to stop some seconds ago."""
+
+    def __init__(self, stop: StopRequest) -> None:
+        self._stop, self._asked = stop, 0.0
+
+    def __call__(self) -> bool:
+        if not self._asked and self._stop():
+            self._asked = time.monotonic()
+        return bool(self._asked) and time.monotonic() - self._asked > _GRACE

@@ -6,6 +6,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.train.rl._draws import Draws
 from hotgrid.train.rl._environments import (
     PREFIX,
+    Box,
     Copies,
     Environment,
     GymnasiumCopies,
@@ -14,8 +15,11 @@ from hotgrid.train.rl._environments import (
     environments,
     find_environment,
     host_work,
+    text_of,
     twin_of,
 )
+
+from ._recipes import RLRecipe, recipe_for
 
 
 class Place:
@@ -64,11 +68,12 @@ class Place:
         check_environment(environment, device)
         self._environment = environment
         self.name = environment.name
-        # A class of one's own may have the name of another environment.
+        # A class of one's own may derive from another environment, or have its name.
         known = environments().get(self.name)
-        mine = known is not None and isinstance(environment, type(known))
-        self.recipe = self.name if mine else ""
-        self.text = self.name if _is_plain(environment) else str(environment)
+        self.recipe = (
+            self.name if known is not None and isinstance(environment, type(known)) else ""
+        )
+        self.text = text_of(environment)
         self.tensor = True
         self.host_work = host_work(environment, device)
         self.actions, self.observations = environment.actions, environment.observations
@@ -81,9 +86,12 @@ class Place:
         return GymnasiumCopies(self._id, seeds, copies, seed=seed, device=self._device)
 
 
-def _is_plain(environment: Environment) -> bool:
-    """Whether all fields have their defaults."""
-    try:
-        return environment == type(environment)()
-    except TypeError:  # a field has none
-        return False
+def recipe_of(environment: Environment | str) -> RLRecipe:
+    """Return the settings that `RLTrainer` begins with.
+
+    Example:
+        >>> recipe_of("pendulum").learner.name
+        'sac'
+    """
+    place = Place(environment, torch.device("cpu"))
+    return recipe_for(place.recipe, isinstance(place.actions, Box))
