@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hotgrid.errors import DamagedError
-from hotgrid.files import open_regular, read_regular
+from hotgrid.files import open_regular, read_regular, regular_stat
 
 
 @pytest.fixture
@@ -27,9 +27,17 @@ def test_links_folders_and_pipes_are_refused_without_waiting(path: Path):
     others[1].mkdir()
     os.mkfifo(others[2])
     for other in others:
-        for read in (open_regular, lambda each: read_regular(each, 10)):
-            with pytest.raises(DamagedError, match=rf"{other.name}` .* not a regular file"):
+        for read in (open_regular, regular_stat, lambda each: read_regular(each, 10)):
+            with pytest.raises(DamagedError, match=rf"{other.name}` .*not a regular file"):
                 read(other)
+
+
+def test_links_are_followed_where_that_is_wanted(path: Path):
+    link = path.with_name("link")
+    link.symlink_to(path)
+    assert regular_stat(link, links=True) == regular_stat(path)
+    with pytest.raises(DamagedError, match="link` is a link, not a regular file"):
+        regular_stat(link)
 
 
 def test_a_file_that_is_missing_is_named(path: Path):

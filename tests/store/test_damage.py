@@ -57,7 +57,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "file a folder": (
         lambda p: ((p / SHARD).unlink(), (p / SHARD).mkdir()),
         SHARD,
-        "it is not a regular file",
+        "not a regular file",
     ),
     "file a link": (
         lambda p: (
@@ -65,12 +65,12 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str, str]] = {
             (p / SHARD).symlink_to(p.parent / "elsewhere"),
         ),
         SHARD,
-        "it is not a regular file",
+        "not a regular file",
     ),
     "file a pipe": (
         lambda p: ((p / SHARD).unlink(), os.mkfifo(p / SHARD)),
         SHARD,
-        "it is not a regular file",
+        "not a regular file",
     ),
     "manifest gone": (lambda p: (p / MANIFEST).unlink(), MANIFEST, "is missing$"),
     "manifest empty": (lambda p: os.truncate(p / MANIFEST, 0), MANIFEST, "is damaged: "),

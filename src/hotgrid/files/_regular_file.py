@@ -62,5 +62,29 @@ def read_regular(path: Path, limit: int) -> bytes:
     return data
 
 
+def regular_stat(path: Path, *, links: bool = False) -> os.stat_result:
+    """Return the `lstat` of a regular file.
+
+    Args:
+        path: The file.
+        links: Follow links.
+
+    Raises:
+        DamagedError: It is a link, a pipe, a folder or a device.
+        OSError: It is missing or cannot be reached.
+
+    Example:
+        >>> _ = Path("notes.txt").write_text("all of it")
+        >>> regular_stat(Path("notes.txt")).st_size
+        9
+    """
+    found = path.stat() if links else path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        kinds = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(found.st_mode))
+        raise DamagedError(f"`{path}` is {f'{kind}, ' if kind else ''}not a regular file")
+    return found
+
+
 def _refused(path: Path) -> DamagedError:
     return DamagedError(f"`{path}` is damaged: it is not a regular file")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from safetensors import safe_open
 
 from hotgrid.errors import DamagedError, HotgridError
+from hotgrid.files import regular_stat
 
 from ._manifest import FileRecord, Manifest, read_manifest
 from ._places import step_folder
@@ -186,10 +186,7 @@ def _check_file(path: Path, file: FileRecord, tensors: Mapping[str, Spec]) -> di
 
 def _check_size(path: Path, file: FileRecord) -> None:
     with _readable(path):
-        found = path.lstat()
-    # A link could lead anywhere, and a pipe would wait forever.
-    if not stat.S_ISREG(found.st_mode):
-        raise DamagedError(f"`{path}` is damaged: it is not a regular file")
+        found = regular_stat(path)
     if found.st_size != file.size:
         raise DamagedError(
             f"`{path}` is damaged: it has {found.st_size} bytes, and {file.size} were written"

@@ -164,7 +164,7 @@ def test_files_are_read_and_written(tmp_path: Path):
         with pytest.raises(ArgumentError, match="is not text"):
             read(path)
         with pytest.raises(ArgumentError, match="cannot write"):
-            write(glider, tmp_path / "no folder" / "glider")
+            write(glider, path / "glider")
 
 
 def test_the_library_is_named_described_and_tight():

@@ -10,8 +10,9 @@ import numpy as np
 
 from hotgrid.data._plan import ColumnType, Samples, Source, source
 from hotgrid.errors import ArgumentError
+from hotgrid.files import regular_stat
 
-from ._files import read_whole, require_regular
+from ._files import read_whole
 
 _LARGEST = 1 << 30
 
@@ -91,7 +92,7 @@ class _Listed(Samples):
                 found += self._below(inner, suffixes)
             elif each.name.lower().endswith(suffixes):
                 if not each.is_file(follow_symlinks=False):
-                    require_regular(self._root / inner, links=self._links)
+                    regular_stat(self._root / inner, links=self._links)
                 found.append(inner)
         return found
 

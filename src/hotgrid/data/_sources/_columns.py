@@ -10,10 +10,9 @@ import numpy as np
 
 from hotgrid.data._plan import ColumnType, Samples, Source, source
 from hotgrid.errors import ArgumentError, DamagedError
-from hotgrid.files import read_regular
+from hotgrid.files import read_regular, regular_stat
 
 from ._arrow import Rows
-from ._files import require_regular
 
 FORMAT = "hotgrid columns 1"
 _LARGEST = 1 << 26
@@ -73,7 +72,7 @@ class _Mapped(Samples):
         for name, kind in self._types.items():
             path = folder / f"{name}.{'npy' if kind.fixed else 'arrow'}"
             try:
-                require_regular(path)
+                regular_stat(path)
                 if kind.fixed:
                     mapped = np.load(path, mmap_mode="r", allow_pickle=False)
                     # A plain array is faster to index, and keeps the memmap open.

@@ -3,13 +3,12 @@
 import glob
 import os
 import re
-import stat
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError, DamagedError
-from hotgrid.files import open_regular
+from hotgrid.files import open_regular, regular_stat
 
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
@@ -37,24 +36,11 @@ def found_files(paths: Sequence[str], suffixes: tuple[str, ...]) -> list[Path]:
         for each in found:
             if not each.name.endswith(suffixes):
                 raise ArgumentError(f"`{each}` does not end in {_any(suffixes)}")
-            require_regular(each)
+            regular_stat(each)
             files[each] = None
     if not files:
         raise ArgumentError(f"`paths` {list(paths)} names no file")
     return list(files)
-
-
-def require_regular(path: Path, *, links: bool = False) -> None:
-    """Raise unless a path is a regular file, and no link unless links are wanted.
-
-    Raises:
-        DamagedError: It is something else.
-    """
-    mode = (os.stat if links else os.lstat)(path).st_mode
-    if not stat.S_ISREG(mode):
-        kinds = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-        kind = kinds.get(stat.S_IFMT(mode), "not a regular file")
-        raise DamagedError(f"`{path}` is {kind}; hotgrid reads regular files only")
 
 
 def read_whole(path: Path, limit: int) -> bytes:

@@ -9,10 +9,9 @@ from typing import Any
 
 from hotgrid.data._plan import ColumnType, Samples, Source, source
 from hotgrid.errors import ArgumentError, DamagedError
-from hotgrid.files import read_regular
+from hotgrid.files import read_regular, regular_stat
 
 from ._arrow import ArrowFiles, Rows
-from ._files import require_regular
 
 _LARGEST = 1 << 26
 
@@ -67,7 +66,7 @@ class HubFolder(Source):
                 f"{', '.join([*names, *there]) or 'no parquet file and no state.json'}"
             )
         for path in found:
-            require_regular(path)
+            regular_stat(path)
         return found
 
     def _saved(self, folder: Path) -> list[Path]:
@@ -83,7 +82,7 @@ class HubFolder(Source):
                 raise DamagedError(
                     f"`{folder / 'state.json'}` names `{name}`, not a file in it"
                 )
-            require_regular(folder / name)
+            regular_stat(folder / name)
         if not names:
             raise ArgumentError(f"`{folder}` has no data file")
         return [folder / name for name in names]

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from hotgrid.data._plan import ColumnType, Samples, Source, source
 from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.files import regular_stat
 
-from ._files import OpenFile, require_regular
+from ._files import OpenFile
 
 _TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 # Above this a file is refused before anything is allocated.
@@ -93,7 +94,7 @@ class _Arrays(Samples):
 
 def _opened(path: Path) -> Any:
     try:
-        require_regular(path, links=True)
+        regular_stat(path, links=True)
     except FileNotFoundError:
         raise ArgumentError(f"`{path}` is missing") from None
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")

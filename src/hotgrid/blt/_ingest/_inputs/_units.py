@@ -3,14 +3,14 @@
 import fnmatch
 import glob
 import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hotgrid.blt._ingest._settings import MIB, IngestSettings
-from hotgrid.errors import ArgumentError, near
+from hotgrid.errors import ArgumentError, DamagedError, near
+from hotgrid.files import regular_stat
 
 from ._parquet_file import row_groups
 
@@ -90,12 +90,12 @@ def list_units(
 def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
     """The units of one file."""
     try:
-        facts = file.lstat()
+        facts = regular_stat(file)
+    except DamagedError:
+        yield Unit(name, str(file), "fault", text="it is not a regular file")
+        return
     except OSError as problem:
         yield Unit(name, str(file), "fault", text=f"it cannot be read: {problem.strerror}")
-        return
-    if not stat.S_ISREG(facts.st_mode):
-        yield Unit(name, str(file), "fault", text="it is not a regular file")
         return
     stamp = f"{facts.st_size}-{facts.st_mtime_ns}"
     lower = name.lower()

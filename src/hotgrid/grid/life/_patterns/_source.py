@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hotgrid.errors import ArgumentError
+from hotgrid.files import whole_file
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,6 @@ class Source:
 def saved(text: str, path: str | Path | None) -> str:
     """The text, written to a file if there is a path."""
     if path is not None:
-        try:
-            Path(path).write_text(text, encoding="utf-8")
-        except OSError as problem:
-            raise ArgumentError(f"cannot write `{path}`: {problem.strerror}") from None
+        with whole_file(Path(path)) as aside:
+            aside.write_text(text, encoding="utf-8")
     return text
