@@ -5,7 +5,7 @@
 One reply is `generate`, greedy, from a short prompt. Its limit is the bandwidth of memory, as
 measured here by reading a large tensor, divided by the bytes of the model's matrices, which
 every token reads. Many replies are an `Engine` with as many slots; it is driven in this
-thread. On a machine with other work, the processor time of a token says more than the wall
+thread. On a machine with other work, the CPU time of a token says more than the wall
 time. The best of some rounds counts, the first of which captures graphs and compiles. With
 `--form int8` (or pq, int4) the matrices are compressed first. The model has random weights;
 shapes are in chat_models.py. The share is that of the limit, which for many replies is as many
@@ -60,7 +60,7 @@ def bandwidth(device: str) -> float:
 
 
 def one_reply(language, tokens: int, *, compiled: bool) -> tuple[float, float]:
-    """Tokens a second of one reply, the prompt counted; and processor time for each."""
+    """Tokens a second of one reply, the prompt counted; and CPU time for each."""
     sampling = Sampling(temperature=0, max_tokens=tokens)
     begin, worked = time.perf_counter(), time.process_time()
     pieces = generate(language, [1, 2, 3, 4], sampling, compiled=compiled)

@@ -3,7 +3,7 @@
 It runs with radius 1 to 32, periodic, against torch's convolution with circular padding and
 against a product of spectra. All results are compared with double precision first; a wrong one
 ends the run. All take turns and the best time of each counts. torch's convolution is skipped
-once a call takes longer than 2 s. With `--one-thread` a CPU counts the processor time of a
+once a call takes longer than 2 s. With `--one-thread` a CPU counts the CPU time of a
 single thread, which depends little on other work on the machine.
 
     python benchmarks/bench_convolve.py [--device cuda] [--rounds N] [--one-thread]

@@ -10,7 +10,7 @@ taken back by the host of a virtual machine, and the first process waits for it.
 
 Parts are speed, threads, pieces and loading. Texts come from make_corpora.py, or from --text;
 then figures are printed only, not kept as results. On a machine with other work `--clock cpu`
-uses processor time instead of wall time. Other libraries are in requirements-token-peers.txt
+uses CPU time instead of wall time. Other libraries are in requirements-token-peers.txt
 (`make tokenpeers`) or in another environment whose Python --peers names; one that is not
 installed or does not run has a row that says why.
 """

@@ -208,7 +208,7 @@ def test_signals_follow_their_definitions(tiny: EntropyModel):
         close(patches.embeddings[row], embeddings.mean(0))
         close(patches.prominence[row], prominence.max())
         close(patches.entropies[row], entropies.mean())
-    with pytest.raises(ArgumentError, match="sum up to 39"):
+    with pytest.raises(ArgumentError, match="add up to 39"):
         found.over(torch.tensor([39]))
 
 

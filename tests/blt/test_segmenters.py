@@ -272,7 +272,7 @@ def test_all_names_make_one():
         ({"name": "spaces"}, "did you mean `space`"),
         ({"name": "space", "threshold": 1.0}, "takes no threshold"),
         ({"name": "tokens", "size": 3}, "takes no size"),
-        ({"name": "static", "size": 2.5}, "whole sizes"),
+        ({"name": "static", "size": 2.5}, "an integer size"),
         ({"name": "static", "size": 0}, "from 1"),
         ({"name": "budget", "size": 0.5}, "from 1 byte"),
         ({"name": "threshold", "size": 77}, "no `threshold` threshold"),

@@ -94,7 +94,7 @@ def test_from_text_to_a_small_model(
     ("arguments", "message"),
     [
         (["train"], "name files or folders of text"),
-        (["train", "nowhere/"], "`nowhere/` has no file"),
+        (["train", "nowhere/"], "`nowhere/`: no files found"),
         (["train", "empty.txt"], "there is no text in `empty.txt`"),
         (["train", "empty.txt", "--tokenizer=t.json"], "neither a tokenizer.json nor"),
         (["train", "empty.txt", "--depth=0"], "`depth` must be at least 1, got 0"),

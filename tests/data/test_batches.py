@@ -131,7 +131,7 @@ def test_a_damaged_state_is_refused(folder):
 
 @pytest.mark.parametrize("name", ["batch", "ahead", "at_once"])
 def test_wrong_numbers_are_named(folder, name):
-    with pytest.raises(ArgumentError, match=f"`{name}` 0"):
+    with pytest.raises(ArgumentError, match=f"`{name}` must be at least 1, got 0"):
         loader(folder, **{name: 0})
 
 

@@ -154,7 +154,7 @@ def test_a_second_interrupt_leaves_at_once(tmp_path, capfd):
     run = trainer(step=step, steps=30, folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         run.run()
-    assert "Ctrl-C again leaves at once" in capfd.readouterr().err
+    assert "Ctrl-C again exits immediately" in capfd.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

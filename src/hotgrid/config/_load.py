@@ -21,7 +21,7 @@ def load(
     flags: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
-    """Read every setting afresh: flag over environment over file over default.
+    """Read every setting again: flag over environment over file over default.
 
     Args:
         start: The folder in which the search for `hotgrid.toml` begins and goes

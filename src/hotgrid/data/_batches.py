@@ -210,7 +210,7 @@ class PackedBatches:
         found = sum(map(len, self._ready))
         count.tokens += found
         self._position = chunk[-1].after
-        # Without this, documents that are all empty would be read for ever.
+        # Without this, documents that are all empty would be read forever.
         if found:
             self._filled = self._position.epoch
         elif self._position.epoch > self._filled + 1:

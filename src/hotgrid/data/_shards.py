@@ -258,7 +258,7 @@ def _found(paths: Sequence[str | Path]) -> list[Path]:
             found = [Path(each) for each in glob.glob(str(path), recursive=True)]  # noqa: PTH207
         if not found:
             raise ArgumentError(
-                f"`{path}` has no file; hotgrid reads {', '.join(_KINDS)}, and all but "
+                f"`{path}`: no files found; hotgrid reads {', '.join(_KINDS)}, and all but "
                 "parquet compressed as .gz, .bz2 or .xz"
             )
         files.update(each for each in found if each.is_file())

@@ -58,11 +58,11 @@ class Progress:
             self._write("")
 
     def advance(self, amount: int) -> None:
-        """Say that so much more is done."""
+        """Add to what is done."""
         self.update(self._done + amount)
 
     def update(self, done: int) -> None:
-        """Say how much is done in all."""
+        """Set how much is done in all."""
         if self._show:
             self._done = done
             self._first = self._first or (done, time.monotonic())

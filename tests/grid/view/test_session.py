@@ -320,7 +320,7 @@ def test_earlier_steps_are_without_what_was_painted(desk):
     here.stopped_at(3)
     here.ask("goto", step=1)
     here.stopped_at(1)
-    assert "without what was painted" in here.page.of("notice")[-1]["text"]
+    assert "without your brush strokes" in here.page.of("notice")[-1]["text"]
     here.until(lambda: not here.page.of("status")[-1]["painted"])
 
 

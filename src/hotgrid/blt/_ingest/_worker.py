@@ -1,4 +1,4 @@
-"""The program of a worker process: units come in as lines of JSON, news go out."""
+"""The program of a worker process: it reads units and writes results as lines of JSON."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def main() -> None:
     # Schedulers signal all processes of a job; the parent decides what happens.
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
-    # Whatever a decoder prints must not end up between the news.
+    # What a decoder prints must not mix with the results.
     news = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     torch.set_num_threads(1)

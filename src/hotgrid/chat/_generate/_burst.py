@@ -2,7 +2,7 @@
 
 The next token is chosen on the device and fed again there, and one step is one CUDA graph. So
 the device never waits for the host within a burst, nor between two of them if the second is
-begun before the tokens of the first are read. What comes after an end is thrown away.
+begun before the tokens of the first are read. Tokens after an end are discarded.
 """
 
 import weakref

@@ -387,7 +387,7 @@ class Engine:
         return UnderWay(begun, requests, counts)
 
     def _finish_burst(self) -> None:
-        """Take the tokens of the burst under way; what comes after an end is thrown away."""
+        """Take the tokens of the burst under way; tokens after an end are discarded."""
         burst, self._under_way = self._under_way, None
         if burst is None:
             return

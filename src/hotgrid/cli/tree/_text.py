@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hotgrid.nn import Node, Tree
 
 _COLOURS = {"Param": "dim"}
-# By the number of dimensions of a parameter: what optimizers tell apart.
+# By the number of dimensions of a parameter: what optimizers distinguish.
 _SHAPE_COLOURS = {0: "red", 1: "yellow", 2: "green"}
 
 

@@ -53,7 +53,7 @@ class StopRequest:
         self._came = True
         if os.environ.get("RANK", "0") == "0":
             # Not `print`: the signal may have come in the middle of one.
-            os.write(2, b"\nstopping after this step; Ctrl-C again leaves at once\n")
+            os.write(2, b"\nstopping after this step; Ctrl-C again exits immediately\n")
 
     def __exit__(
         self,

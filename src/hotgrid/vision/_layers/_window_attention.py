@@ -143,7 +143,7 @@ class _InWindows(nn.Module, ABC):
         """
         batch, height, width, _ = x.shape
         side, rows, columns = self.window, height // self.window, width // self.window
-        # A linear layer does not mind the order of tokens: windows are made after it, in the
+        # A linear layer is independent of token order: windows are made after it, in the
         # same copy that brings the heads to the front.
         qkv = self.projected(x)
         qkv = qkv.reshape(batch, rows, side, columns, side, 3, self.heads, -1)

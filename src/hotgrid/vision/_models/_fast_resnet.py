@@ -1,6 +1,6 @@
 """`fast_resnet`: a small residual network that learns images of 32 pixels in seconds.
 
-It is in the manner of ResNet-9 and of airbench: few wide layers, all of them large matrix
+It follows ResNet-9 and airbench: few wide layers, all of them large matrix
 products; a first layer that whitens patches and is not trained; and convolutions that begin as
 an identity.
 """

@@ -74,7 +74,7 @@ _SMALL_SWIN = VisionRecipe(
     after=StageSequence((_ERASE, _MIX)),
 )
 
-# Rates, decay and smoothing in the manner of airbench, for the mean of a batch.
+# Rates, decay and smoothing after airbench, for the mean of a batch.
 _FAST_RESNET = VisionRecipe(
     epochs=10.0,
     batch=1024,

@@ -3,7 +3,7 @@
 
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 5000;
-// A request without an answer is given up, so that a button cannot stay busy for ever.
+// A request without an answer is given up, so that a button cannot stay busy forever.
 const PATIENCE = 30000;
 // A connection that lasted so long was good: the next loss starts with a short wait again.
 const GOOD = 2000;

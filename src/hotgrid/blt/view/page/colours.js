@@ -2,7 +2,7 @@
 
 import { titled } from "/web/text.js";
 
-// Told apart on light and on dark ground.
+// Distinguishable on a light and on a dark background.
 const NAMED = [
     "#2f7de1",
     "#d9690f",

@@ -149,7 +149,7 @@ def _parsed(text: bytes, path: Path | None) -> list[Ranking]:
 @cache
 def _log_damaged(path: Path | None, count: int) -> None:
     logger("autotune").warning(
-        "lines of `%s` are damaged and were skipped: %d; `hotgrid tune --clear` starts afresh",
+        "lines of `%s` are damaged and were skipped: %d; `hotgrid tune --clear` starts again",
         path,
         count,
     )

@@ -63,7 +63,7 @@ def operate(
             degrees, a slope, or a shift in pixels.
         among: The operations that can occur; others are not computed.
         interpolation: Of rotations, shears and translations.
-        fill: What comes from outside of the image: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         cubic: Which samples are bicubic if the interpolation is random.
     """
     tables = Tables(images)

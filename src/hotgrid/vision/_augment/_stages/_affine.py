@@ -40,7 +40,7 @@ class Rotate(_Affine):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         degrees: The angle, counter-clockwise, is drawn from `-degrees` to `degrees`.
     """
 
@@ -59,7 +59,7 @@ class Shear(_Affine):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         x: The slope along x is drawn from `-x` to `x`.
         y: The same along y.
     """
@@ -83,7 +83,7 @@ class Translate(_Affine):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         x: The shift along x, as a share of the width, is drawn from `-x` to `x`.
         y: The same along y.
     """

@@ -124,7 +124,7 @@ class RandAugment(_Policy):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside of the image: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         layers: How many operations in turn.
         magnitude: Their strength, from 0 to 10.
         std: The strength is drawn from a normal distribution of this width, and cut.
@@ -158,7 +158,7 @@ class TrivialAugment(_Policy):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside of the image: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         bins: How many strengths there are.
     """
 
@@ -183,7 +183,7 @@ class AugMix(_Policy):
 
     Args:
         interpolation: Between pixels: nearest, bilinear, bicubic, or random of the last two.
-        fill: What comes from outside of the image: a byte, or one for each channel.
+        fill: The value outside of the image: a byte, or one for each channel.
         severity: The highest strength, up to 10.
         width: How many chains.
         depth: The most operations of a chain; how many is drawn.
