@@ -12,7 +12,9 @@ from torch.nn.utils import get_total_norm
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._groups import GroupRow, Groups
-from hotgrid.train._optimizers import local
+from hotgrid.train._optimizers import local_part
+
+from ._kept import GroupEntries, packed, unpacked
 
 # What a row shows in columns of its own, and what does not change results.
 _SHOWN = ("lr", "initial_lr", "weight_decay", "foreach", "fused", "capturable")
@@ -109,6 +111,7 @@ class OptimizerAdapter:
         self._paths: dict[str, nn.Parameter] = {}
         for name, group in self._groups.items():
             self._paths |= _own(module, name, dict(enumerate(group["params"])))
+        self._entries = GroupEntries(self._groups)
         self._cut = any(hasattr(p, "to_local") for p in self._paths.values())
         self._zeroed = type(optimizer).zero_grad is not torch.optim.Optimizer.zero_grad
 
@@ -137,7 +140,7 @@ class OptimizerAdapter:
                 # NaN stays NaN: the loop finds it and names the group.
                 factor = (self._clip / (norm + 1e-6)).clamp(max=1.0)
                 if self._cut:
-                    gradients = [local(each) for each in gradients]
+                    gradients = [local_part(each) for each in gradients]
                 foreach_mul_(gradients, factor)
             norms[name] = norm
         return norms
@@ -172,7 +175,7 @@ class OptimizerAdapter:
                 float(group.get("weight_decay", 0.0)),
                 self._clip,
                 sum(
-                    local(x).nbytes
+                    local_part(x).nbytes
                     for p in group["params"]
                     for x in self._optimizer.state.get(p, {}).values()
                     if isinstance(x, Tensor)
@@ -187,33 +190,60 @@ class OptimizerAdapter:
         ]
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state, by `path/slot`."""
+        """Return the state, by `path/slot`, and of what groups count by `.group/entry`.
+
+        Raises:
+            ArgumentError: The optimizer keeps something that cannot be saved.
+        """
+        known = {parameter: path for path, parameter in self._paths.items()}
         found: dict[str, Tensor] = {}
-        for path, parameter in self._paths.items():
-            for slot, value in self._optimizer.state.get(parameter, {}).items():
-                if value is not None:
-                    found[f"{path}/{slot}"] = torch.as_tensor(value)
+        for parameter, slots in self._optimizer.state.items():
+            if parameter not in known and slots:
+                raise ArgumentError(
+                    f"{type(self._optimizer).__name__} keeps a state that belongs to none of "
+                    "its parameters, which cannot be saved"
+                )
+            for slot, value in slots.items():
+                name, kept = packed(f"{known[parameter]}/{slot}", value)
+                found[name] = kept
+        for group, entries in self._entries.changed().items():
+            found |= dict(packed(f".{group}/{key}", x) for key, x in entries.items())
         return found
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Set the state to what `state` returned.
+        """Set the state to what `state` returned, to the dtype and the kind of each value.
 
         Raises:
-            ArgumentError: A path is not one of the parameters.
+            ArgumentError: A path is not one of the parameters, or a group is unknown.
         """
-        order = {path: place for place, path in enumerate(self._paths)}
-        slots: dict[int, dict[str, Tensor]] = {}
-        for name, value in state.items():
-            path, _, slot = name.rpartition("/")
-            if path not in order:
+        slots: dict[nn.Parameter, dict[str, Any]] = {}
+        entries: dict[str, dict[str, Any]] = {}
+        for name, tensor in state.items():
+            path, _, last = name.rpartition("/")
+            slot, value = unpacked(last, tensor)
+            if path in self._paths:
+                slots.setdefault(self._paths[path], {})[slot] = value
+            elif path.startswith(".") and path[1:] in self._groups:
+                entries.setdefault(path[1:], {})[slot] = value
+            else:
                 raise ArgumentError(
                     f"the saved state `{name}` belongs to no parameter of this optimizer"
-                    f"{near(path, order)}"
+                    f"{near(path, self._paths)}"
                 )
-            slots.setdefault(order[path], {})[slot] = value
-        # Torch knows which slots go to the device of the parameter.
-        plain = self._optimizer.state_dict()
-        self._optimizer.load_state_dict({**plain, "state": slots})
+        # `load_state_dict` of torch would cast them to the dtype of the parameter.
+        self._optimizer.state.clear()
+        for group in self._groups.values():
+            counts = bool(group.get("capturable") or group.get("fused"))
+            for parameter in group["params"]:
+                if parameter in slots:
+                    self._optimizer.state[parameter] = {
+                        slot: value.to(parameter.device)
+                        # As in torch, which has counters on the host where it can.
+                        if isinstance(value, Tensor) and (slot != "step" or counts)
+                        else value
+                        for slot, value in slots[parameter].items()
+                    }
+        self._entries.load(entries)
 
 
 def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
