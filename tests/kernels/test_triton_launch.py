@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from .compiled_kernels import Compiled, Jit
 from .test_kernels_for_gpu import run_apart
@@ -39,7 +39,7 @@ def block(start: int = 0) -> torch.Tensor:
 
 def test_it_is_launched_again_with_addresses_on_the_stream_of_the_moment(runtime: Any):
     jit = Jit()
-    launch = Launcher(jit)
+    launch = TritonLauncher(jit)
     for stream in (77, 78, 79):
         runtime.stream = stream
         x, y = block(), block(16)
@@ -66,7 +66,7 @@ def test_it_is_launched_again_with_addresses_on_the_stream_of_the_moment(runtime
 )
 def test_what_triton_compiles_anew_is_compiled_anew(other: dict[str, Any], runtime: Any):
     jit = Jit()
-    launch = Launcher(jit)
+    launch = TritonLauncher(jit)
     usual = {
         "grid": GRID,
         "tensors": (block(), block()),
@@ -88,7 +88,7 @@ def test_what_triton_compiles_anew_is_compiled_anew(other: dict[str, Any], runti
 @pytest.mark.parametrize("hook", ["launch_enter_hook", "launch_exit_hook"])
 def test_launch_hooks_are_called(hook: str, runtime: Any):
     jit = Jit()
-    launch, x = Launcher(jit), block()
+    launch, x = TritonLauncher(jit), block()
     ways = []
     for listening in ([], [print], []):
         getattr(runtime, hook).calls = listening
@@ -117,7 +117,7 @@ def test_another_triton_is_used_as_it_is(
     elif missing == "knobs":
         monkeypatch.setitem(sys.modules, "triton", SimpleNamespace())
     jit, x = Jit(kind=unlike if missing == "function" else Compiled), block()
-    launch = Launcher(jit)
+    launch = TritonLauncher(jit)
     launch(GRID, (x,), (7,), ())
     launch(GRID, (x,), (7,), ())
     assert jit.log[-1] == ("plainly", 1, GRID, x.data_ptr(), 7)
@@ -125,7 +125,7 @@ def test_another_triton_is_used_as_it_is(
 
 def test_a_launch_is_known_after_the_first_one_and_only_where_all_is_aligned(runtime: Any):
     jit = Jit()
-    launch = Launcher(jit)
+    launch = TritonLauncher(jit)
     usual = (GRID, (block(), block()), (7,), (4,), 8)
     assert launch.of_addresses(*usual) is None
     launch(GRID, (block(), block(1)), (7,), (4,), 8)
@@ -139,7 +139,7 @@ def test_a_launch_is_known_after_the_first_one_and_only_where_all_is_aligned(run
 
 def test_the_interpreter_has_nothing_to_be_launched_again():
     jit = Jit(kind=lambda log, number: None)
-    launch = Launcher(jit)
+    launch = TritonLauncher(jit)
     launch(GRID, (block(),), (), ())
     launch(GRID, (block(),), (), ())
     assert jit.made == 2

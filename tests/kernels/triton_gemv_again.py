@@ -16,7 +16,7 @@ torch._C._cuda_getCurrentRawStream = lambda device: 77  # pyright: ignore[report
 device = SimpleNamespace(number=None)  # what tensors on a CPU have
 made.current_cuda_device = lambda: device.number
 jit = Jit()
-made._LAUNCHERS = dict.fromkeys(("rows", "columns"), _triton_launch.Launcher(jit))
+made._LAUNCHERS = dict.fromkeys(("rows", "columns"), _triton_launch.TritonLauncher(jit))
 
 
 def straight() -> tuple[object, ...]:

@@ -15,6 +15,10 @@ from ._codebook import (
     load_compressed as load_compressed,
     save_compressed as save_compressed,
 )
+from ._compiler_paths import (
+    quote_torch_folder as quote_torch_folder,
+    without_blanks as without_blanks,
+)
 from ._convolve import convolve as convolve
 from ._gemv import gemv as gemv, linear as linear
 from ._ops import OPS as OPS

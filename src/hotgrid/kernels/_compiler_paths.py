@@ -14,7 +14,11 @@ import torch
 
 
 def quote_torch_folder() -> None:
-    """Let Inductor find torch's libraries in a folder whose name has blanks."""
+    """Let Inductor find torch's libraries in a folder whose name has blanks.
+
+    Example:
+        >>> quote_torch_folder()
+    """
     if is_one_word(torch.__path__[0]):
         return
     # It imports setuptools, and so does Inductor; without blanks neither is imported.
@@ -28,6 +32,10 @@ def without_blanks(folder: str) -> str:
     """Return the folder, or a link to it from the folder for temporary files.
 
     Where no such link can be made the folder is returned as it is.
+
+    Example:
+        >>> without_blanks("/tmp/compiled")
+        '/tmp/compiled'
     """
     if is_one_word(folder):
         return folder

@@ -54,6 +54,7 @@ from ._optimizers import (
     Muon as Muon,
     OptimizerSpec as OptimizerSpec,
     Value as Value,
+    local_part as local_part,
 )
 from ._records import (
     LoadReport as LoadReport,

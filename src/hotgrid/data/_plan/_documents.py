@@ -16,7 +16,7 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         if hasattr(type(value), "to_plain"):
             return value.to_plain()  # pyright: ignore[reportAttributeAccessIssue]
-        return fields_plain(value)
+        return document_fields(value)
     if isinstance(value, Mapping):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, tuple | list):
@@ -24,8 +24,14 @@ def plain(value: Any) -> Any:
     return value
 
 
-def fields_plain(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults, as JSON."""
+def document_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from their defaults, as JSON.
+
+    Example:
+        >>> from hotgrid.data import Order
+        >>> document_fields(Order(seed=3))
+        {'seed': 3}
+    """
     found = {}
     for field in dataclasses.fields(value):
         mine = getattr(value, field.name)
@@ -37,12 +43,22 @@ def fields_plain(value: Any) -> dict[str, Any]:
     return found
 
 
-def built(cls: type[Document], fields: Any, where: str) -> Document:
-    """An instance from its JSON fields.
+def build_document(cls: type[Document], fields: Any, where: str) -> Document:
+    """Return an instance of a dataclass from its JSON fields.
+
+    Args:
+        cls: The dataclass.
+        fields: What `document_fields` returned.
+        where: What messages begin with.
 
     Raises:
         ArgumentError: A field is missing, unknown or of another type; the text begins with
             `where`.
+
+    Example:
+        >>> from hotgrid.data import Order
+        >>> build_document(Order, {"seed": 3}, "the order").seed
+        3
     """
     if not isinstance(fields, Mapping):
         raise ArgumentError(f"{where}: {str(fields)[:60]!r} is not a JSON object")
@@ -71,8 +87,20 @@ def built(cls: type[Document], fields: Any, where: str) -> Document:
     )
 
 
-def checked(value: Any, where: str) -> None:
-    """Raise unless the fields of a dataclass are of their annotated types."""
+def check_document(value: Any, where: str) -> None:
+    """Raise unless the fields of a dataclass are of their annotated types.
+
+    Args:
+        value: The dataclass; whole numbers in fields of floats become floats.
+        where: What messages begin with.
+
+    Raises:
+        ArgumentError: A field is of another type; the text begins with `where`.
+
+    Example:
+        >>> from hotgrid.data import Order
+        >>> check_document(Order(seed=3), "the order")
+    """
     hints = typing.get_type_hints(type(value))
     for field in dataclasses.fields(value):
         mine = _read(getattr(value, field.name), hints[field.name], f"{where}: `{field.name}`")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from hotgrid.errors import ArgumentError
 
-from ._documents import checked, fields_plain
+from ._documents import check_document, document_fields
 from ._registry import Registry
 from ._types import ColumnType
 
@@ -49,7 +49,7 @@ class Operator(ABC):
     @property
     def config(self) -> dict[str, Any]:
         """The settings that are not defaults, as JSON."""
-        return fields_plain(self)
+        return document_fields(self)
 
 
 OPERATORS: Registry[Operator] = Registry("an operator", "hotgrid.operators")
@@ -110,7 +110,7 @@ def operators() -> dict[str, type[Operator]]:
 
 def settings_checked(made: Operator) -> Operator:
     """The operator, with its settings checked against their annotations."""
-    checked(made, f"operator `{made.name}`")
+    check_document(made, f"operator `{made.name}`")
     return made
 
 

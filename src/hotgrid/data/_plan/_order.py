@@ -6,7 +6,7 @@ from typing import Any
 
 from hotgrid.errors import ArgumentError
 
-from ._documents import built, fields_plain
+from ._documents import build_document, document_fields
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Order:
     @classmethod
     def from_plain(cls, document: Mapping[str, Any], where: str = "the order") -> "Order":
         """Read an order from JSON."""
-        return built(cls, document, where)
+        return build_document(cls, document, where)
 
     def to_plain(self) -> dict[str, Any]:
         """Return what is not a default, as JSON."""
-        return fields_plain(self)
+        return document_fields(self)

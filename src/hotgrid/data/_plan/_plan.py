@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hotgrid.errors import ArgumentError, DamagedError, near
 from hotgrid.files import read_regular, whole_file
 
-from ._documents import built, fields_plain
+from ._documents import build_document, document_fields
 from ._operator import Operator, settings_checked
 from ._order import Order
 from ._source import Source, fields_checked
@@ -183,7 +183,7 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
-        return json.dumps({"format": _FORMAT, **fields_plain(self)}, indent=2)
+        return json.dumps({"format": _FORMAT, **document_fields(self)}, indent=2)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Plan":
@@ -201,11 +201,13 @@ class Plan:
         steps = found.get("steps", [])
         if not isinstance(steps, list):
             raise ArgumentError("`steps` of the plan is not a list")
-        found["steps"] = [built(Step, each, f"step {n}") for n, each in enumerate(steps, 1)]
+        found["steps"] = [
+            build_document(Step, each, f"step {n}") for n, each in enumerate(steps, 1)
+        ]
         # Not by Python's limit of recursion, which other packages change.
         if _nested(found) > _DEEPEST:
             raise ArgumentError("the sources of the plan are nested too deeply")
-        return built(cls, found, "the plan")
+        return build_document(cls, found, "the plan")
 
     def write(self, path: Path | str) -> None:
         """Write the plan to a JSON file."""

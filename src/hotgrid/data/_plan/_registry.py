@@ -14,6 +14,12 @@ class Registry(Generic[Kind]):
     Args:
         what: What they are called in messages.
         group: The group of entry points in which other packages name theirs.
+
+    Example:
+        >>> shapes = Registry("a shape", "my_package.shapes")
+        >>> shapes.add("circle", type("Circle", (), {}))
+        >>> shapes.names()
+        ['circle']
     """
 
     def __init__(self, what: str, group: str) -> None:

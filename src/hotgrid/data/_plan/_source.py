@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from hotgrid.errors import ArgumentError
 
-from ._documents import built, checked, fields_plain
+from ._documents import build_document, check_document, document_fields
 from ._registry import Registry
 from ._types import ColumnType
 
@@ -68,13 +68,13 @@ class Source(ABC):
         """
 
     def __str__(self) -> str:
-        fields = fields_plain(self).values()
+        fields = document_fields(self).values()
         places = [str(each) for each in fields if isinstance(each, str)]
         return " ".join([self.kind, *places[:1]])
 
     def to_plain(self) -> dict[str, Any]:
         """Return the source as JSON."""
-        return {"kind": self.kind, **fields_plain(self)}
+        return {"kind": self.kind, **document_fields(self)}
 
     @classmethod
     def from_plain(cls, document: Mapping[str, Any], where: str = "the source") -> "Source":
@@ -89,7 +89,7 @@ class Source(ABC):
             )
         fields = {name: each for name, each in document.items() if name != "kind"}
         found = SOURCES.get(document["kind"], f"{where}: ")
-        return built(found, fields, f"source `{document['kind']}`")
+        return build_document(found, fields, f"source `{document['kind']}`")
 
 
 SOURCES: Registry[Source] = Registry("a source", "hotgrid.sources")
@@ -122,5 +122,5 @@ def sources() -> dict[str, type[Source]]:
 
 def fields_checked(made: Source) -> Source:
     """The source, with its fields checked against their annotations."""
-    checked(made, f"source `{made.kind}`")
+    check_document(made, f"source `{made.kind}`")
     return cast("Source", made)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hotgrid.errors import ArgumentError, near
 
-from ._documents import built
+from ._documents import build_document
 from ._operator import OPERATORS, Operator
 from ._types import ColumnType
 
@@ -59,7 +59,9 @@ class Step:
         """
         made = ", ".join(f"`{name}`" for name in self.outputs.values())
         cls = OPERATORS.get(self.operator, f"{made}: ")
-        return built(cls, self.config, f"operator `{self.operator}`, which makes {made}")
+        return build_document(
+            cls, self.config, f"operator `{self.operator}`, which makes {made}"
+        )
 
     def types(self, known: Mapping[str, ColumnType], source: str) -> dict[str, ColumnType]:
         """Return the types of the columns that it makes, given those of all others.

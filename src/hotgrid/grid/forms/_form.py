@@ -368,7 +368,7 @@ def compiled_code_folder() -> Path | None:
 
 def _keep_compiled_code() -> None:
     """Set where torch stores compiled code for the next process, from the settings."""
-    from hotgrid.kernels._compiler_paths import quote_torch_folder, without_blanks
+    from hotgrid.kernels import quote_torch_folder, without_blanks
 
     quote_torch_folder()
     folder = os.environ.get(_CACHE_VARIABLE)

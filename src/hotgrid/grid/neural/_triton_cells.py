@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune import TritonLauncher
 
 
 @triton.jit
@@ -142,7 +142,7 @@ def _step(
         most_0, most_1, here = most_1, most_2, below
 
 
-_LAUNCH = Launcher(_step)
+_LAUNCH = TritonLauncher(_step)
 
 
 class Tiling(NamedTuple):

@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from ._triton_buffers import buffer_for, faults_of, load_at
 
@@ -125,7 +125,7 @@ def _halves_of_x(
     return numbers
 
 
-_LAUNCHER = Launcher(_nibbles)
+_LAUNCHER = TritonLauncher(_nibbles)
 
 
 def nibbles_times_vectors(

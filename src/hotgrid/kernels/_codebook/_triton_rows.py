@@ -9,7 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from ._triton_buffers import faults_of
 
@@ -56,7 +56,7 @@ def _centroids(
             guarded_store(y, v * rows + place, product, mine, VECTORS * rows, faults, 4, CHECK)
 
 
-_LAUNCHER = Launcher(_centroids)
+_LAUNCHER = TritonLauncher(_centroids)
 
 
 def repeated_rows(

@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from ._triton_buffers import buffer_for, faults_of, load_at
 
@@ -97,7 +97,7 @@ def _subvectors(
                 guarded_store(y, to, total, own, all, faults, 4, CHECK)
 
 
-_LAUNCHER = Launcher(_subvectors)
+_LAUNCHER = TritonLauncher(_subvectors)
 
 
 def subvectors_times_vectors(

@@ -14,7 +14,7 @@ import triton
 from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
-from hotgrid.kernels.tune._triton_launch import ALIGNED, Launcher
+from hotgrid.kernels.tune._triton_launch import ALIGNED, TritonLauncher
 from hotgrid.tensors._torch_private import current_cuda_device
 
 from ._native import lies_in_rows
@@ -32,7 +32,7 @@ _BEST = {1: (512, 4), 2: (512, 4), 4: (4096, 8), 8: (512, 8)}
 _PROCESSORS = 132
 _MOST_NUMBERS = {1: (32768, 16), 2: (32768, 16), 4: (16384, 8), 8: (4096, 8)}
 
-_LAUNCHERS = {"rows": Launcher(along_rows), "columns": Launcher(down_columns)}
+_LAUNCHERS = {"rows": TritonLauncher(along_rows), "columns": TritonLauncher(down_columns)}
 
 
 def matrix_times_vectors(
@@ -137,7 +137,7 @@ class _Plan(NamedTuple):
     even: bool
 
     @property
-    def launcher(self) -> Launcher:
+    def launcher(self) -> TritonLauncher:
         return _LAUNCHERS["rows" if self.rows == 1 else "columns"]
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from ._triton_keys import empty_like, key_of
 
@@ -99,7 +99,7 @@ def _columns(
             guarded_store(places, at, place, own, size, faults, 3, CHECK)
 
 
-_LAUNCHER = Launcher(_columns)
+_LAUNCHER = TritonLauncher(_columns)
 
 
 def best_of_columns(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from hotgrid.kernels.tune import Faults
 from hotgrid.kernels.tune._triton_guarded import guarded_load, guarded_store
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune._triton_launch import TritonLauncher
 
 from ._triton_keys import empty_like, key_of
 
@@ -131,7 +131,7 @@ def _rows(
     guarded_store(indices, to, found.to(tl.int64), own, written, faults, 2, CHECK)
 
 
-_LAUNCHER = Launcher(_rows)
+_LAUNCHER = TritonLauncher(_rows)
 
 
 def best_of_rows(

@@ -40,3 +40,4 @@ from ._operator import operator_of as operator_of
 from ._trials._cache import TuningCache as TuningCache
 from ._trials._contest import Contest as Contest
 from ._trials._ranking import Outcome as Outcome, Ranking as Ranking
+from ._triton_launch import TritonLauncher as TritonLauncher

@@ -20,7 +20,7 @@ ALIGNED = 16
 _MOST_REMEMBERED = 4096  # launches; Triton finds a kernel again, only slower
 
 
-class Launcher:
+class TritonLauncher:
     """A Triton kernel that is launched with positional arguments.
 
     Args:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator
 from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._optimizers import OptimizerSpec, Value, is_cut, local
+from hotgrid.train._optimizers import OptimizerSpec, Value, is_cut, local_part
 
 from ._table import GroupRow
 from ._values import Setting
@@ -75,7 +75,7 @@ class TrainedGroup:
             rate=self.values["rate"],
             decay=self.values["decay"],
             clip=self.values.get("clip"),
-            state_bytes=sum(local(x).numel() * x.element_size() for x in slots),
+            state_bytes=sum(local_part(x).numel() * x.element_size() for x in slots),
             settings=_settings(self.spec, self.values),
         )
 
@@ -106,7 +106,7 @@ def _norm(gradients: list[Tensor], any_cut: bool) -> Tensor:
 def _by_device(gradients: list[Tensor], any_cut: bool) -> dict[torch.device, list[Tensor]]:
     found: dict[torch.device, list[Tensor]] = {}
     for gradient in gradients:
-        mine = local(gradient) if any_cut else gradient
+        mine = local_part(gradient) if any_cut else gradient
         if mine.numel():
             found.setdefault(mine.device, []).append(mine)
     return found

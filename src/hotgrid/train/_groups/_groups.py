@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator, SingleRank
 from hotgrid.errors import ArgumentError, near
-from hotgrid.train._optimizers import OptimizerSpec, Value, local
+from hotgrid.train._optimizers import OptimizerSpec, Value, local_part
 
 from ._group import TrainedGroup
 from ._split import Selector, Spec, Split, split
@@ -227,4 +227,4 @@ def _fill(target: Tensor, source: Tensor) -> None:
             target.placements,  # pyright: ignore[reportAttributeAccessIssue]
             src_data_rank=None,
         )
-    local(target).copy_(local(source))
+    local_part(target).copy_(local_part(source))

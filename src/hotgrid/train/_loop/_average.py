@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_lerp_
-from hotgrid.train._optimizers import local
+from hotgrid.train._optimizers import local_part
 
 
 class Average:
@@ -38,14 +38,14 @@ class Average:
         self.tensors: dict[str, Tensor] = {}
         for path, x in self.live.items():
             kind = torch.promote_types(x.dtype, torch.float32)
-            self.tensors[path] = local(x.detach()).to(kind, copy=True)
+            self.tensors[path] = local_part(x.detach()).to(kind, copy=True)
         self.buffers = [self.tensors[path] for path in buffers]
 
     @torch.no_grad()
     def update(self) -> None:
         """Move towards the present values."""
         now = [
-            local(x.detach()).to(average.dtype)
+            local_part(x.detach()).to(average.dtype)
             for x, average in zip(self.live.values(), self.tensors.values(), strict=True)
         ]
         foreach_lerp_(list(self.tensors.values()), now, self._weight)
@@ -53,7 +53,7 @@ class Average:
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
         """Give the module its averages inside the block."""
-        before = {path: local(x.detach()).clone() for path, x in self.live.items()}
+        before = {path: local_part(x.detach()).clone() for path, x in self.live.items()}
         self._set(self.tensors)
         try:
             yield
@@ -63,4 +63,4 @@ class Average:
     @torch.no_grad()
     def _set(self, values: dict[str, Tensor]) -> None:
         for path, x in self.live.items():
-            local(x.detach()).copy_(values[path])
+            local_part(x.detach()).copy_(values[path])

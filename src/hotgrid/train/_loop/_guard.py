@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from hotgrid.errors import ArgumentError
-from hotgrid.train._optimizers import local
+from hotgrid.train._optimizers import local_part
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _mean(step: StepLosses) -> float:
 
 def not_finite(module: nn.Module) -> list[str]:
     """The paths of parameters of this rank with numbers that are not finite."""
-    named = [(name, local(p.detach())) for name, p in module.named_parameters()]
+    named = [(name, local_part(p.detach())) for name, p in module.named_parameters()]
     if not named:
         return []
     fine = torch.stack([x.isfinite().all().to(named[0][1].device) for _, x in named])

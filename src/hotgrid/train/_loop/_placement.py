@@ -15,7 +15,7 @@ from hotgrid.cluster import Communicator, data_parallel, fully_sharded
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError
 from hotgrid.store import Shard
-from hotgrid.train._optimizers import is_cut, local
+from hotgrid.train._optimizers import is_cut, local_part
 
 Sharding = Literal["copies", "cut"]
 
@@ -138,7 +138,7 @@ def piece(tensor: Tensor, like: Tensor | None = None) -> Tensor | Shard:
             n = layout.shape[cut.dim]
             # As `torch.chunk` cuts.
             offset[cut.dim] = min(at * -(-n // size), n)
-    return Shard(local(tensor).detach(), tuple(offset), tuple(layout.shape))
+    return Shard(local_part(tensor).detach(), tuple(offset), tuple(layout.shape))
 
 
 def cut_like(part: Tensor, like: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._metrics import Ledger, Seen
-from hotgrid.train._optimizers import local
+from hotgrid.train._optimizers import local_part
 
 from ._average import Average
 from ._batches import Feed, to_device
@@ -138,7 +138,7 @@ class StepMaking:
         total = torch.as_tensor(sum(counts), dtype=torch.float64, device=self._device).clone()
         ranks.all_reduce(total)
         parameters = self._placement.module.parameters()
-        gradients = [local(p.grad) for p in parameters if p.grad is not None]
+        gradients = [local_part(p.grad) for p in parameters if p.grad is not None]
         kind = torch.promote_types(gradients[0].dtype, torch.float32)
         foreach_mul_(gradients, (ranks.size / total).to(kind))
 

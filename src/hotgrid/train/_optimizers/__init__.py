@@ -10,5 +10,5 @@ from ._spec import (
     OptimizerSpec as OptimizerSpec,
     Value as Value,
     is_cut as is_cut,
-    local as local,
+    local_part as local_part,
 )

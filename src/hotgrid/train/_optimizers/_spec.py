@@ -107,8 +107,13 @@ def expect_betas(spec: Any) -> None:
         )
 
 
-def local(tensor: Tensor) -> Tensor:
-    """The part of a DTensor that is on this rank, in the same memory; else the tensor."""
+def local_part(tensor: Tensor) -> Tensor:
+    """Return the part of a DTensor that is on this rank, in the same memory; else the tensor.
+
+    Example:
+        >>> local_part(torch.ones(2))
+        tensor([1., 1.])
+    """
     to_local = getattr(tensor, "to_local", None)
     return tensor if to_local is None else to_local()
 
@@ -135,7 +140,7 @@ class _BoundElementwise(Bound):
         left_out = [
             i
             for i, gradient in enumerate(gradients)
-            if gradient is None or (self._cut and not local(gradient).numel())
+            if gradient is None or (self._cut and not local_part(gradient).numel())
         ]
         if left_out:
             kept = sorted({*range(len(gradients))} - {*left_out})
@@ -144,8 +149,9 @@ class _BoundElementwise(Bound):
             parameters, gradients = _picked(parameters, kept), _picked(gradients, kept)
             columns = {name: _picked(column, kept) for name, column in columns.items()}
         if self._cut:
-            parameters, gradients = [*map(local, parameters)], [*map(local, gradients)]  # pyright: ignore
-            columns = {name: [*map(local, column)] for name, column in columns.items()}
+            parameters = [*map(local_part, parameters)]
+            gradients = [*map(local_part, gradients)]  # pyright: ignore
+            columns = {name: [*map(local_part, column)] for name, column in columns.items()}
         self._spec.update(parameters, gradients, columns, values)  # pyright: ignore
 
 

@@ -19,7 +19,7 @@ from ._orthogonal import (
     orthogonalise,
     whole_update,
 )
-from ._spec import Bound, Slots, local
+from ._spec import Bound, Slots, local_part
 
 
 class BoundMuon(Bound):
@@ -65,7 +65,7 @@ class _Stack:
         rows, columns = first.shape[0], first.shape[1:].numel()
         self._recipe, self._ranks, self._scale = recipe, ranks, scale(rows, columns)
         self._layout = _Layout(first) if hasattr(first, "to_local") else None
-        own = local(first.detach())
+        own = local_part(first.detach())
         self._average = torch.zeros(
             (len(members), *own.shape), dtype=own.dtype, device=own.device
         )
@@ -103,9 +103,9 @@ class _Stack:
         if not all_of_them:
             average = average[chosen]
             variance = None if variance is None else variance[chosen]
-        own = [local(self._members[i].detach()) for i in chosen]
+        own = [local_part(self._members[i].detach()) for i in chosen]
         parameters = torch.stack(own)
-        stacked = torch.stack([local(gradient) for gradient in gradients.values()])
+        stacked = torch.stack([local_part(gradient) for gradient in gradients.values()])
         self._update(parameters, stacked, average, variance, self._given(values))
         foreach_copy_(own, list(parameters.unbind(0)))
         if not all_of_them:

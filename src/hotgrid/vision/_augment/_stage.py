@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from hotgrid.data._plan._documents import built, checked, fields_plain
-from hotgrid.data._plan._registry import Registry
+from hotgrid.data import Registry, build_document, check_document, document_fields
 from hotgrid.errors import ArgumentError
 
 from ._draws import BatchDraws
@@ -43,7 +42,7 @@ class AugmentStage(ABC):
     name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        checked(self, f"stage `{self.name}`")
+        check_document(self, f"stage `{self.name}`")
 
     @abstractmethod
     def apply(self, batch: ImageBatch, draws: BatchDraws) -> ImageBatch:
@@ -61,7 +60,7 @@ class AugmentStage(ABC):
 
     def to_plain(self) -> dict[str, Any]:
         """Return the stage as `{"name": ..., "body": {...}}`, without what is a default."""
-        return {"name": self.name, "body": fields_plain(self)}
+        return {"name": self.name, "body": document_fields(self)}
 
     @classmethod
     def from_plain(cls, document: Any, where: str = "the augmentation") -> AugmentStage:
@@ -75,7 +74,7 @@ class AugmentStage(ABC):
         if unknown := sorted({*document} - {"name", "body"}):
             raise ArgumentError(f"{where} has {unknown}; expected `name` and `body`")
         found = _STAGES.get(document["name"], f"{where}: ")
-        return built(found, document.get("body", {}), f"stage `{document['name']}`")
+        return build_document(found, document.get("body", {}), f"stage `{document['name']}`")
 
     def _expect(self, name: str, good: bool, expected: str) -> None:
         if not good:

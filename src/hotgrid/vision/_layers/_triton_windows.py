@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from hotgrid.kernels.tune._triton_launch import Launcher
+from hotgrid.kernels.tune import TritonLauncher
 
 # How many programs share the work: several for each multiprocessor of an H200, and fewer where
 # each writes a sum of its own.
@@ -138,7 +138,7 @@ def _backward(
     tl.store(sums, total, mask=real & (token < tokens)[None, :])
 
 
-_FORWARD, _BACKWARD = Launcher(_forward), Launcher(_backward)
+_FORWARD, _BACKWARD = TritonLauncher(_forward), TritonLauncher(_backward)
 
 
 def attend_forward(qkv: Tensor, bias: Tensor, side: int, shift: int, scale: float) -> Tensor:

@@ -20,8 +20,8 @@ from hotgrid.train import (
     Warmup,
     freeze,
     groups,
+    local_part,
 )
-from hotgrid.train._optimizers import local
 from hotgrid.vision._models._model import VisionModel
 
 from ._recipe import VisionRecipe
@@ -106,7 +106,7 @@ class _ClippedTogether(Groups):
         whole = torch.linalg.vector_norm(torch.stack([*norms.values()]))
         share = torch.clamp(self._limit / (whole + 1e-6), max=1.0)
         gradients = [
-            local(parameter.grad)
+            local_part(parameter.grad)
             for name, members in self.parameters().items()
             for parameter in members.values()
             if name != "frozen" and parameter.grad is not None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from hotgrid.data._plan._documents import built, checked, fields_plain
+from hotgrid.data import build_document, check_document, document_fields
 from hotgrid.errors import ArgumentError
 from hotgrid.vision._augment import AugmentStage, StageSequence
 
@@ -74,7 +74,7 @@ class VisionRecipe:
     after: AugmentStage = field(default_factory=StageSequence)
 
     def __post_init__(self) -> None:
-        checked(self, "the recipe")
+        check_document(self, "the recipe")
         for name in ("epochs", "batch", "rate", "repeats", "layer_decay", "norm_rate"):
             if not getattr(self, name) > 0:
                 self._refuse(name, "a number above 0")
@@ -97,7 +97,7 @@ class VisionRecipe:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the recipe as JSON, without what is a default."""
-        return fields_plain(self)
+        return document_fields(self)
 
     @classmethod
     def from_plain(cls, document: Any, where: str = "the recipe") -> VisionRecipe:
@@ -106,7 +106,7 @@ class VisionRecipe:
         Raises:
             ArgumentError: A setting is unknown or of another type.
         """
-        return built(cls, document, where)
+        return build_document(cls, document, where)
 
     def changed(self, **settings: Any) -> VisionRecipe:
         """Return the recipe with other settings.

@@ -15,11 +15,11 @@ from hotgrid.data import (
     IdxFiles,
     Order,
     Plan,
+    SampleDraws,
     Source,
     Split,
     operator,
 )
-from hotgrid.data._plan._draws import SampleDraws
 from hotgrid.errors import ArgumentError, DamagedError
 
 # Images at most as large are decoded once and kept on the device.
