@@ -1,10 +1,12 @@
 """Optimizers of any kind continue with exactly what they had, or are refused by name."""
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 
 from hotgrid.errors import ArgumentError
-from hotgrid.train import LossGuard, OptimizerAdapter, Saving
+from hotgrid.train import LossGuard, Metric, OptimizerAdapter, Saving
 
 from .test_trainer import Poisoned
 from .training_cases import net, sgd, trainer, weights
@@ -120,3 +122,49 @@ def test_what_cannot_be_saved_is_named(place, tmp_path):
         run.run()
     # Without a folder nothing is to be saved.
     trainer(optimizer=lambda m: Odd(m.parameters(), 0.1), steps=2).run()
+
+
+@dataclass(frozen=True)
+class Counting(Metric):
+    """How many micro-batches there were, in as many numbers as asked."""
+
+    name: str = "a"
+    numbers: int = 1
+
+    def sums(self, seen):
+        return (1.0,) * self.numbers
+
+    def value(self, sums, window):
+        return sums[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counted"),
+    [
+        ([Counting("a")], [], {}),
+        ([], [Counting("a")], {"train/a": 2.0}),
+        ([Counting("a")], [Counting("b"), Counting("a")], {"train/a": 6.0, "train/b": 2.0}),
+        ([Counting("a")], [Counting("a", numbers=2)], {"train/a": 2.0}),
+    ],
+)
+def test_rows_not_yet_shown_go_to_their_metric(tmp_path, before, after, counted):
+    options = {"folder": tmp_path, "log_every": 6}
+    cut = trainer(steps=12, metrics=before, saving=Saving(every=4), **options)
+    step = cut._making.step
+
+    def until(done, *given):
+        if done == 5:
+            raise KeyboardInterrupt
+        step(done, *given)
+
+    cut._making.step = until
+    with pytest.raises(KeyboardInterrupt):
+        cut.run()
+    again = trainer(steps=6, metrics=after, **options)
+    again.run(resume=True)
+    found = {name: x for name, x in again.values.items() if name in ("train/a", "train/b")}
+    assert found == counted
+    whole = trainer(steps=6, log_every=6)
+    whole.run()
+    norm = "train/gradient norm, all"
+    assert again.values[norm] == whole.values[norm]

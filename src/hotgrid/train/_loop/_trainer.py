@@ -367,6 +367,7 @@ class Trainer:
             "ended early": self._ended_early,
             "watch": self._watch.state(),
             "values": self.values,
+            "seconds": self._seconds,
             "ranks": self.ranks.size,
         }
         self._folder.save(self.step, extra, self._evaluated, last=last)
@@ -392,18 +393,12 @@ class Trainer:
         mine = pending[rank : rank + 1] if known else []
         if rank == 0:
             mine = mine + pending[self.ranks.size :]
-        self._ledger.clear()
-        self._ledger.load(
-            [
-                [row for each in mine for row in each[at]]
-                for at in range(len(self._ledger.metrics))
-            ]
-        )
+        self._ledger.load(mine)
         self._stopping, self._ended_early = extra["stopping"], extra["ended early"]
         self._watch.load(extra["watch"])
         self.values = dict(extra["values"])
         self._recent = Recent()
-        self._mark, self._seconds = time.perf_counter(), 0.0
+        self._mark, self._seconds = time.perf_counter(), extra["seconds"]
 
     def _ended(self, why: Literal["finished", "early stopping", "stopped"]) -> TrainingOutcome:
         self._folder.write("end", self.step, why=why)

@@ -57,6 +57,8 @@ class Ledger:
         flat = [x for waiting in self._waiting for row in waiting for x in row]
         numbers = iter(to_host([*flat, *itertools.chain(*beside)]))
         for rows, waiting in zip(self.rows, self._waiting, strict=True):
+            if rows and waiting and len(rows[0]) != len(waiting[0]):
+                rows.clear()  # they were loaded, and of another metric of this name
             rows.extend([tuple(itertools.islice(numbers, len(row))) for row in waiting])
             waiting.clear()
         return [list(itertools.islice(numbers, len(each))) for each in beside]
@@ -72,15 +74,17 @@ class Ledger:
             waiting.clear()
         self.rows = [[] for _ in self.metrics]
 
-    def state(self) -> list[list[Row]]:
-        """The rows of this rank, as JSON."""
+    def state(self) -> dict[str, list[Row]]:
+        """The rows of this rank by the name of their metric, as JSON."""
         self.fetch()
-        return self.rows
+        return {each.name: rows for each, rows in zip(self.metrics, self.rows, strict=True)}
 
-    def load(self, state: Any) -> None:
-        """Go on with rows that were saved."""
+    def load(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Go on with rows that were saved, of one rank or more; unknown ones are dropped."""
         self.clear()
-        self.rows = [[tuple(row) for row in rows] for rows in state]
+        for metric, rows in zip(self.metrics, self.rows, strict=True):
+            for state in states:
+                rows.extend(map(tuple, state.get(metric.name, ())))
 
     def values(self, of_ranks: Sequence[Sequence[Row]], window: Window) -> dict[str, Any]:
         """The values of all metrics, from the sums of all ranks."""
