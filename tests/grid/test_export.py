@@ -12,7 +12,8 @@ from PIL import Image
 
 from hotgrid.errors import ArgumentError, MissingPartError, StoreError
 from hotgrid.files import whole_file
-from hotgrid.grid import Observations, Recorder, Simulation, check_export, export, pde
+from hotgrid.grid import Observations, Recorder, Simulation, export, pde
+from hotgrid.grid.output import check_export
 
 from .picture_models import ramp
 from .vtk_files import decoded

@@ -27,10 +27,10 @@ from hotgrid.grid import (
     Simulation,
     SimulationCheckpoints,
     Whole,
-    job_of,
     pde,
     rollout,
 )
+from hotgrid.grid.forms.cut import job_of
 from hotgrid.grid.forms.cut._cut_whole import CutWhole
 
 SIZE = (12, 10)

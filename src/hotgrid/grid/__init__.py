@@ -7,11 +7,6 @@ device. Families of models are `life`, `lbm`, `pde` and `neural`; the engine is 
 
 from . import lbm as lbm, life as life, neural as neural, pde as pde
 from .forms import FormExplanation as FormExplanation
-from .forms.cut import (
-    ASSUMED_SHARE as ASSUMED_SHARE,
-    job_of as job_of,
-    planned_depth as planned_depth,
-)
 from .model import (
     CellVectors as CellVectors,
     Field as Field,
@@ -40,10 +35,8 @@ from .output import (
     Recorder as Recorder,
     TerminalPicture as TerminalPicture,
     VtkSeries as VtkSeries,
-    check_export as check_export,
     draw as draw,
     export as export,
-    export_names as export_names,
 )
 from .run import (
     Simulation as Simulation,

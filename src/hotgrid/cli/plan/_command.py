@@ -170,7 +170,9 @@ def _share(found: "Calibration | None", key: str, device: "Device") -> tuple[flo
     # The share of a processor is not that of a GPU.
     if found is not None and speed and (device.name == "local" or found.kind == "cuda"):
         return speed.share, f"measured on {found.date}, {found.machine}"
-    return hg.grid.ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
+    from hotgrid.grid.forms.cut import ASSUMED_SHARE
+
+    return ASSUMED_SHARE, "assumed; `--calibrate` on such a device measures it"
 
 
 def _joined(
