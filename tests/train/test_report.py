@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import pytest
@@ -16,7 +17,9 @@ from hotgrid.errors import DamagedError, StoreError
 from hotgrid.train import (
     Accuracy,
     Evaluation,
+    Metric,
     ModelFlops,
+    Saving,
     TensorBatches,
     Trainer,
     compare_runs,
@@ -25,6 +28,7 @@ from hotgrid.train import (
     text_plot,
     write_report,
 )
+from hotgrid.train._report import short
 
 from .training_cases import data, sgd, trainer
 
@@ -152,6 +156,45 @@ def test_runs_are_compared(run, tmp_path):
     )
 
 
+@dataclass(frozen=True)
+class Score(Metric):
+    """A value whose name does not say that more is better."""
+
+    name = "F1"
+    better = "highest"
+
+    def sums(self, seen):
+        return seen.outputs["loss"].detach(), 1.0
+
+    def value(self, sums, window):
+        return sums[0] / sums[1]
+
+
+def test_the_best_is_what_the_metric_says(tmp_path, capsys):
+    def scored(**options):
+        return trainer(
+            step=classified, folder=tmp_path, metrics=[Score()],
+            evaluation=Evaluation(
+                TensorBatches(data(20), 8, endless=False), every=4, metrics=[Score()]
+            ),
+            saving=Saving(best="train/loss", better="highest"), **options,
+        )  # fmt: skip
+
+    scored(steps=8).run()
+    # Values that only a later command has are known too.
+    again = scored(steps=16)
+    again.run(resume=True)
+    run = read_run(tmp_path)
+    for name in ("train/F1", "valid/F1", "train/loss"):
+        highest = max(value for _, value in run.curves[name])
+        assert run.best(name)[1] == highest > run.curves[name][-1][1]
+        assert compare_runs([run])["values"][name]["best"] == [highest]
+    text = (tmp_path / "report.html").read_text()
+    assert f"best {short(run.best('valid/F1')[1])} at step 4<" in text
+    # A run that says nothing is judged by names.
+    assert replace(run, facts={}).best("train/loss")[1] < run.best("train/loss")[1]
+
+
 def test_a_pipe_gets_plain_lines(tmp_path, capfd):
     trainer(steps=6, folder=tmp_path, show=True).run()
     shown = capfd.readouterr().err
@@ -199,3 +242,15 @@ def test_json_lines_stay_valid_when_a_value_is_not_finite(tmp_path):
         ).run()  # fmt: skip
     for line in (tmp_path / "events.jsonl").read_text().splitlines():
         json.loads(line, parse_constant=pytest.fail)
+
+
+def test_a_value_that_is_lacking_says_why(tmp_path):
+    def unscored(module, batch):
+        found = classified(module, batch)
+        return found | {"targets": torch.full_like(found["targets"], -100)}
+
+    metrics = [Accuracy(), ModelFlops(flops=1.0)]
+    trainer(step=unscored, steps=2, folder=tmp_path, metrics=metrics).run()
+    text = (tmp_path / "report.html").read_text()
+    assert "accuracy</span><b>n/a</b><i>nothing to show<" in text
+    assert "MFU</span><b>n/a</b><i>not known for this device<" in text

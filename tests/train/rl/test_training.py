@@ -129,7 +129,8 @@ def test_the_folder_of_a_run(tmp_path):
     assert run.status == "finished"
     assert {"train/return", "train/length", "train/exploration", "train/loss", "train/value",
             "valid/return", "valid/length", "final/return"} <= run.curves.keys()  # fmt: skip
-    assert run.best("valid/return")[1] == max(v for _, v in run.curves["valid/return"])
+    for name in ("valid/return", "valid/length", "train/length"):
+        assert run.best(name)[1] == max(v for _, v in run.curves[name])
     assert "valid/return" in (tmp_path / "report.html").read_text(encoding="utf-8")
     with pytest.raises(ArgumentError, match="seed"):
         trainer(CASES["dqn"], 400, tmp_path, seed=5).run(resume=True)

@@ -159,7 +159,7 @@ class TrainingFolder:
         if saved is None:
             self._events.write("start", 0, **facts, time=_now())
         else:
-            known = {"ranks": facts["ranks"], "steps": facts["steps"]}
+            known = {name: facts[name] for name in ("ranks", "steps", "better")}
             self._events.write("resume", saved[0], **known, time=_now())
         return read_events(self._run.path)
 

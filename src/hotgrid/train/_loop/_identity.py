@@ -76,6 +76,18 @@ def watched(
     return replace(saving, better=saving.better or own or "lowest"), stopping
 
 
+def better_of(
+    metrics: Sequence[Metric], evaluation: Evaluation | None, saving: Saving
+) -> dict[str, str]:
+    """Whether the lowest or the highest is the best, for every value that says so."""
+    found = {f"train/{each.name}": each.better for each in metrics}
+    if evaluation:
+        found |= {f"{evaluation.name}/{each.name}": each.better for each in evaluation.metrics}
+    if saving.best is not None:
+        found[saving.best] = saving.better
+    return {name: better for name, better in found.items() if better}
+
+
 def identity_of_optimizer(optimizer: GroupedOptimizer) -> str:
     """What a resumed run must have too: the groups and their values in the first step."""
     optimizer.apply(0)

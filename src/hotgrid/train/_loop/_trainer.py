@@ -26,6 +26,7 @@ from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import LossGuard, Watch, not_finite
 from ._identity import (
+    better_of,
     expect_alike,
     identity_of_batches,
     identity_of_optimizer,
@@ -439,6 +440,7 @@ class Trainer:
             "device": self._device_name,
             "precision": self._precision,
             "groups": [row._asdict() for row in self.optimizer.rows()],
+            "better": better_of(self._ledger.metrics, self._evaluation, self._saving),
         }
 
     @contextlib.contextmanager

@@ -115,7 +115,8 @@ def _tiles(run: RunSummary) -> Iterator[str]:
         if value is None and name not in run.curves
     ]
     for name in dict.fromkeys(missing):
-        yield _tile(name, "n/a", "not known for this device")
+        note = "not known for this device" if name.endswith("MFU") else "nothing to show"
+        yield _tile(name, "n/a", note)
 
 
 def _tile(name: str, value: str, note: str) -> str:

@@ -11,7 +11,7 @@ from hotgrid.errors import DamagedError
 
 from ._events import curves, read_events
 
-# Values for which more is better; all others are better when lower.
+# Values for which more is better where a run does not say it.
 _HIGHER = ("accuracy", "a second", "MFU", "return")
 
 
@@ -21,7 +21,8 @@ class RunSummary:
 
     Attributes:
         folder: The folder.
-        facts: The module, ranks, device and groups it began with.
+        facts: The module, ranks, device and groups it began with, and whether the lowest or
+            the highest of a value is its best.
         asked: Everything that determines the results, from `run.toml`.
         curves: Points (step, value) by name, such as `train/loss`.
         events: All events.
@@ -39,8 +40,9 @@ class RunSummary:
 
     def best(self, name: str) -> tuple[int, float]:
         """Return the step and the value at which a curve is best."""
-        pick = max if name.endswith(_HIGHER) else min
-        return pick(self.curves[name], key=lambda point: point[1])
+        better = self.facts.get("better", {}).get(name)
+        highest = name.endswith(_HIGHER) if better is None else better == "highest"
+        return (max if highest else min)(self.curves[name], key=lambda point: point[1])
 
 
 def read_run(folder: str | Path) -> RunSummary:
@@ -56,6 +58,9 @@ def read_run(folder: str | Path) -> RunSummary:
     last = events[-1] if events else {}
     status = {"end": last.get("why"), "fault": "ended by a fault"}.get(last.get("event", ""))
     wanted = [each["steps"] for each in events if "steps" in each]
+    better: dict[str, str] = {}
+    for said in (each.get("better") for each in events):
+        better |= said if isinstance(said, dict) else {}
     asked: dict[str, str] = {}
     try:
         record = tomllib.loads((folder / "run.toml").read_text(encoding="utf-8"))
@@ -69,6 +74,7 @@ def read_run(folder: str | Path) -> RunSummary:
         facts={
             **{k: v for k, v in start.items() if k not in ("event", "step")},
             **({"steps": wanted[-1]} if wanted else {}),
+            "better": better,
         },
         asked=asked,
         curves=curves(events),

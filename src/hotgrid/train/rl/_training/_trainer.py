@@ -357,7 +357,8 @@ class RLTrainer:
         }
 
     def _facts(self) -> dict[str, Any]:
-        networks = self.agent.networks
+        networks, best = self.agent.networks, self._saving.best
+        highest = ("train/length", "valid/length", "valid/return, lowest seed")
         return {
             "module": f"{type(self.learner).__name__} of {self._place.text}",
             "parameters": sum(networks.values()),
@@ -366,6 +367,8 @@ class RLTrainer:
             "device": self.device.type,
             "precision": "float32",
             "groups": [{"group": name, "parameters": n} for name, n in networks.items()],
+            "better": dict.fromkeys(highest, "highest")
+            | ({best: self._saving.better or "highest"} if best else {}),
             **self._described(),
         }
 
