@@ -5,7 +5,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,19 +83,6 @@ class Desk:
 
     def stopped_at(self, step: int) -> None:
         self.until(lambda: self.sim.step_count == step and self.session._transport.goal is None)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
-    made: list[Desk] = []
-
-    def make(model: str, **told: Any) -> Desk:
-        made.append(Desk(model, tmp_path / "saved", **told))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.session.stop()
 
 
 def test_a_step_is_one_step_and_pause_stands_still(desk):

@@ -397,12 +397,20 @@ class GridState:
         if known[brush].kind == "solid":
             mask = mask.to(self.device)
             now = torch.zeros_like(mask) if self._solid is None else self._solid
-            self._solid = now & ~mask if value == 0 else now | mask
-            self._rebuild(self.model.with_solid(self._solid))
+            self._set_solid(now & ~mask if value == 0 else now | mask)
         elif self._setting.batch:
             raise ArgumentError("painting into a batch of runs is not possible")
         else:
             paint_here(self, brush, mask, value)
+
+    def _set_solid(self, solid: Tensor | None) -> None:
+        """Replace the solid cells that were painted; None removes them all."""
+        self._solid = solid
+        if solid is not None:
+            self._rebuild(self.model.with_solid(solid))
+        else:
+            # Not without cells: the boundary would remain, and cost its share of each step.
+            self._rebuild(self._start.changed(**self.model.parameters))
 
     def cells(self) -> Tensor:
         """The cells of a cellular automaton, `[*space]` uint8: 1 is alive.

@@ -14,6 +14,9 @@ from ._pace import CHECK_EVERY, Pace, goal_of
 from ._snapshot import digest, digest_of_parts, read_snapshot, snapshot_path, write_snapshot
 from ._speed import Speed, speed_note
 
+# Painted cells in a saved state; no field has a name with a blank.
+_SOLID = "solid cells"
+
 
 class Simulation(GridState):
     """A model running on a grid.
@@ -118,7 +121,7 @@ class Simulation(GridState):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write state and step count into one safetensors file, atomically.
+        """Write state, step count and painted solid cells into one safetensors file, atomically.
 
         With a mesh the whole state is gathered, and the first rank writes it;
         `SimulationCheckpoints` lets every rank write its own part.
@@ -128,6 +131,8 @@ class Simulation(GridState):
         """
         path = checked_path("path", path)
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
+        if self._solid is not None:
+            state[_SOLID] = self._solid.cpu()
         if not self._form.is_primary:
             return snapshot_path(path)
         return write_snapshot(path, state, self.identity(), self.step_count, self.changes)
@@ -142,7 +147,11 @@ class Simulation(GridState):
         read = lambda: read_snapshot(path, self.identity())
         # A rank that cannot read it must not leave the others with another state.
         state, step_count, changes = read() if ranks is None else all_or_raise(ranks, read)
-        self._form.load({name: x.to(self.device) for name, x in state.items()})
+        found = {name: x.to(self.device) for name, x in state.items()}
+        solid = found.pop(_SOLID, None)
+        if solid is not None or self._solid is not None:
+            self._set_solid(solid)
+        self._form.load(found)
         self._resumed_at(step_count, changes)
 
     def _resumed_at(self, step_count: int, changes: Mapping[str, str]) -> None:

@@ -165,7 +165,7 @@ class LiveRun:
     @property
     def painted(self) -> bool:
         """Whether the state has strokes, which no command or link can make again."""
-        return self._strokes.any
+        return self._strokes.any or self.simulation._solid is not None
 
     def making(self, look: Gaze) -> Making:
         """A frame of the present state, on its way."""
@@ -267,6 +267,8 @@ class LiveRun:
         self._starts.append(simulation._start)
         if seed is not None:
             self.seed = simulation.seed = seed
+        if simulation._solid is not None:
+            simulation._set_solid(None)
         simulation.reset()
         self._strokes.forget()
 

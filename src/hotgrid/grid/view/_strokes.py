@@ -132,10 +132,7 @@ class Strokes:
         target.append(self._present(found.viewer, found.number))
         simulation = self.simulation
         if found.solid is not simulation._solid:
-            blank = torch.zeros(simulation.size, dtype=torch.bool, device=simulation.device)
-            solid = blank if found.solid is None else found.solid
-            simulation._solid = found.solid
-            simulation._rebuild(simulation.model.with_solid(solid))
+            simulation._set_solid(found.solid)
         simulation._form.restore(found.before)
         simulation._edits += 1
         return True

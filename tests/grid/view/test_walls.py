@@ -1,0 +1,70 @@
+"""Walls that are painted: in checkpoints, and gone where the run starts again."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from hotgrid.grid import Simulation, lbm
+
+from .conftest import Desk
+
+WALL = {"stroke": 1, "brush": "solid", "value": 1.0, "radius": 3, "points": [[24, 100]]}
+
+
+def is_wall(here: Desk) -> bool:
+    return bool(here.sim.model.solid((48, 144))[24, 100])  # pyright: ignore
+
+
+def test_a_checkpoint_holds_painted_walls(desk):
+    here = desk("karman", size="48x144")
+    here.ask("stroke", **WALL)
+    here.ask("step", count=2)
+    here.stopped_at(2)
+    here.ask("save", what="checkpoint", name="walled")
+    here.ask("undo")
+    assert not is_wall(here)
+    here.ask("load", name="walled")
+    assert is_wall(here) and here.session.live.painted
+    here.ask("step", count=2)
+    here.stopped_at(4)
+    assert here.sim.view("speed")[24, 100] == 0
+    # As after a restart.
+    later = desk("karman", size="48x144")
+    later.ask("load", name="walled")
+    assert is_wall(later) and later.session.live.painted
+    later.ask("step", count=2)
+    later.stopped_at(4)
+    assert torch.equal(later.sim.state["f"], here.sim.state["f"])
+    # Others can be painted beside them.
+    later.ask("stroke", **{**WALL, "points": [[24, 80]]})
+    assert is_wall(later)
+    later.ask("undo")
+    assert is_wall(later)
+
+
+def test_a_state_without_walls_removes_those_that_were_painted(tmp_path: Path):
+    sim = Simulation(lbm.Karman(), size=(48, 144), device="cpu", compiled=False)
+    file = sim.save(tmp_path / "clean")
+    mask = torch.zeros(48, 144, dtype=torch.bool)
+    mask[24, 100] = True
+    sim.paint("solid", mask, 1)
+    walled = sim.save(tmp_path / "walled")
+    sim.load(file)
+    assert sim._solid is None and not sim.model.solid((48, 144))[24, 100]  # pyright: ignore
+    sim.load(walled)
+    assert sim.model.solid((48, 144))[24, 100]  # pyright: ignore
+
+
+@pytest.mark.parametrize("order", [("reset", {"seed": 5}), ("goto", {"step": 0})])
+def test_a_run_that_starts_again_is_without_painted_walls(desk, order):
+    kind, fields = order
+    here = desk("karman", size="48x144")
+    here.ask("step", count=2)
+    here.stopped_at(2)
+    here.ask("stroke", **WALL)
+    assert is_wall(here)
+    here.ask(kind, **fields)
+    here.stopped_at(0)
+    assert not is_wall(here) and not here.session.live.painted
+    assert len(here.sim.model.boundaries) == len(here.sim._start.boundaries)
