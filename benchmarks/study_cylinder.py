@@ -14,7 +14,7 @@ from options import parser
 
 from hotgrid.grid import Simulation
 from hotgrid.grid.lbm import SchaeferTurek
-from hotgrid.grid.validate._cylinder import shedding, steady, watched
+from hotgrid.grid.validate._checks._cylinder import shedding, steady, watched
 
 STEADY = {"Cd": 5.57953523384, "Cl": 0.010618948146, "dp": 0.11752016697}
 SHEDDING = {

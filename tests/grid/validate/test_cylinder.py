@@ -4,7 +4,7 @@ import pytest
 
 from hotgrid.grid import Simulation
 from hotgrid.grid.lbm import SchaeferTurek
-from hotgrid.grid.validate._cylinder import watched
+from hotgrid.grid.validate._checks._cylinder import watched
 
 SIZE = (41, 60)
 

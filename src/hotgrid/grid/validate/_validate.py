@@ -8,23 +8,23 @@ from math import nan
 from hotgrid.errors import ArgumentError, UnstableError, near
 from hotgrid.grid.model import checked_device
 
-from ._cavity import CAVITY
-from ._cells import CELLS
-from ._channels import CHANNELS
 from ._check import Check, Terms
-from ._collisions import COLLISIONS
-from ._cylinder import CYLINDER
-from ._flows import FLOWS
-from ._fourier import FOURIER
-from ._gases import GASES
-from ._laws import LAWS
-from ._lenia import LENIA
-from ._life import LIFE
-from ._neural import NEURAL
-from ._pde import PDE
-from ._phases import PHASES
+from ._checks._cavity import CAVITY
+from ._checks._cells import CELLS
+from ._checks._channels import CHANNELS
+from ._checks._collisions import COLLISIONS
+from ._checks._cylinder import CYLINDER
+from ._checks._flows import FLOWS
+from ._checks._fourier import FOURIER
+from ._checks._gases import GASES
+from ._checks._laws import LAWS
+from ._checks._lenia import LENIA
+from ._checks._life import LIFE
+from ._checks._neural import NEURAL
+from ._checks._pde import PDE
+from ._checks._phases import PHASES
+from ._checks._thermal import THERMAL
 from ._row import Row
-from ._thermal import THERMAL
 
 CHECKS = (
     *LIFE,

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.pde import GrayScott, Heat, Wave
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 _GRIDS = (32, 64, 128)
 _TURN = 2 * math.pi

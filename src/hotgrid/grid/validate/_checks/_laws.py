@@ -20,10 +20,9 @@ from hotgrid.grid.pde import (
     Schroedinger,
     ShallowWater,
 )
-
-from ._check import Check, Terms
-from ._references import dam_break, shock_tube
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._references import dam_break, shock_tube
+from hotgrid.grid.validate._row import Row, compared
 
 _TURN = 2 * math.pi
 

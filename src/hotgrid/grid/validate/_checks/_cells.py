@@ -21,9 +21,8 @@ from hotgrid.grid.life import (
     pattern,
     read_rle,
 )
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 # The centre column of rule 30, and the rows of rule 110 as numbers in base two.
 _A051023 = "11011100110001011001001110101110"

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.lbm import DoubleShear, Flow
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
-from ._check import Check, Terms
 from ._flows import taylor_green_on
-from ._row import Row, compared
 
 _SOURCES = {
     "central": "Geier 2006",

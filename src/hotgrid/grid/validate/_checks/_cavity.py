@@ -8,10 +8,13 @@ from torch import Tensor
 
 from hotgrid.grid.lbm import Cavity
 from hotgrid.grid.run import Simulation
-
-from ._check import Check, Terms
-from ._references import _botella_peyret as botella_peyret, _ghia as ghia, interpolated
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._references import (
+    _botella_peyret as botella_peyret,
+    _ghia as ghia,
+    interpolated,
+)
+from hotgrid.grid.validate._row import Row, compared
 
 # A whole number of launches where steps are recorded in batches.
 _LOOK_EVERY = 2048

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from hotgrid.grid.life import Life, pattern
 from hotgrid.grid.run import Simulation
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 _GARDNER = "Gardner, Scientific American, October 1970"
 _LEXICON = "Silver, Life Lexicon"

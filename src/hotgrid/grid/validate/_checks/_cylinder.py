@@ -14,9 +14,8 @@ import torch
 
 from hotgrid.grid.lbm import SchaeferTurek
 from hotgrid.grid.run import Simulation
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 # What a step costs the host is little only if many are launched at once.
 _LAUNCH = 64

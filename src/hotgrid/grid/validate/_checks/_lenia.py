@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.neural import Lenia
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 _SIDE = 64
 

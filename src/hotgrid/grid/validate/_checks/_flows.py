@@ -19,10 +19,9 @@ from hotgrid.grid.lbm import (
 )
 from hotgrid.grid.pde import Heat
 from hotgrid.grid.run import Simulation
-
-from ._check import Check, Terms
-from ._references import flow_after
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._references import flow_after
+from hotgrid.grid.validate._row import Row, compared
 
 
 def _velocity(sim: Simulation) -> Tensor:

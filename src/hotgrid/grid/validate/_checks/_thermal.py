@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import torch
 
 from hotgrid.grid.lbm import RayleighBenard, ThermalFlow
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 _CRITICAL = 1707.762
 # The width of a pair of rolls over the height of the layer at the critical point.

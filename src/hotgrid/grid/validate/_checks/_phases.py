@@ -8,9 +8,8 @@ from torch import Tensor
 
 from hotgrid.grid.lbm import RisingDrop, ShanChen, TwoComponents
 from hotgrid.grid.run import Simulation
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 
 def _densities(terms: Terms) -> Iterator[Row]:

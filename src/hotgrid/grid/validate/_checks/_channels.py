@@ -18,9 +18,8 @@ from hotgrid.grid.lbm import (
     from_mesh,
     icosphere,
 )
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 # Erturk 2008, for a channel that becomes twice as high, by Reynolds number.
 _REATTACHMENT = {100: 2.922, 200: 4.982}

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from hotgrid.grid.neural import DigitsCA, FlowLenia, GrowingCA
 from hotgrid.grid.neural._drawn_digits import BOX, drawn_digit
-
-from ._check import Check, Terms
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._row import Row, compared
 
 # What was measured with the bundled weights, and a margin.
 _GROWN, _HEALED = 0.016, 0.05

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from hotgrid.grid.model import Model
 from hotgrid.grid.pde import KuramotoSivashinsky, NavierStokes, SplitSchroedinger, Vorticity
-
-from ._check import Check, Terms
-from ._references import flow_after
-from ._row import Row, compared
+from hotgrid.grid.validate._check import Check, Terms
+from hotgrid.grid.validate._references import flow_after
+from hotgrid.grid.validate._row import Row, compared
 
 _STEPS = (1 / 8, 1 / 16, 1 / 32)
 
