@@ -25,8 +25,8 @@ from hotgrid.cluster import Communicator, Mesh, run_ranks, take
 from hotgrid.config import override
 from hotgrid.grid import Model, Neighbours, Simulation, VectorModel, rollout
 from hotgrid.grid.forms._choice import kinds_of
-from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms._roll import RollForm
+from hotgrid.grid.forms.padded._padded import PaddedForm
 from hotgrid.grid.model import GridWindow, has_phase, in_window
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.

@@ -18,7 +18,7 @@ from hotgrid.grid import (
     pde,
 )
 from hotgrid.grid.forms._memory import free_memory, needed
-from hotgrid.grid.forms._padded import PaddedForm
+from hotgrid.grid.forms.padded._padded import PaddedForm
 
 from .engine_case import CPU, SIZE, Spread, simulation
 

@@ -10,9 +10,9 @@ from hotgrid import _native
 from hotgrid.errors import ArgumentError
 from hotgrid.grid import Simulation, lbm, pde
 from hotgrid.grid.forms._form import compile_step
-from hotgrid.grid.forms._padded import PaddedForm, _fill
 from hotgrid.grid.forms._strips import StripForm
 from hotgrid.grid.forms.kernel._tape import taped
+from hotgrid.grid.forms.padded._padded import PaddedForm, _fill
 from hotgrid.grid.model import Field, Model
 
 
@@ -131,7 +131,7 @@ def test_kernels_of_a_small_grid_are_launched_without_torch():
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 @pytest.mark.parametrize(("depth", "at_once"), [(1, 1), (1, 1 << 21), (3, 1), (3, 500)])
 def test_steps_in_rounds_are_as_many_single_steps(depth, at_once, monkeypatch):
-    monkeypatch.setattr("hotgrid.grid.forms._padded._AT_ONCE", at_once)
+    monkeypatch.setattr("hotgrid.grid.forms.padded._padded._AT_ONCE", at_once)
     sim = Simulation(pde.GrayScott(), size=(12, 14), device="cpu", compiled=True)
     forms = [PaddedForm(sim._form.setting, depth) for _ in range(2)]
     rounds: list[int] = []

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from hotgrid.config import override
 from hotgrid.grid import Field, Model, Parameter, Simulation
-from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms.kernel._kept_kernels import PieceTrial
+from hotgrid.grid.forms.padded._padded import PaddedForm
 
 
 class Mixing(Model):

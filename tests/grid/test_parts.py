@@ -29,9 +29,10 @@ from hotgrid.grid import (
     pde,
     total,
 )
-from hotgrid.grid.forms import _memory, _part_inputs
+from hotgrid.grid.forms import _memory
 from hotgrid.grid.forms._memory import needed
 from hotgrid.grid.forms.cut._cut import CutForm
+from hotgrid.grid.forms.parts import _part_inputs
 from hotgrid.grid.model import GridWindow, _window, drawn, in_window, once, places, window_shape
 from hotgrid.grid.output._reduced_view import ReducedView
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.grid import Field, Input, Model, Parameter, Simulation
-from hotgrid.grid.forms._padded import PaddedForm
 from hotgrid.grid.forms.kernel._planes import _quicker, in_planes
 from hotgrid.grid.forms.kernel._tape import close, put_back, same_bits
+from hotgrid.grid.forms.padded._padded import PaddedForm
 
 U8, I32 = torch.uint8, torch.int32
 MATRIX = torch.tensor([[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0, 0.5]])

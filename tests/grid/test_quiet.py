@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from hotgrid.grid import Model, Simulation, lbm, pde
-from hotgrid.grid.forms._padded import PaddedForm
-from hotgrid.grid.forms._quiet import loud_pieces, quiet_setting
 from hotgrid.grid.forms._roll import RollForm
+from hotgrid.grid.forms.padded._padded import PaddedForm
+from hotgrid.grid.forms.padded._quiet import loud_pieces, quiet_setting
 
 # Rows that are not a multiple of a piece, so that pieces begin anywhere in a row.
 SIZE = (61, 333)

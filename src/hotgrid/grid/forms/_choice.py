@@ -17,10 +17,10 @@ from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.grid.model import Field, Input, Model, State
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting
-from ._padded import PaddedForm
 from ._roll import GraphForm, RollForm
 from ._strips import StripForm
-from ._vectors import forms_of_vectors
+from .padded._padded import PaddedForm
+from .vectors._vectors import forms_of_vectors
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator

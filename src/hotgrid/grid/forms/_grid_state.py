@@ -29,12 +29,12 @@ from hotgrid.grid.model import (
 from ._choice import chosen_form
 from ._form import Form, Setting
 from ._memory import check_memory
-from ._own_fields import OwnFields
-from ._part_inputs import PartInputs, whole_block
-from ._parts import look_here, observe_parts, paint_here
 from ._schedule import ParameterSchedule, alike
 from .check import check_step, constants_of
 from .cut import cut_form, laid_out
+from .parts._own_fields import OwnFields
+from .parts._part_inputs import PartInputs, whole_block
+from .parts._parts import look_here, observe_parts, paint_here
 
 if TYPE_CHECKING:
     from hotgrid.cluster import Communicator, Mesh

@@ -24,7 +24,7 @@ from hotgrid.tensors import shift
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, planes_of, stepped
 from ._phase import Phase, fusing
 from ._two_buffers import writing_step
-from ._vector_step import whole_vector_step
+from .vectors._vector_step import whole_vector_step
 
 # Before a recording, since the start or a change of parameters.
 _PLAIN_STEPS = 3

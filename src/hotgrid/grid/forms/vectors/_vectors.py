@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import torch
 
+from hotgrid.grid.forms._form import Form, Setting
+from hotgrid.grid.forms._roll import GraphForm, RollForm
 from hotgrid.grid.model import Model, State, VectorModel
 
-from ._form import Form, Setting
-from ._roll import GraphForm, RollForm
 from ._vector_step import channels_last
 
 

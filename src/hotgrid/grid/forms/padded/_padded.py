@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
+from hotgrid.grid.forms._form import NOT_PHASED, Setting, compile_step, planes_of
+from hotgrid.grid.forms._two_buffers import Looks, TwoBufferForm, Views, writing_step
 from hotgrid.grid.forms.kernel._kept_kernels import PieceTrial
 from hotgrid.grid.forms.kernel._launch import launch_of
 from hotgrid.grid.forms.kernel._planes import in_planes
 from hotgrid.grid.forms.kernel._tape import put_back
 from hotgrid.grid.model import FieldFace, Look, State, beyond
 
-from ._form import NOT_PHASED, Setting, compile_step, planes_of
 from ._padding import (
     best_depth,
     computed_cells,
@@ -36,7 +37,6 @@ from ._padding import (
 )
 from ._quiet import loud_pieces, quiet_setting
 from ._sweep import sweep_of
-from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
 
 _TRACING = threading.Lock()
 # The share of pieces with walls above which a quiet step is not worth compiling.

@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hotgrid.grid.forms._form import Form, Setting
 from hotgrid.grid.model import Model, SeenState, State, observed
-
-from ._form import Form, Setting
 
 Cells = tuple[int, ...]
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from hotgrid import _native
-
-from ._form import CELLS_PER_THREAD
+from hotgrid.grid.forms._form import CELLS_PER_THREAD
 
 # The least pieces, and cells, of one step before the next step follows.
 _PIECES_AHEAD, _CELLS_AHEAD = 8, 2048

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.model import (
     CellVectors,
     Field,
@@ -15,8 +16,6 @@ from hotgrid.grid.model import (
     VectorModel,
     seen_beyond,
 )
-
-from ._form import Setting
 
 _CHANNELS: tuple[FieldFace, FieldFace] = ("periodic", "periodic")
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hotgrid.cluster import Block, take
 from hotgrid.errors import ArgumentError
+from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.model import (
     GridWindow,
     Model,
@@ -20,7 +21,6 @@ from hotgrid.grid.model import (
     window_shape,
 )
 
-from ._form import Setting
 from ._part_inputs import note_whole, start_window
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ._form import Setting
+from hotgrid.grid.forms._form import Setting
 
 
 def quiet_setting(setting: Setting) -> Setting | None:

@@ -6,7 +6,7 @@ A wide margin lasts for many steps, and is computed with every one of them.
 import math
 from collections.abc import Sequence
 
-from ._form import Setting
+from hotgrid.grid.forms._form import Setting
 
 _PIECE = 256
 # Many small pieces are quiet where large ones are not.

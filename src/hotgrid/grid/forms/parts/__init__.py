@@ -1,0 +1,1 @@
+"""parts: fields, inputs, views and strokes of the cells that one rank stores."""

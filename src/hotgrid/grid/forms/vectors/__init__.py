@@ -1,0 +1,1 @@
+"""vectors: steps of cells as vectors, over arrays with channels last."""
