@@ -232,7 +232,7 @@ def test_an_error_in_an_expression_is_shown_with_a_caret(expression, place, word
         ("//Param = 2", "gives a boolean"),
         ("//Param | 2", "`|` joins"),
         ("('x')[1]", "predicate cannot follow a string"),
-        ("('x')/Linear", "cannot go on from a string"),
+        ("('x')/Linear", "cannot continue from a string"),
         ("//Param[count(2) = 1]", "`count` takes nodes"),
         ("//Param[name(2) = 'x']", "`name` takes nodes"),
         ("//Param[matches(@name, '(')]", "not a regular expression"),

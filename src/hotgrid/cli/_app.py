@@ -156,9 +156,10 @@ Examples:
 _TREE = """\
 Show and count the modules and parameters of a model.
 
-A factory is called without memory (on the meta device) where it can be. A file
-is run, as with `python file.py`. Expressions are XPath over types and fields, as
-in hotgrid.nn.select; one that selects nothing is an error that shows what is there.
+A factory is called without memory (on the meta device) where it can be. A
+file is run, as with `python file.py`. Expressions are XPath over types and
+fields, as in hotgrid.nn.select; one that selects nothing is an error that
+shows what is there.
 
 Examples:
   hotgrid tree torch.nn:Transformer --depth 2
@@ -177,7 +178,8 @@ Examples:
 
 _CONFIG_EPILOGUE = """\
 A flag (-c KEY=VALUE) wins over a HOTGRID_* variable, which wins over
-hotgrid.toml (searched upward from the working folder), which wins over defaults.
+hotgrid.toml (searched upward from the working folder), which wins over
+defaults.
 
 Examples:
   hotgrid config show --json

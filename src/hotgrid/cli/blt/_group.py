@@ -22,9 +22,9 @@ _COMMANDS = MappingProxyType(
             "_patches:patches",
             "Show the patches of a text or a file, in colours.",
             """\
-The colour of a byte says how hard it is to predict, from blue and green to yellow
-and red. Without a terminal there is a line for each patch: its start, length,
-first and mean entropy in nats, and text.
+The colour of a byte says how hard it is to predict, from blue and green to
+yellow and red. Without a terminal there is a line for each patch: its start,
+length, first and mean entropy in nats, and text.
 
 Examples:
   hotgrid blt patches "To be, or not to be, that is the question."
@@ -40,4 +40,4 @@ Examples:
 
 def blt_group() -> App:
     """The group of commands."""
-    return command_group("blt", "Cut bytes into patches by entropy.", _EPILOGUE, _COMMANDS)
+    return command_group("blt", "Split bytes into patches by entropy.", _EPILOGUE, _COMMANDS)

@@ -8,8 +8,8 @@ from hotgrid.cli._command_group import command_group
 
 _EPILOGUE = """\
 DATA are files, folders and globs: .txt and .md (a document each), .jsonl and
-.parquet (by --column), all but parquet also as .gz, .bz2 or .xz. MODEL is a model
-folder, the folder of a run, or a folder in the layout of Llama.
+.parquet (by --column), all but parquet also as .gz, .bz2 or .xz. MODEL is a
+model folder, the folder of a run, or a folder in the layout of Llama.
 
 Examples:
   hotgrid chat talk
@@ -35,8 +35,8 @@ Examples:
             "_train:train",
             "Train a model on text.",
             """\
-All other values are derived from --depth; the printed table shows how. Each can be
-overridden. A run that was interrupted continues with --resume.
+All other values are derived from --depth; the printed table shows how. Each
+can be overridden. A run that was interrupted continues with --resume.
 
 Examples:
   hotgrid chat train books/ --depth 4 --out out/base
@@ -50,8 +50,8 @@ Examples:
             "_tune:tune",
             "Fine-tune a model on conversations.",
             """\
-Each line of DATA has {"messages": [{"role": "user", "content": "..."}, ...]}, or
-"question" and "answer", or "text". Only replies count in the loss.
+Each line of DATA has {"messages": [{"role": "user", "content": "..."}, ...]},
+or "question" and "answer", or "text". Only replies count in the loss.
 
 Examples:
   hotgrid chat tune out/base dialogues.jsonl --out out/tuned

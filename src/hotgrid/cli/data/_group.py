@@ -44,6 +44,4 @@ Examples:
 
 def data_group() -> App:
     """The group of commands."""
-    return command_group(
-        "data", "Look at plans for data and measure them.", _EPILOGUE, _COMMANDS
-    )
+    return command_group("data", "Show data plans and measure them.", _EPILOGUE, _COMMANDS)

@@ -9,13 +9,14 @@ from hotgrid.cli._command_group import command_group
 from ._ingest import ingest
 
 _EPILOGUE = """\
-PATHS are files, folders, patterns, - for standard input, or data sets of the hub
-(hf://datasets/OWNER/NAME). Rows of .jsonl and .parquet files and members of .tar,
-.zip and .gz files are documents of their own. The type of a file is detected from its
-first bytes: text, code, image, audio, video, PDF, an executable, or bytes.
+PATHS are files, folders, patterns, - for standard input, or data sets of the
+hub (hf://datasets/OWNER/NAME). Rows of .jsonl and .parquet files and members
+of .tar, .zip and .gz files are documents of their own. The type of a file is
+detected from its first bytes: text, code, image, audio, video, PDF, an
+executable, or bytes.
 
-What cannot be read is listed in DIR/quarantine.jsonl with the reason. Sizes can
-have a unit: 512KiB, 64MiB, 1GB.
+What cannot be read is listed in DIR/quarantine.jsonl with the reason. Sizes
+can have a unit: 512KiB, 64MiB, 1GB.
 
 Examples:
   hotgrid ingest docs/ src/ --out corpus

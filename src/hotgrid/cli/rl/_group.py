@@ -7,8 +7,8 @@ from cyclopts import App
 from hotgrid.cli._command_group import command_group
 
 _EPILOGUE = """\
-A run is a folder with checkpoints/, events.jsonl, report.html and run.toml, which
-`hotgrid train show` and `hotgrid train compare` read as well.
+A run is a folder with checkpoints/, events.jsonl, report.html and run.toml,
+which `hotgrid train show` and `hotgrid train compare` read as well.
 
 Examples:
   hotgrid rl list

@@ -24,8 +24,9 @@ _COMMANDS = MappingProxyType(
             "_place:place",
             "Place the leaves of a corpus on shells, and write that to its sidecar.",
             """\
-Zones are instruction (around the north pole), content, and qa (around the south
-pole). The first --zone that matches decides; a leaf that none matches is content.
+Zones are instruction (around the north pole), content, and qa (around the
+south pole). The first --zone that matches decides; a leaf that none matches
+is content.
 
 Examples:
   hotgrid sphere place corpus
@@ -48,8 +49,8 @@ Examples:
             "_view:view",
             "View the sphere in the browser.",
             """\
-The page is served to this machine only, behind a token in its address. Ctrl-C ends
-it.
+The page is served to this machine only, behind a token in its address. Ctrl-C
+ends it.
 
 Examples:
   hotgrid sphere view corpus

@@ -45,8 +45,8 @@ Examples:
             "_count:count",
             "Count bytes, characters and tokens of texts.",
             """\
-A file that cannot be read is reported and left out; the exit code is then 1 if it
-was named, and 0 if a folder or a glob had it.
+A file that cannot be read is reported and left out; the exit code is then 1
+if it was named, and 0 if a folder or a glob had it.
 
 Examples:
   hotgrid tokens count README.md

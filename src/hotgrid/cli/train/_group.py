@@ -8,7 +8,8 @@ from hotgrid.cli._command_group import command_group
 
 _EPILOGUE = """\
 A run is a folder that `hotgrid.train.Trainer` has written: checkpoints/,
-events.jsonl, report.html and run.toml. Runs that have not ended can be read too.
+events.jsonl, report.html and run.toml. Runs that have not ended can be read
+too.
 
 Examples:
   hotgrid train show out/run
@@ -43,6 +44,4 @@ Examples:
 
 def train_group() -> App:
     """The group of commands."""
-    return command_group(
-        "train", "Look at training runs and compare them.", _EPILOGUE, _COMMANDS
-    )
+    return command_group("train", "Show training runs and compare them.", _EPILOGUE, _COMMANDS)

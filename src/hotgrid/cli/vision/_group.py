@@ -8,8 +8,9 @@ from hotgrid.cli._command_group import command_group
 
 _EPILOGUE = """\
 DATA is a folder with train/ and test/ (or val/), each with a folder for every
-class; a folder with one folder for every class; a folder with the IDX files of
-MNIST or Fashion-MNIST; or the JSON file of a plan with columns pixels and label.
+class; a folder with one folder for every class; a folder with the IDX files
+of MNIST or Fashion-MNIST; or the JSON file of a plan with columns pixels and
+label.
 
 Examples:
   hotgrid vision train --data photos/ --model resnet50 --out out/photos
@@ -25,10 +26,10 @@ _COMMANDS = MappingProxyType(
             "_train:train",
             "Train a model on images.",
             """\
-Images of up to 64 pixels are kept in memory on the device; larger ones are decoded
-by threads. A recipe is a name (swin, deit, small-swin, fast-resnet, small-resnet,
-fine-tune) or a .toml or .json file; --set changes a part of it. A run that was
-interrupted continues with --resume, bit for bit.
+Images of up to 64 pixels are kept in memory on the device; larger ones are
+decoded by threads. A recipe is a name (swin, deit, small-swin, fast-resnet,
+small-resnet, fine-tune) or a .toml or .json file; --set changes a part of it.
+A run that was interrupted continues with --resume, bit for bit.
 
 Examples:
   hotgrid vision train --data cifar10/ --model fast_resnet --out out/fast
@@ -74,7 +75,8 @@ Examples:
             "_export:export",
             "Write a model for other programs, and check what it computes.",
             """\
-The exported model takes bytes, batch x channels x height x width, and returns scores.
+The exported model takes bytes, batch x channels x height x width, and returns
+scores.
 
 Examples:
   hotgrid vision export out/fast --format torch-export --out fast.pt2
