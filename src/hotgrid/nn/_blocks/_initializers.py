@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -134,10 +134,11 @@ def initialize(
 
 
 def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
-    """Give a module that was made on the meta device memory and initial values.
+    """Give memory and initial values to all of a module that is on the meta device.
 
-    Every module with parameters or buffers of its own must have `reset_parameters`, as
-    those of torch and of this package do, so that nothing stays undefined.
+    Every module with parameters or buffers there must have `reset_parameters`, as those of
+    torch and of this package do, so that nothing stays undefined. What has memory keeps its
+    values and its device.
 
     Returns:
         The same module.
@@ -148,7 +149,7 @@ def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
     owners = {
         path: each
         for path, each in module.named_modules()
-        if any(True for _ in (*each.parameters(recurse=False), *each.buffers(recurse=False)))
+        if any(x.is_meta for x in _own(each))
     }
     for path, each in owners.items():
         if not callable(getattr(each, "reset_parameters", None)):
@@ -156,15 +157,33 @@ def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
                 f"{type(each).__name__} `{path}` has no `reset_parameters`, so nothing could "
                 f"fill it; give it one, or make it on `{device}` at once"
             )
-    tied: dict[int, list[tuple[nn.Module, str]]] = {}
+    real = [x for each in owners.values() for x in _own(each) if not x.is_meta]
+    _give_memory(owners.values(), device)
+    kept = [(x, x.detach().clone()) for x in real]
     for each in owners.values():
+        each.reset_parameters()  # pyright: ignore[reportCallIssue]
+    with torch.no_grad():
+        for x, values in kept:
+            x.copy_(values)
+    return module
+
+
+def _own(module: nn.Module) -> list[Tensor]:
+    return [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+
+
+def _give_memory(modules: Collection[nn.Module], device: torch.device | str) -> None:
+    """Replace what is on the meta device by tensors without values."""
+    tied: dict[int, list[tuple[nn.Module, str]]] = {}
+    for each in modules:
         for name, parameter in each.named_parameters(recurse=False):
-            tied.setdefault(id(parameter), []).append((each, name))
-    module.to_empty(device=device)
-    # `to_empty` makes a tensor for every place; shared ones must stay shared.
+            if parameter.is_meta:
+                tied.setdefault(id(parameter), []).append((each, name))
+    for each in modules:
+        each._apply(  # pyright: ignore[reportPrivateUsage]
+            lambda x: torch.empty_like(x, device=device) if x.is_meta else x, recurse=False
+        )
+    # This makes a tensor for every place; shared ones must stay shared.
     for (first, name), *others in tied.values():
         for other, other_name in others:
             setattr(other, other_name, getattr(first, name))
-    for each in owners.values():
-        each.reset_parameters()  # pyright: ignore[reportCallIssue]
-    return module

@@ -1,6 +1,7 @@
 """`query`: path expressions built by methods instead of text."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from hotgrid.errors import ArgumentError, near
 
@@ -90,7 +91,8 @@ def _literal(value: str | float) -> str:
     if isinstance(value, bool):
         return f"'{str(value).lower()}'"
     if not isinstance(value, str):
-        return format(value, "g")
+        # Expressions know no exponents.
+        return format(Decimal(repr(value)), "f")
     if "'" not in value:
         return f"'{value}'"
     if '"' in value:
