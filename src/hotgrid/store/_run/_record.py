@@ -121,12 +121,16 @@ def read_record(folder: Path) -> RunRecord | None:
     text = read_regular(path, _LARGEST)
     try:
         table = tomllib.loads(text.decode())
+        if not table:
+            raise ValueError("it is empty")
         if table["format"] != _FORMAT:
             raise ValueError("it is not the record of a run")
         if table["version"] == _VERSION:
             return _parsed(table)
         version = table["version"]
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
+    except KeyError as problem:
+        raise DamagedError(f"`{path}` is damaged: it has no {problem}") from None
+    except (TypeError, ValueError, AttributeError, RecursionError) as problem:
         raise DamagedError(f"`{path}` is damaged: {problem}") from None
     raise StoreError(
         f"`{path}` is version {version!r} of the format, and this is hotgrid {__version__}: "

@@ -119,6 +119,12 @@ def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
             f"`{path}` belongs to a MultiheadAttention, which reads its weight directly: an "
             "adapter on it would have no effect; leave it out of the selector"
         )
+    if "weight" not in dict(layer.named_parameters(recurse=False)):
+        raise ArgumentError(
+            f"the weight of `{path}` is computed from others, such as by weight_norm, so an "
+            "adapter could not be merged into it; remove that first "
+            "(`parametrize.remove_parametrizations`), or leave it out of the selector"
+        )
     most = min(layer.in_features, layer.out_features)
     if not isinstance(rank, int) or not 1 <= rank <= most:
         raise ArgumentError(f"`rank` is {rank!r}; for `{path}` it can be 1 to {most}")

@@ -38,7 +38,7 @@ class TrainedGroup:
         self.name, self.spec, self.parameters = name, spec, dict(parameters)
         given = spec.values if spec.clip is None else {**spec.values, "clip": spec.clip}
         self._settings = {
-            key: Setting(f"`{key}` of the group `{name}`", value, named)
+            key: Setting(f"`{key}` of the group `{name}`", value, named, zero=key != "clip")
             for key, value in given.items()
         }
         self.values = {key: setting.at(0) for key, setting in self._settings.items()}

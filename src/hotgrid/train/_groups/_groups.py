@@ -7,7 +7,13 @@ from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator, SingleRank
 from hotgrid.errors import ArgumentError, near
-from hotgrid.train._optimizers import OptimizerSpec, Value, local_part
+from hotgrid.train._optimizers import (
+    OptimizerSpec,
+    Value,
+    expect_dense,
+    expect_shapes,
+    local_part,
+)
 
 from ._group import TrainedGroup
 from ._split import Selector, Spec, Split, split
@@ -69,7 +75,11 @@ def groups(
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"`model` is {model!r}; expected a torch.nn.Module")
-    return Groups(split(model, specs, rest), rates or {}, ranks or SingleRank())
+    expect_shapes(model)
+    made = Groups(split(model, specs, rest), rates or {}, ranks or SingleRank())
+    # What the groups freeze has no gradients.
+    expect_dense(model)
+    return made
 
 
 class Groups:

@@ -60,6 +60,11 @@ def _named(members: Split) -> Split:
         name = selector
         if not isinstance(spec, str):
             name = spec.name or selector
+        if name == "frozen" and not isinstance(spec, str):
+            raise ArgumentError(
+                "a group that is trained is called 'frozen', as parameters without an "
+                "optimizer are; give its spec another `name`"
+            )
         if name in (other for other, _, _ in found):
             raise ArgumentError(f"two groups are called {name!r}; give specs another `name`")
         found.append((name, spec, parameters))

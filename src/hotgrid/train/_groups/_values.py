@@ -15,10 +15,13 @@ class Setting:
         place: Where it is, for errors, such as "`rate` of `//Linear`".
         value: A number, a function of the step, or a name.
         named: What names stand for.
+        zero: Whether it can be 0.
     """
 
-    def __init__(self, place: str, value: Value, named: Mapping[str, Value]) -> None:
-        self.place = place
+    def __init__(
+        self, place: str, value: Value, named: Mapping[str, Value], *, zero: bool = True
+    ) -> None:
+        self.place, self._zero = place, zero
         if isinstance(value, str):
             if value not in named:
                 raise ArgumentError(
@@ -27,7 +30,8 @@ class Setting:
                 )
             value = named[value]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            value = _fixed(place, value)
+            self._expect(value, value, "")
+            value = Constant(value)
         if not callable(value):
             raise ArgumentError(
                 f"{place} is {value!r}; expected a number, a function of the step such as a "
@@ -47,14 +51,10 @@ class Setting:
             value = float(number)
         except (TypeError, ValueError):
             value = math.nan
-        if not 0 <= value < math.inf:
-            raise ArgumentError(
-                f"{self.place} is {number!r} at step {step}; expected a number, 0 or more"
-            )
+        self._expect(value, number, f" at step {step}")
         return value
 
-
-def _fixed(place: str, value: float) -> Constant:
-    if not 0 <= value < math.inf:
-        raise ArgumentError(f"{place} is {value!r}; expected a number, 0 or more")
-    return Constant(value)
+    def _expect(self, value: float, number: object, when: str) -> None:
+        if not 0 <= value < math.inf or (value == 0 and not self._zero):
+            least = ", 0 or more" if self._zero else " above 0"
+            raise ArgumentError(f"{self.place} is {number!r}{when}; expected a number{least}")

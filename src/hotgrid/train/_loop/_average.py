@@ -37,7 +37,9 @@ class Average:
         self.live: dict[str, Tensor] = {**dict(module.named_parameters()), **buffers}
         self.tensors: dict[str, Tensor] = {}
         for path, x in self.live.items():
-            kind = torch.promote_types(x.dtype, torch.float32)
+            # Torch promotes no numbers of 8 bits.
+            wide = x.itemsize > 1
+            kind = torch.promote_types(x.dtype, torch.float32) if wide else torch.float32
             self.tensors[path] = local_part(x.detach()).to(kind, copy=True)
         self.buffers = [self.tensors[path] for path in buffers]
 

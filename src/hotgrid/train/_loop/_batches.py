@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
@@ -121,11 +121,7 @@ class TensorBatches:
         Raises:
             ArgumentError: The rows of a batch cannot be shared equally by the ranks.
         """
-        if self.size % ranks and self.endless:
-            raise ArgumentError(
-                f"a batch of {self.size} rows cannot be shared equally by {ranks} ranks; use "
-                f"a `size` that is a multiple of {ranks}"
-            )
+        self._expect_shares(ranks)
         at = index * self.size
         parts: list[Tensor] = []
         left = self.size
@@ -140,6 +136,22 @@ class TensorBatches:
         if ranks > 1:
             places = places[rank::ranks]
         return mapped(self._tensors, lambda x: x.index_select(0, places))
+
+    def _expect_shares(self, ranks: int) -> None:
+        """Refuse ranks that would have more rows than others, in any batch."""
+        size, last = self.size, 0
+        if not self.endless:
+            size, last = min(size, self.rows), self.rows % size
+        if size % ranks:
+            raise ArgumentError(
+                f"a batch of {size} rows cannot be shared equally by {ranks} ranks; use a "
+                f"`size` that is a multiple of {ranks}"
+            )
+        if last % ranks:
+            raise ArgumentError(
+                f"the last batch of a pass has {last} rows, which cannot be shared equally by "
+                f"{ranks} ranks; use `endless=True`, or leave out {last % ranks}"
+            )
 
 
 class Feed:
@@ -184,11 +196,22 @@ class Feed:
         """The state of a stream; None for a function of the position."""
         return None if self._stream is None else self._stream.state()
 
-    def load(self, position: int, skipped: Iterable[int], state: Any) -> None:
-        """Go to a position."""
+    def load(self, position: int, skipped: Iterable[int], states: Sequence[Any]) -> None:
+        """Go to a position; of a stream, to the state of this rank.
+
+        Raises:
+            ArgumentError: A stream had another number of ranks.
+        """
         self.position, self.skipped = position, set(skipped)
-        if self._stream is not None:
-            self._stream.load(state)
+        if self._stream is None:
+            return
+        if len(states) != self._ranks:
+            raise ArgumentError(
+                f"the batches are a stream, of which each of {len(states)} ranks had its own "
+                f"part, and now there are {self._ranks}; continue on {len(states)}, or make "
+                "batches by position (`batch(index, rank, ranks)`), which any number can share"
+            )
+        self._stream.load(states[self._rank])
 
 
 def mapped(batch: Any, change: Any) -> Any:

@@ -47,6 +47,8 @@ class EarlyStopping:
             raise ArgumentError(f"`patience` is {self.patience!r}; expected a number from 1")
         if type(self.warmup) is not int or self.warmup < 0:
             raise ArgumentError(f"`warmup` is {self.warmup!r}; expected a number from 0")
+        if not 0 <= self.least < math.inf:
+            raise ArgumentError(f"`least` is {self.least!r}; expected a number, 0 or more")
         if self.better not in ("lowest", "highest", None):
             raise ArgumentError(f"`better` is {self.better!r}; expected lowest or highest")
 

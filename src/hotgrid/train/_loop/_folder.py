@@ -138,6 +138,11 @@ class TrainingFolder:
             self._tell("there is no checkpoint; the run starts again")
             return None
         step, extra = self._state.load(self._checkpoints)
+        if not (self._run.path / "run.toml").exists():
+            raise StoreError(
+                f"`{self._run.path / 'run.toml'}` is missing, which says what the checkpoints "
+                "beside it are of: put it back, or move the checkpoints out of the folder"
+            )
         if extra.get("run") != self._run.id:
             raise StoreError(
                 f"`{self._run.checkpoints}` contains checkpoints of another run: move them "

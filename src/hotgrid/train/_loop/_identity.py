@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from torch import nn
+from torch import Tensor, nn
 
 from hotgrid.cluster import Communicator
 from hotgrid.errors import ArgumentError, near
@@ -18,9 +18,11 @@ from ._settings import Evaluation, Saving
 
 def shape_of(module: nn.Module) -> str:
     """A module as text: a hash of all names, shapes and dtypes."""
-    lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in module.state_dict().items()]
+    # Modules may keep other things than tensors, which cannot be saved.
+    kept = {path: x for path, x in module.state_dict().items() if isinstance(x, Tensor)}
+    lines = [f"{path} {tuple(x.shape)} {x.dtype}" for path, x in kept.items()]
     found = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
-    numbers = sum(x.numel() for x in module.state_dict().values())
+    numbers = sum(x.numel() for x in kept.values())
     return f"{len(lines)} tensors of {numbers:,} numbers, {found}"
 
 

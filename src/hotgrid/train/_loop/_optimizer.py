@@ -12,7 +12,7 @@ from torch.nn.utils import get_total_norm
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._groups import GroupRow, Groups
-from hotgrid.train._optimizers import local_part
+from hotgrid.train._optimizers import expect_dense, local_part
 
 from ._kept import GroupEntries, packed, unpacked
 
@@ -258,11 +258,28 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
     if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
         given = given(module)
     if isinstance(given, torch.optim.Optimizer):
-        return OptimizerAdapter(given, module)
+        given = OptimizerAdapter(given, module)
     if isinstance(given, Groups):
         for name, parameters in given.parameters().items():
             _own(module, name, parameters)
+    if isinstance(given, Groups | OptimizerAdapter):
+        _expect_beside(given, module)
+    expect_dense(module)
     return cast("GroupedOptimizer", given)
+
+
+def _expect_beside(optimizer: Groups | OptimizerAdapter, module: nn.Module) -> None:
+    """Refuse an optimizer that was made before the module went to another device."""
+    devices = {path: p.device for path, p in module.named_parameters()}
+    for name, kept in optimizer.state().items():
+        there = devices.get(name.rpartition("/")[0], kept.device)
+        # Counters may stay on the host.
+        if kept.ndim and kept.device != there:
+            raise ArgumentError(
+                f"the optimizer was made for parameters on {kept.device}, which are on {there} "
+                f"now; make it after `module.to({str(there)!r})`, or give a function that "
+                "makes it: `optimizer=lambda module: ...`"
+            )
 
 
 def whole(tensor: Tensor) -> Tensor:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from torch import nn
 
 from hotgrid.errors import ArgumentError
 from hotgrid.train._metrics import Loss, Metric
+from hotgrid.train._optimizers import expect_shapes
 
 from ._batches import Batches
 
@@ -90,6 +91,8 @@ class Evaluation:
                 "`batch(index, rank, ranks)` and `len`, such as `TensorBatches(..., "
                 "endless=False)`"
             )
+        if not len(self.batches):
+            raise ArgumentError("`batches` of an evaluation has no batches; give at least one")
         expect_metrics(self.metrics)
         if self.name == "train":
             raise ArgumentError("`name` is 'train', as values of training are called")
@@ -104,17 +107,25 @@ def expect_given(module: object, metrics: object) -> None:
     """Refuse what is not a module, or not a list of metrics."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"`module` is a {type(module).__name__}; expected an nn.Module")
+    expect_shapes(module)
     expect_metrics(metrics)
 
 
 def expect_metrics(metrics: object) -> None:
-    """Refuse what is not a list of metrics."""
+    """Refuse what is not a list of metrics, and two with one name."""
     wrong = metrics
     if isinstance(metrics, Sequence) and not isinstance(metrics, str):
         wrong = next((each for each in metrics if not isinstance(each, Metric)), None)
     if wrong is not None:
         raise ArgumentError(
             f"`metrics` has {wrong!r}; expected a list of metrics, such as [Accuracy()]"
+        )
+    names = [each.name for each in cast("Sequence[Metric]", metrics)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentError(
+            f"two of the `metrics` are called `{twice}`; leave one out, or give it another "
+            "`name`"
         )
 
 

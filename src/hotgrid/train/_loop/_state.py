@@ -120,12 +120,11 @@ class TrainingState:
 
     def _own(self) -> dict[str, Tensor]:
         found = self._module.state_dict(keep_vars=True)
-        strange = [name for name, x in found.items() if not isinstance(x, Tensor)]
-        if strange:
-            raise ArgumentError(
-                f"the state of {type(self._module).__name__} has `{strange[0]}`, which is no "
-                "tensor and cannot be saved; keep it in a buffer"
-            )
+        for name, x in found.items():
+            if why := _unfit(name, x):
+                raise ArgumentError(
+                    f"the state of {type(self._module).__name__} has `{name}`, {why}"
+                )
         return found
 
     def _slot(self, name: str, kind: str, shape: list[int]) -> tuple[Tensor | None, Any]:
@@ -139,3 +138,15 @@ class TrainingState:
         return like, piece(
             local.detach().new_empty(local.shape, dtype=getattr(torch, kind)), like
         )
+
+
+def _unfit(name: str, value: object) -> str:
+    """Why a part of the state of a module could not be loaded again; "" if it could."""
+    if not isinstance(value, Tensor) or name.rpartition(".")[2] == "_extra_state":
+        return "which is no tensor and cannot be saved; keep it in a buffer"
+    strides = zip(value.shape, value.stride(), strict=True)
+    if any(n > 1 and stride == 0 for n, stride in strides):
+        return "an expanded tensor, which could not be loaded again; keep `.contiguous()` of it"
+    if value.is_inference():
+        return "made in inference mode, which could not be loaded again; keep `.clone()` of it"
+    return ""

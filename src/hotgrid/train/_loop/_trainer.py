@@ -385,13 +385,10 @@ class Trainer:
     def _restore(self, saved: tuple[int, dict[str, Any]]) -> None:
         self.step, extra = saved
         rank = self.ranks.rank
-        known = rank < len(extra["data"])
-        self._feed.load(
-            extra["position"], extra["skipped"], extra["data"][rank] if known else None
-        )
+        self._feed.load(extra["position"], extra["skipped"], extra["data"])
         # The rows of ranks that are gone go to the first.
         pending = extra["pending"]
-        mine = pending[rank : rank + 1] if known else []
+        mine = pending[rank : rank + 1]
         if rank == 0:
             mine = mine + pending[self.ranks.size :]
         self._ledger.load(mine)

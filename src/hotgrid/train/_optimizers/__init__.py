@@ -12,3 +12,4 @@ from ._spec import (
     is_cut as is_cut,
     local_part as local_part,
 )
+from ._suited import expect_dense as expect_dense, expect_shapes as expect_shapes

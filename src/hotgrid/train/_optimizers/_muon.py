@@ -95,6 +95,11 @@ class Muon(OptimizerSpec):
                 f"Muon trains matrices, and `{path}` has the shape {tuple(parameter.shape)}; "
                 "leave it to AdamW, such as with `[@rank=2]` in the selector"
             )
+        if not parameter.numel():
+            raise ArgumentError(
+                f"Muon trains matrices, and `{path}` of shape {tuple(parameter.shape)} has no "
+                "elements; give it the spec 'frozen'"
+            )
 
     def bind(self, parameters: Mapping[str, nn.Parameter], ranks: Communicator) -> Bound:
         """Return the optimizer of these parameters, with a fresh state."""

@@ -21,7 +21,7 @@ POLAR_EXPRESS: Coefficients = (
     (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
     (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
 )
-# Jordan 2024: one polynomial, steep at zero; singular values end between 0.7 and 1.2.
+# Jordan 2024: one polynomial, steep at zero; small singular values stay below 0.7.
 NEWTON_SCHULZ: Coefficients = ((3.4445, -4.7750, 2.0315),)
 
 Number = float | Tensor

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError, near
+from hotgrid.train._optimizers import expect_shapes
 
 from ._entries import Entries, Selector
 from ._files import expect_tensors, read_weights
@@ -88,6 +89,7 @@ def load_partial(
         model.safetensors: 2 loaded
           2 skipped: 1.weight, 1.bias
     """
+    expect_shapes(module)
     place, given = _read(source)
     given = renamed(given, rename, place)
     entries = Entries(module)
@@ -146,18 +148,40 @@ def _mismatch(target: Tensor, tensor: Tensor, other: Tensor | None) -> str:
         return f"{kind} in the source; give a dense tensor"
     if target.shape != tensor.shape:
         return f"{tuple(tensor.shape)} instead of {tuple(target.shape)}"
-    if target.is_floating_point() != tensor.is_floating_point() or _overflows(target, tensor):
+    if _kind(target) != _kind(tensor) or _overflows(target, tensor):
         return f"{tensor.dtype} instead of {target.dtype}"
-    if other is not None and not torch.equal(other, tensor):
+    if other is not None and not torch.equal(_wide(other), _wide(tensor)):
         return "shared in the module, and differs from the other name in the source"
     return ""
 
 
+def _kind(tensor: Tensor) -> tuple[bool, bool]:
+    return tensor.is_floating_point(), tensor.is_complex()
+
+
 def _overflows(target: Tensor, tensor: Tensor) -> bool:
-    """Whether a finite number would become infinite, as large ones in float16."""
-    if tensor.dtype == target.dtype or not target.is_floating_point():
+    """Whether a number does not fit, as large ones in float16, or 300 in uint8."""
+    if tensor.dtype == target.dtype or not tensor.numel():
         return False
-    return bool((tensor.isfinite() & ~tensor.to(target.dtype).isfinite()).any())
+    if not (target.is_floating_point() or target.is_complex()):
+        # NumPy knows the range of every dtype of torch, and Python compares them.
+        numbers = tensor.cpu().numpy()
+        kind = target.dtype
+        low, high = (
+            (0, 1) if kind == torch.bool else (torch.iinfo(kind).min, torch.iinfo(kind).max)
+        )
+        return int(numbers.min()) < low or int(numbers.max()) > high
+    kept = _wide(tensor)
+    finite = kept.isfinite()
+    if target.itemsize == 1:
+        # Their casts saturate.
+        return bool((finite & (kept.abs() > torch.finfo(target.dtype).max)).any())
+    return bool((finite & ~kept.to(target.dtype).isfinite()).any())
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """Floats of 8 bits, for which torch has no functions, as float32; others unchanged."""
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
 
 
 def _refusal(report: LoadReport, lacking: list[str], strict: bool, known: list[str]) -> str:
@@ -169,9 +193,7 @@ def _refusal(report: LoadReport, lacking: list[str], strict: bool, known: list[s
     if report.unexpected and strict:
         close = near(report.unexpected[0], known, " (nearest: `{}`)")
         ways.append(f"`rename=` for unexpected names{close}, or `only=` a selector")
-    return (
-        f"nothing was loaded: the source does not match. {report}\nUse {'; '.join(ways)}"
-    )
+    return f"nothing was loaded: the source does not match. {report}\nUse {'; '.join(ways)}"
 
 
 def _fill(target: Tensor, source: Tensor) -> None:
