@@ -8,8 +8,12 @@ gradients. For a codebook layer the C++ kernel is timed alone, on a tiny layer, 
 With a gradient top-k ends with `torch.gather`, which counts as part of the kernel; torch's own
 top-k is listed beside it. The last rows have torch's `linear` as the kernel: they show the
 overhead where torch's kernel has won.
+
+The rows with "without `ready`" are calls with the kernels of the native core: repeated ones
+take the function that `Candidate.ready` returned, or for comparison the candidate's own.
 """
 
+import dataclasses
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +26,7 @@ from hotgrid import _native
 from hotgrid.config import override
 from hotgrid.kernels import OPS, CodebookLinear, convolve, gemv, linear, topk
 from hotgrid.kernels._codebook._coded import Coded
-from hotgrid.kernels.tune import Candidate
+from hotgrid.kernels.tune import Candidate, Tuned
 
 LIMIT_US = 15.0
 
@@ -57,6 +61,28 @@ def tiny_layer() -> tuple[CodebookLinear, Any]:
     )  # fmt: skip
     kept = (x, y)  # what the addresses belong to
     return layer, lambda _=kept: core.gemv(*numbers)
+
+
+def with_and_without_ready(name: str, statement: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The microseconds of a repeated call, with `Candidate.ready` and without it."""
+    op, taken = OPS[name].op, {}
+    bare = [dataclasses.replace(each, ready=None) for each in op.candidates]
+    for column, given in (("us", op), ("without `ready` us", op.with_candidates(*bare))):
+        tuned = Tuned(given)
+        with override({"kernels.choose": [f"{name}=core"], "autotune.cache": "none"}):
+            taken[column] = nanoseconds(statement, names | {"tuned": tuned}) / 1e3
+    return {"way": f"Tuned, {statement}", **taken}
+
+
+def ready_rows() -> list[dict[str, Any]]:
+    x, large, layer = torch.randn(8, 1024), torch.randn(64, 1024), tiny_layer()[0]
+    parts = (layer.codes, layer.scale, None, None)
+    names = {"x": x, "large": large, "v": torch.randn(1, 64), "parts": parts}
+    return [
+        with_and_without_ready("topk", "tuned(x, 4, 1, True, True)", names),
+        with_and_without_ready("topk", "tuned(large, 4, 1, True, True)", names),
+        with_and_without_ready("codebook", "tuned('int8', v, *parts)", names),
+    ]
 
 
 def main() -> None:
@@ -131,6 +157,7 @@ def main() -> None:
         for name, (whole, inner) in taken.items()
     ]
     rows += [{"way": name, "us": timed(statement)} for name, statement in beside.items()]
+    rows += ready_rows()
     report("dispatch", rows, torch=torch.__version__, limit_us=LIMIT_US)
 
 
