@@ -233,3 +233,17 @@ def test_rows_then_columns_are_the_sums_of_blocks(size: tuple[int, ...], factors
     x = torch.randint(-9, 9, size).float()
     found, wanted = rows_then_columns(x, factors), block_sums(x, (0,) * len(size), factors)
     assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("region", [(0.0, 0.0, 9.0, 9.0), WHOLE])
+def test_a_locked_range_keeps_the_colours_of_two_states(region: tuple[float, ...]):
+    sim = simulation(life.Life(), (64, 96))
+    free = shown(sim, Gaze("alive", region, (40, 40)))
+    locked = shown(sim, Gaze("alive", region, (40, 40), range=(0.0, 1.0)))
+    assert free["colours"] == locked["colours"] == 2 and free["kind"] == locked["kind"]
+    assert np.array_equal(free["values"], locked["values"])
+    wider = shown(sim, Gaze("alive", region, (40, 40), range=(0.0, 2.0)))
+    assert (wider["colours"], wider["kind"], wider["high"]) == (2, 0, 2.0)
+    assert 0 < wider["values"].max() <= 127
+    box = simulation(life.Life3D(), (8, 8, 8))
+    assert shown(box, Gaze("alive", WHOLE, range=(0.0, 1.0), volume=True))["colours"] == 2

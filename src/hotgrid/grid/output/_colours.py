@@ -1,6 +1,6 @@
 """How the numbers of a view become colours."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -70,6 +70,13 @@ class Colours:
             high = max(-low, high)
             low = -high
         return Colours(kind, low, high, self.beyond or now.beyond)
+
+    def within(self, low: float, high: float) -> "Colours":
+        """The colours over a range that someone has chosen."""
+        kind: Kind = self.kind
+        if kind != "states":
+            kind = "signed" if low == -high else "plain"
+        return replace(self, kind=kind, low=low, high=high)
 
     def levels(self, numbers: np.ndarray) -> "NDArray[np.uint8]":
         """Numbers in 8 bits: 0 to 254 along the colour map, 255 where they are NaN."""

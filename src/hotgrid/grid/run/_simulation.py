@@ -121,7 +121,7 @@ class Simulation(GridState):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write state, step count and painted solid cells into one safetensors file, atomically.
+        """Write state, steps and painted solid cells into one safetensors file, atomically.
 
         With a mesh the whole state is gathered, and the first rank writes it;
         `SimulationCheckpoints` lets every rank write its own part.

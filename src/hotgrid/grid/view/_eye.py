@@ -107,16 +107,17 @@ class Eye:
                 return None
             coded = look.view in simulation.model.coloured
             followed = look.range is None and not coded
-            states = self._source.is_whole(look.view) and followed
+            states = self._source.is_whole(look.view) and not coded
             hidden = self._hidden_in(box)
-        sent = [self._send(sampled(values, states))] if followed else []
+        sent = [self._send(sampled(values, states))] if followed or states else []
         shifts = [] if arrows is None else [self._send(arrows)]
         while not all(each.there for each in (*sent, *shifts)):
             yield
         colours = (
             CODED if coded else self._colours(look, sent[0].host if sent else None, states)
         )
-        as_bits = colours.kind == "states" and box.factor == 1 and hidden is None and not volume
+        two = colours.kind == "states" and (colours.low, colours.high) == (0, 1)
+        as_bits = two and box.factor == 1 and hidden is None and not volume
         with few_threads(simulation.device, _cells(simulation)), self._beside(bool(sent)):
             found = bits(values) if as_bits else quantized(values, colours)
             if hidden is not None and not volume:
@@ -153,10 +154,9 @@ class Eye:
         return self._source.arrows(box, rows, columns)
 
     def _colours(self, look: Gaze, sample: Tensor | None, states: bool) -> Colours:
-        if sample is None:
-            low, high = look.range or (0.0, 1.0)
-            return Colours("signed" if low == -high else "plain", low, high)
-        now = colours_in(sample, states)
+        now = Colours("plain", 0.0, 1.0) if sample is None else colours_in(sample, states)
+        if look.range is not None:
+            return now.within(*look.range)
         key = (look.view, look.axis, look.volume)
         before = self._ranges.get(key)
         found = now if before is None else before.followed(now)

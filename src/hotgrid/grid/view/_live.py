@@ -15,15 +15,15 @@ from urllib.parse import quote, urlencode
 import torch
 
 from hotgrid.config import Case
-from hotgrid.errors import ArgumentError, HotgridError
+from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 from hotgrid.grid.forms import Form, ParameterSchedule
-from hotgrid.grid.output import Recorder, draw
+from hotgrid.grid.output import Recorder, draw, solid_cells
 from hotgrid.grid.run import Simulation, finite
 
 from ._backlog import Backlog, Stopwatch
 from ._eye import Eye, Making
 from ._last_good import LastGood
-from ._look import Gaze
+from ._look import Frame, Gaze, cell_box
 from ._reduce import few_threads
 from ._strokes import Strokes
 
@@ -139,9 +139,15 @@ class LiveRun:
             steps -= now
         simulation._follow()
         self._backlog.added()
-        form = simulation._form
-        if not check:
-            return ""
+        return self._check() if check else ""
+
+    def check(self) -> str:
+        """Look at all numbers now; returns what is wrong with them, or nothing."""
+        self._checked = time.monotonic()
+        return self._together("_check")
+
+    def _check(self) -> str:
+        simulation, form = self.simulation, self.simulation._form
         if form.everywhere(finite(form.own())):
             if simulation.bytes_per_step() <= _MOST_KEPT:
                 self._good.keep(form, simulation.step_count)
@@ -174,6 +180,18 @@ class LiveRun:
             return self._eye.making(look)
         return self._together("_making", asdict(look))
 
+    def frame(self, look: Gaze) -> Frame | None:
+        """A frame of the present state; None where the view cannot be drawn."""
+        try:
+            making = self.making(look)
+            while not making.go_on():
+                pass
+        except CommunicationError:
+            raise
+        except Exception:  # noqa: BLE001  a model of someone else; those that look are told why
+            return None
+        return making.frame
+
     def _making(self, look: dict[str, Any]) -> Making:
         # Other ranks take part in the first stage only, and that is done at once.
         return self._eye.making(Gaze.of_plain(look))
@@ -204,6 +222,12 @@ class LiveRun:
     def _value(self, look: dict[str, Any], at: list[int]) -> float | None:
         found = self._eye.value(Gaze.of_plain(look), (at[0], at[1]))
         return found if found is not None and math.isfinite(found) else None
+
+    def is_solid(self, look: Gaze, at: tuple[int, int]) -> bool:
+        """Whether a cell is solid; one rank knows it of all cells."""
+        solid = solid_cells(self.simulation)
+        box = cell_box(look, self.simulation.size, at)
+        return solid is not None and bool(solid[box.slices].any())
 
     def saved(self) -> list[str]:
         """The checkpoints that can be loaded, and what was saved here, by name."""
@@ -273,6 +297,7 @@ class LiveRun:
         self._strokes.forget()
 
     def _set(self, viewer: int, name: str, value: float) -> None:
+        self._strokes.expect_held(value, self.simulation._setting.dtype)
         self.simulation.set(**{name: value})
         self._by_hand[name] = self.simulation.model.parameters[name]
 

@@ -9,7 +9,6 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -19,11 +18,12 @@ from hotgrid.errors import CommunicationError, HotgridError
 from hotgrid.grid.forms import Form
 from hotgrid.web import MessageError, PageMessage, Viewer, parse_message
 
-from ._eye import Making
 from ._hello import hello
 from ._live import LiveRun
-from ._look import Gaze
+from ._look import Frame, Gaze
 from ._orders import ACK, KINDS, LOOK
+from ._seat import Batch, Seat, Transport, first_gaze, gaze_of
+from ._step_rate import StepRate
 
 _LOG = logging.getLogger("hotgrid.view")
 # Seconds that a run of steps should take: so long a page may wait for what it asks.
@@ -40,38 +40,6 @@ _OBSERVING_ON_GPU = 0.005
 _HISTORY = 2000
 
 
-@dataclass
-class _Seat:
-    """What the session knows of one viewer."""
-
-    viewer: Viewer
-    look: Gaze
-    looks: int = 0
-    shown: tuple[Any, ...] = ()
-    due: float = 0.0
-    waits: bool = False
-
-
-@dataclass
-class _Batch:
-    """A frame on its way, and the looks of those that it is for."""
-
-    making: Making
-    seats: list[tuple[_Seat, int]]
-
-
-@dataclass
-class _Transport:
-    """Whether and how fast it runs."""
-
-    playing: bool = True
-    rate: float = 0.0
-    goal: int | None = None
-    owed: float = 0.0
-    stride: int = 1
-    paced: float = field(default_factory=time.monotonic)
-
-
 class Session:
     """Runs one simulation and shows it to any number of viewers.
 
@@ -85,8 +53,8 @@ class Session:
 
     def __init__(self, live: LiveRun, *, playing: bool = True) -> None:
         self.live = live
-        self._transport = _Transport(playing=playing)
-        self._seats: dict[int, _Seat] = {}
+        self._transport = Transport(playing=playing)
+        self._seats: dict[int, Seat] = {}
         self._lock = threading.Lock()
         self._inbox: queue.SimpleQueue[tuple[Viewer, PageMessage]] = queue.SimpleQueue()
         self._wake = threading.Event()
@@ -94,16 +62,17 @@ class Session:
         self._history: deque[tuple[int, dict[str, float]]] = deque(maxlen=_HISTORY)
         self._first: dict[str, float] = {}
         self._speed = 0.0
-        self._counted = (time.monotonic(), 0)
+        self._rate = StepRate()
         self._status_due = 0.0
         self._share = 255
         self._edits = 0
         self._reported: set[str] = set()
-        self._batches: list[_Batch] = []
+        self._batches: list[Batch] = []
         self._stale_until = math.inf
         # The form that has made steps; what it needs is compiled.
         self._ran: weakref.ref[Form] | None = None
         self._compiling = False
+        self._still: Frame | None = None
         self._thread = threading.Thread(target=self._run, name="hotgrid-view", daemon=True)
 
     def start(self) -> "Session":
@@ -125,20 +94,17 @@ class Session:
 
     def join(self, viewer: Viewer) -> None:
         """Show it to one more viewer."""
-        live = self.live
-        size = live.simulation.size
-        plane = (1, *size) if len(size) == 1 else size[-2:]
-        view = live.simulation.model.picture or next(iter(live.simulation.model.views()))
-        look = Gaze(view, (0.0, 0.0, float(plane[0]), float(plane[1])))
-        viewer.tell(hello(live, viewer.number))
+        viewer.tell(hello(self.live, viewer.number))
         steps = [step for step, _ in self._history]
         names = list(self._first)
         values = {name: [row.get(name) for _, row in self._history] for name in names}
         viewer.tell({"type": "history", "steps": steps, "values": values})
         with self._lock:
-            self._seats[viewer.number] = _Seat(viewer, look)
-        if self._compiling:
-            viewer.tell({"type": "compiling"})
+            self._seats[viewer.number] = Seat(viewer, first_gaze(self.live.simulation))
+            if self._compiling:
+                viewer.tell({"type": "compiling"})
+                if self._still is not None:
+                    viewer.show(self._still.packed(viewer.next_frame, 0, 255))
         self._status_due = 0.0
         self._wake.set()
 
@@ -161,29 +127,10 @@ class Session:
             viewer.acknowledge(message.fields["frame"])
         elif message.type == LOOK:
             seat.looks += 1
-            seat.look = self._look(message, seat.looks)
+            seat.look = gaze_of(self.live.simulation, message, seat.looks)
         else:
             self._inbox.put((viewer, message))
         self._wake.set()
-
-    def _look(self, message: PageMessage, number: int) -> Gaze:
-        fields = dict(message.fields)
-        if fields["view"] not in self.live.simulation.model.views():
-            raise MessageError(f"there is no view {fields['view']!r}")
-        bounds = fields.pop("range")
-        if bounds is not None and not bounds[0] < bounds[1]:
-            raise MessageError("`range` of `look` must be two numbers, the smaller first")
-        return Gaze(
-            view=fields["view"],
-            region=tuple(fields["region"]),
-            pixels=tuple(fields["pixels"]),
-            axis=fields["axis"],
-            slice=fields["slice"],
-            range=None if bounds is None else (bounds[0], bounds[1]),
-            arrows=fields["arrows"],
-            volume=fields["volume"],
-            number=number,
-        )
 
     def _run(self) -> None:
         with torch.no_grad():
@@ -261,8 +208,11 @@ class Session:
                 transport.paced = time.monotonic()
             case "pause":
                 transport.playing, transport.goal = False, None
+                self._stopped(self.live.check())
             case "step":
-                transport.playing, transport.goal = False, now + fields["count"]
+                # Presses may come faster than steps are made.
+                pending = now if transport.goal is None else transport.goal
+                transport.playing, transport.goal = False, pending + fields["count"]
             case "goto":
                 if fields["step"] < now:
                     if self.live.painted:
@@ -294,7 +244,9 @@ class Session:
             raise MessageError(f"there is no view {view!r}")
         look = Gaze(view, (0, 0, 1, 1), axis=fields["axis"], slice=fields["slice"])
         at = (math.floor(fields["at"][0]), math.floor(fields["at"][1]))
-        return {"type": "value", "at": list(at), "value": self.live.value(look, at)}
+        value = self.live.value(look, at)
+        solid = value is None and self.live.is_solid(look, at)
+        return {"type": "value", "at": list(at), "value": value, "solid": solid}
 
     def _advance(self) -> bool:
         """Make some steps, if it runs; whether any were made."""
@@ -311,19 +263,27 @@ class Session:
             # What cannot be kept up with is not made up for later.
             steps = min(int(owed), steps)
             transport.owed = min(owed - steps, max(1.0, transport.rate * _STATUS))
+        problem = ""
         if steps > 0:
+            self._rate.note(time.monotonic(), simulation.step_count)
             began = time.perf_counter()
             with self._maybe_compiling():
                 problem = self.live.advance(steps)
-            took = time.perf_counter() - began
-            self._adapt(steps, took)
-            if problem:
-                transport.playing, transport.goal = False, None
-                self._tell_all({"type": "error", "text": problem})
-        if transport.goal is not None and simulation.step_count >= transport.goal:
-            transport.goal = None
-            self._status_due = 0.0
+            self._adapt(steps, time.perf_counter() - began)
+            self._rate.note(time.monotonic(), simulation.step_count)
+        reached = transport.goal is not None and simulation.step_count >= transport.goal
+        if problem or reached:
+            self._stopped(problem or self.live.check())
         return steps > 0
+
+    def _stopped(self, problem: str) -> None:
+        """Make no more steps; tell what is wrong with the numbers, if anything is."""
+        transport = self._transport
+        transport.playing, transport.goal = False, None
+        self._status_due = 0.0
+        self._rate.forget()
+        if problem:
+            self._tell_all({"type": "error", "text": problem})
 
     @contextlib.contextmanager
     def _maybe_compiling(self) -> Iterator[None]:
@@ -333,14 +293,18 @@ class Session:
         if ran is simulation._form or not simulation._form.compiled:
             yield
             return
+        # Steps cannot be interrupted: it is what pages that come meanwhile see.
+        self._still = self.live.frame(first_gaze(simulation))
         self._compiling = True
         self._tell_all({"type": "compiling"})
         try:
             yield
         finally:
             self._ran = weakref.ref(simulation._form)
-            self._compiling = False
+            with self._lock:
+                self._compiling = False
             self._status_due = 0.0
+            self._rate.forget()
 
     def _adapt(self, steps: int, took: float) -> None:
         """Make as many steps at a time as fill a slice."""
@@ -358,7 +322,7 @@ class Session:
         present = (simulation.step_count, simulation._edits, self._edits, id(simulation.model))
         with self._lock:
             seats = list(self._seats.values())
-        groups: dict[Gaze, list[tuple[_Seat, int]]] = {}
+        groups: dict[Gaze, list[tuple[Seat, int]]] = {}
         self._stale_until = math.inf
         for seat in seats:
             look = seat.look
@@ -374,12 +338,12 @@ class Session:
             making = self.live.making(look)
             for seat, _ in seen_by:
                 seat.waits = True
-            self._batches.append(_Batch(making, seen_by))
+            self._batches.append(Batch(making, seen_by))
         # Old ones first: a viewer must not see a frame before an earlier one.
         self._batches = [batch for batch in self._batches if not self._sent(batch)]
         return bool(groups or self._batches)
 
-    def _sent(self, batch: _Batch) -> bool:
+    def _sent(self, batch: Batch) -> bool:
         """Go on with a frame; whether it is made and given to its viewers."""
         if not batch.making.go_on():
             return False
@@ -410,11 +374,8 @@ class Session:
         if not self._seats or (now < self._status_due and not changed):
             return
         simulation, transport = self.live.simulation, self._transport
-        since, steps = self._counted
-        if now - since > _STATUS / 2:
-            made = max(0, simulation.step_count - steps)
-            self._speed = made / (now - since)
-            self._counted = (now, simulation.step_count)
+        running = transport.playing or transport.goal is not None
+        self._speed = self._rate.at(now) if running else 0.0
         values = self._observed(now)
         # Not for every frame: it is read from a file.
         self._share = share = self._present_share()
@@ -422,7 +383,7 @@ class Session:
             "type": "status",
             "step": simulation.step_count,
             "time": simulation.time,
-            "playing": transport.playing or transport.goal is not None,
+            "playing": running,
             "rate": transport.rate,
             "steps_per_second": self._speed,
             "mlups": self._speed * math.prod(simulation.size) / 1e6,

@@ -106,7 +106,33 @@ class Strokes:
         self._done.clear()
         self._undone.clear()
 
+    def expect_held(self, value: float, *kinds: torch.dtype) -> None:
+        """Refuse a number that a type cannot hold."""
+        for kind in kinds:
+            limits = torch.finfo(kind) if kind.is_floating_point else torch.iinfo(kind)
+            if not limits.min <= value <= limits.max:
+                name = str(kind).removeprefix("torch.")
+                raise ArgumentError(
+                    f"the value must be from {limits.min:g} to {limits.max:g}, which {name} "
+                    f"can hold, got {value:g}"
+                )
+
+    def _expect_possible(self, brush: str, value: float) -> None:
+        """Refuse a value that would fail in the middle of painting, and stop the run."""
+        setting, model = self.simulation._setting, self.simulation.model
+        for each in model.brushes():
+            if each.name == brush and each.kind == "states":
+                if not each.low <= value <= each.high:
+                    raise ArgumentError(
+                        f"the value must be from {each.low:g} to {each.high:g}, got {value:g}"
+                    )
+            elif each.name == brush:
+                kinds = {x.name: setting.kept_as(x) for x in setting.model.fields}
+                floats = [kind for kind in kinds.values() if kind.is_floating_point]
+                self.expect_held(value, *([kinds[brush]] if brush in kinds else floats))
+
     def _paint(self, viewer: int, number: int, brush: str, mask: Tensor, value: float) -> None:
+        self._expect_possible(brush, value)
         last = self._done[-1] if self._done else None
         if last is None or (last.viewer, last.number) != (viewer, number):
             before = self._present(viewer, number)

@@ -31,8 +31,8 @@ export class Probe {
     }
 
     /** The server's answer. */
-    answer({ at, value }) {
-        this.#exact = { at: at.map(Math.floor), value };
+    answer({ at, value, solid }) {
+        this.#exact = { at: at.map(Math.floor), value, solid };
         this.#show();
     }
 
@@ -77,14 +77,18 @@ export class Probe {
             state.value = numberOfByte(frame, byte);
             return short(state.value);
         }
+        const exact = this.#exact?.at.every((part, axis) => part === cell[axis]);
+        const broken = this.#exact?.value === null && !this.#exact.solid;
         if (byte === SOLID) {
             state.value = null;
-            return "solid";
+            // The picture shows both alike. Until the server has answered, a cell is taken to
+            // be as the last one was.
+            return broken ? (exact ? "not finite" : "\u2026") : "solid";
         }
-        const exact = this.#exact?.at.every((part, axis) => part === cell[axis]);
         if (exact) {
             state.value = this.#exact.value;
-            return state.value === null ? "solid" : short(state.value, 6);
+            if (state.value === null) return broken ? "not finite" : "solid";
+            return short(state.value, 6);
         }
         state.value = byte === null ? null : numberOfByte(frame, byte);
         return byte === null ? "\u2026" : `\u2248 ${short(state.value, 3)}`;
