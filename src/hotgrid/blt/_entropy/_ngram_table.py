@@ -168,7 +168,7 @@ def load_ngram_table(path: str | Path | None = None) -> NgramTable:
         with safe_open(place, "np") as file:
             if _KEY not in (file.metadata() or {}):
                 raise DamagedError(
-                    f"`{place}` is not an n-gram table: `NgramTable.save` has not written it; "
+                    f"`{place}` is not an n-gram table from `NgramTable.save`; "
                     "`load_entropy_model` reads entropy models"
                 )
             stored = json.loads((file.metadata() or {})[_KEY])

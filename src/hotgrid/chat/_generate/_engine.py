@@ -327,8 +327,8 @@ class Engine:
     def _feed_prompts(self, steps: int) -> None:
         """Feed a part of each prompt that is not in the cache yet, those of like length.
 
-        What fits into the steps of a burst is left to it, and at least the last token: nobody
-        waits for the logits here.
+        The burst takes what fits into its steps, and at least the last token, so this does not
+        wait for logits.
         """
         chosen: list[tuple[Request, int]] = []
         new = sorted((r for r in self._running if r.pending > steps), key=lambda r: r.number)

@@ -112,7 +112,7 @@ def uniform(seed: int, index: int) -> float:
 
 
 def uniforms(seeds: Sequence[int], firsts: Sequence[int], count: int) -> np.ndarray:
-    """Return so many numbers of several sequences, as `uniform` does: `(count, seeds)`.
+    """Return `count` numbers of several sequences, as `uniform` does: `(count, seeds)`.
 
     Args:
         seeds: Of each sequence.

@@ -14,7 +14,7 @@ class StepRate:
         self._notes: deque[tuple[float, int]] = deque()
 
     def forget(self) -> None:
-        """Begin anew, as after a pause."""
+        """Start again, as after a pause."""
         self._notes.clear()
 
     def note(self, now: float, step: int) -> None:
