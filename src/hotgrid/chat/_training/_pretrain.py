@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.chat._model._config import GPTConfig
 from hotgrid.chat._model._folder import LanguageModel, about, save_model
 from hotgrid.chat._model._gpt import GPT
 from hotgrid.chat._model._recipe import Recipe
-from hotgrid.cluster import world
+from hotgrid.cluster import Communicator, world
 from hotgrid.data import Shards
 from hotgrid.errors import ArgumentError
 from hotgrid.tokens import Encoding, save_huggingface
@@ -130,6 +131,30 @@ def pretrain(
         UnstableError: The loss is no longer finite; earlier checkpoints stay as they are.
     """
     config = recipe.config(**(shape or {}))
+    _expect_sizes(config, encoding, recipe)
+    data.expect_text()
+    ranks = world(run.where())
+    card = {
+        "name": Path(run.folder).name,
+        "data": [str(Path(each).name) for each in data.paths],
+        "tuned": False,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "recipe": dict(recipe.values),
+        **(card or {}),
+    }
+    work = _work(data, encoding, recipe, run, config, card, ranks)
+    outcome = carry_out(work, run, ranks)
+    figures = {name: each for name, each in outcome.values.items() if name.startswith("valid/")}
+    figures["step"] = outcome.step
+    made = LanguageModel(
+        work.model.eval(), encoding, {**card, "figures": figures}, Path(run.folder)
+    )
+    if ranks.rank == 0 and outcome.why == "finished":
+        save_model(Path(run.folder) / "model", made)
+    return made
+
+
+def _expect_sizes(config: GPTConfig, encoding: Encoding, recipe: Recipe) -> None:
     if encoding.n_vocab > config.vocabulary:
         raise ArgumentError(
             f"the vocabulary {encoding.name!r} has {encoding.n_vocab:,} tokens, the model "
@@ -140,8 +165,18 @@ def pretrain(
             f"`batch_tokens` {recipe['batch_tokens']:,} is not a multiple of `context` "
             f"{recipe['context']:,}"
         )
-    data.expect_text()
-    ranks = world(run.where())
+
+
+def _work(
+    data: TextData,
+    encoding: Encoding,
+    recipe: Recipe,
+    run: RunSettings,
+    config: GPTConfig,
+    card: Mapping[str, Any],
+    ranks: Communicator,
+) -> Work:
+    """What there is to do: the model, its optimizers, batches and evaluation."""
     rows, accumulate = run.shared(recipe["batch_tokens"] // recipe["context"], ranks.size)
     bos = encoding.encode_single_token("<|bos|>")
     valid = data.held_out(encoding, config.context)
@@ -158,15 +193,7 @@ def pretrain(
         ranks=ranks.size,
         seed=run.seed,
     )
-    about_it = {
-        "name": Path(run.folder).name,
-        "data": [str(Path(each).name) for each in data.paths],
-        "tuned": False,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "recipe": dict(recipe.values),
-        **(card or {}),
-    }
-    work = Work(
+    return Work(
         model,
         optimizers(model, recipe, ranks=ranks if ranks.size > 1 else None),
         batches,
@@ -180,19 +207,10 @@ def pretrain(
             "isolate": str(run.isolate),
             "vocabulary": digest(tokenizer_bytes(encoding)),
         },
-        about(config, about_it),
+        about(config, card),
         encoding,
         tokenizer_bytes(encoding),
     )
-    outcome = carry_out(work, run, ranks)
-    figures = {name: each for name, each in outcome.values.items() if name.startswith("valid/")}
-    figures["step"] = outcome.step
-    made = LanguageModel(
-        model.eval(), encoding, {**about_it, "figures": figures}, Path(run.folder)
-    )
-    if ranks.rank == 0 and outcome.why == "finished":
-        save_model(Path(run.folder) / "model", made)
-    return made
 
 
 def tokenizer_bytes(encoding: Encoding) -> bytes:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hotgrid.cluster import world
+from hotgrid.cluster import Communicator, world
 from hotgrid.errors import ArgumentError
 from hotgrid.files import whole_file
 from hotgrid.train import (
@@ -29,6 +29,7 @@ from hotgrid.train import (
 from hotgrid.vision._augment import Augmentation, NormalisePixels, StageSequence
 from hotgrid.vision._models._create import create_model
 from hotgrid.vision._models._fast_resnet import FastResNet
+from hotgrid.vision._models._model import VisionModel
 
 from ._column import ColumnBatches, KeyedImages, StreamedImages, image_column
 from ._evaluate import ImageScore, score_images
@@ -122,7 +123,39 @@ def train_images(
         ArgumentError: Sizes do not fit together, or the run cannot be resumed.
         UnstableError: The loss is no longer finite; earlier checkpoints stay as they are.
     """
-    device, ranks = run.where(), world(run.where())
+    _expect_parts(data, recipe, run)
+    ranks, size = world(run.where()), size or _usual_size(data, model)
+    torch.manual_seed(run.seed)
+    net = _network(data, model, recipe, run, size, pretrained, shape or {})
+    train, valid, normalise = _batches(data, recipe, run, size, run.where())
+    if isinstance(net, FastResNet):
+        _whiten(net, train, normalise, run.where())
+    card = {
+        "name": Path(run.folder).name,
+        "data": data.name,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "recipe": recipe.to_plain(),
+    }
+    made = ImageModel(net, data.classes, normalise, size, card)
+    asked = {
+        "data": data.name,
+        "model": json.dumps(net.config.to_dict()),
+        "recipe": json.dumps(recipe.to_plain()),
+        "pretrained": str(pretrained and Path(pretrained).name),
+    }
+    trainer = _trainer(made, recipe, run, train, valid, ranks, asked)
+    try:
+        outcome = trainer.run(resume=run.resume)
+        if ranks.rank or outcome.why == "stopped":
+            return TrainedImages(made, None, outcome.why)
+        return _finished(run, recipe, card, valid, outcome.why)
+    finally:
+        for each in (train, valid):
+            if isinstance(each, StreamedImages):
+                each.close()
+
+
+def _expect_parts(data: ImageData, recipe: VisionRecipe, run: VisionRun) -> None:
     if recipe.repeats > 1 and not data.small:
         raise ArgumentError(
             f"`repeats` is {recipe.repeats}, which needs images that are kept in memory (up to "
@@ -132,8 +165,17 @@ def train_images(
         raise ArgumentError(
             f"a batch of {recipe.batch} images cannot be made of {run.accumulate} equal parts"
         )
-    size = size or _usual_size(data, model)
-    torch.manual_seed(run.seed)
+
+
+def _network(
+    data: ImageData,
+    model: str,
+    recipe: VisionRecipe,
+    run: VisionRun,
+    size: int,
+    pretrained: str | Path | None,
+    shape: Mapping[str, Any],
+) -> VisionModel:
     net = create_model(
         model,
         pretrained=pretrained,
@@ -141,34 +183,45 @@ def train_images(
         in_chans=data.channels,
         image_size=size,
         drop_path=recipe.drop_path,
-        **(shape or {}),
-    ).to(device)
-    if torch.device(device).type == "cuda":
+        **shape,
+    ).to(run.where())
+    if torch.device(run.where()).type == "cuda":
         net = net.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-    train, valid, normalise = _batches(data, recipe, run, size, device)
-    if isinstance(net, FastResNet):
-        first = train.batch(0)
-        bytes_, keys = first.images.to(device)[:_WHITENED], first.keys.to(device)[:_WHITENED]
-        net.whiten(Augmentation(normalise)(bytes_, keys=keys).images)
+    return net
+
+
+def _whiten(
+    net: FastResNet,
+    train: ColumnBatches | StreamedImages,
+    normalise: NormalisePixels,
+    device: str,
+) -> None:
+    first = train.batch(0)
+    bytes_, keys = first.images.to(device)[:_WHITENED], first.keys.to(device)[:_WHITENED]
+    net.whiten(Augmentation(normalise)(bytes_, keys=keys).images)
+
+
+def _trainer(
+    made: ImageModel,
+    recipe: VisionRecipe,
+    run: VisionRun,
+    train: ColumnBatches | StreamedImages,
+    valid: ColumnBatches | StreamedImages,
+    ranks: Communicator,
+    asked: Mapping[str, str],
+) -> Trainer:
     epoch = train.rows / recipe.batch
     steps = max(1, round(recipe.epochs * epoch))
-    card = {
-        "name": Path(run.folder).name,
-        "data": data.name,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "recipe": recipe.to_plain(),
-    }
-    made = ImageModel(net, data.classes, normalise, size, card)
     every = run.evaluate_every or max(1.0, recipe.epochs / 10)
-    top = (TopAccuracy(5),) if len(data.classes) > 5 else ()
-    trainer = Trainer(
-        net,
+    top = (TopAccuracy(5),) if len(made.classes) > 5 else ()
+    return Trainer(
+        made.model,
         image_loss(made, recipe, compiled=run.compiled),
         train,
         lambda module: recipe_optimizer(module, recipe, steps),
         steps=steps,
         folder=run.folder,
-        device=device,
+        device=run.where(),
         ranks=ranks,
         sharding=run.sharding,
         accumulate=run.accumulate,
@@ -180,24 +233,10 @@ def train_images(
         saving=Saving(every=run.save_every or max(1, round(epoch)), last=2),
         log_every=max(1, steps // _SHOWN),
         seed=run.seed,
-        asked={
-            "data": data.name,
-            "model": json.dumps(net.config.to_dict()),
-            "recipe": json.dumps(recipe.to_plain()),
-            "pretrained": str(pretrained and Path(pretrained).name),
-        },
+        asked=asked,
         files={ABOUT: about(made)},
         show=run.show,
     )
-    try:
-        outcome = trainer.run(resume=run.resume)
-        if ranks.rank or outcome.why == "stopped":
-            return TrainedImages(made, None, outcome.why)
-        return _finished(run, recipe, card, valid, outcome.why)
-    finally:
-        for each in (train, valid):
-            if isinstance(each, StreamedImages):
-                each.close()
 
 
 def _finished(
