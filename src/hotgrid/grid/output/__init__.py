@@ -1,5 +1,6 @@
 """output: pictures, films, tables and files of a simulation."""
 
+from ._aspect import Aspect as Aspect
 from ._colours import (
     CODED as CODED,
     Colours as Colours,

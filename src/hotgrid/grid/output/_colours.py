@@ -38,12 +38,14 @@ class Colours:
         low: The number of the first colour.
         high: The number of the last colour.
         beyond: Whether numbers are outside the limits.
+        map: A colour map of matplotlib in place of the one that suits the kind.
     """
 
     kind: Kind
     low: float
     high: float
     beyond: bool = False
+    map: str | None = None
 
     def colour_map(self) -> Any:
         """The colour map of matplotlib, with a grey for what is solid."""
@@ -54,7 +56,7 @@ class Colours:
             codes = coded_colours().numpy()
             found: Any = ListedColormap(np.pad(codes, ((0, SOLID_LEVEL - len(codes)), (0, 0))))
         else:
-            found = colormaps[_MAPS[self.kind]]
+            found = colormaps[self.map or _MAPS[self.kind]]
         return found.with_extremes(bad=str(SOLID))
 
     def followed(self, now: "Colours") -> "Colours":
@@ -69,10 +71,10 @@ class Colours:
         if kind == "signed":
             high = max(-low, high)
             low = -high
-        return Colours(kind, low, high, self.beyond or now.beyond)
+        return Colours(kind, low, high, self.beyond or now.beyond, now.map)
 
     def within(self, low: float, high: float) -> "Colours":
-        """The colours over a range that someone has chosen."""
+        """The colours over limits that someone has chosen."""
         kind: Kind = self.kind
         if kind != "states":
             kind = "signed" if low == -high else "plain"

@@ -1,7 +1,7 @@
 """Pictures of a simulation: one view with title and colour bar."""
 
 import io
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,6 +13,7 @@ from hotgrid.errors import ArgumentError, MissingPartError, near
 from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState, look_at
 
+from ._aspect import Aspect
 from ._colours import Colours, colours_for
 
 if TYPE_CHECKING:
@@ -32,13 +33,14 @@ _MOST_CELLS = 4096
 class Picture:
     """One view of a simulation as a figure, which can follow the simulation.
 
-    Three dims are shown as the middle slice of the first; one dim as a curve. Solid
+    Three dims are shown as a slice, the middle one of the first; one dim as a curve. Solid
     cells are grey: those of an input `solid`, or of the model's `solid(size)`. Of a
     batch the first run is shown. In a notebook a picture shows itself.
 
     Arguments:
         simulation: What is drawn.
-        view: One of the model's views; by default the model's own choice.
+        view: One of the model's views, by default the model's own choice; or an `Aspect`,
+            which has colours, their limits and a slice as well.
 
     Example:
         >>> from hotgrid.grid import pde
@@ -51,18 +53,24 @@ class Picture:
         MissingPartError: matplotlib is not installed.
     """
 
-    def __init__(self, simulation: GridState, view: str | None = None) -> None:
+    def __init__(self, simulation: GridState, view: "str | Aspect | None" = None) -> None:
         need_matplotlib()
         self._simulation = simulation
-        self.view = view_name(simulation, view)
+        self._aspect = view if isinstance(view, Aspect) else Aspect(view)
+        self.view = view_name(simulation, self._aspect.view)
         numbers = self._numbers()
         self._colours = self._range = self._suited(numbers)
         self.figure, self._axes, self._when = _frame(self._title(), numbers.shape)
         if numbers.ndim == 1:
             self._drawn: Any = self._axes.plot(numbers, color="0.15", lw=1.2)[0]
             self._axes.set_ylabel(self.view)
+            if self._aspect.limits is not None:
+                self._axes.set_ylim(*self._aspect.limits)
         else:
             self._drawn = _image(self.figure, self._axes, numbers, self._colours)
+            down, along = (name for i, name in enumerate("zyx") if i != self._aspect.axis)
+            if len(simulation.size) == 3:
+                self._axes.set(xlabel=along, ylabel=down)
             if simulation.model.y_up:
                 self._axes.invert_yaxis()
         self._when.set_text(self._moment())
@@ -147,21 +155,39 @@ class Picture:
         # Of a grid over ranks only what is drawn travels.
         if simulation._form.ranks is None or simulation.model.reach_of(self.view) is None:
             seen = simulation.view(self.view)
-            numbers = _slice(seen[0] if simulation._setting.batch else seen)
+            numbers = self._cut(seen[0] if simulation._setting.batch else seen)
         else:
-            seen = look_at(simulation, self.view, _drawn(simulation.size)).cpu()
-            numbers = _array(seen[0] if seen.ndim == 3 else seen)
+            places = self._aspect.places(simulation.size, _MOST_CELLS)
+            numbers = self._plane(look_at(simulation, self.view, places).cpu())
         if numbers.dtype.kind not in "buif":
             raise ArgumentError(f"the view `{self.view}` has no real numbers")
         solid = solid_cells(simulation)
-        return numbers if solid is None else np.ma.masked_array(numbers, mask=_slice(solid))
+        return numbers if solid is None else np.ma.masked_array(numbers, mask=self._cut(solid))
+
+    def _cut(self, x: Tensor) -> np.ndarray:
+        """The visible part of `[*space]`: a slice of three dims, thinned if it is large."""
+        places = self._aspect.places(x.shape, _MOST_CELLS)
+        return self._plane(x[tuple(slice(p.start, p.stop, p.step) for p in places)])
+
+    def _plane(self, x: Tensor) -> np.ndarray:
+        x = x.select(self._aspect.axis, 0) if x.ndim == 3 else x
+        # NumPy has no bfloat16, and percentiles of float16 are coarse.
+        return (x.float() if x.is_floating_point() else x).numpy()
 
     def _suited(self, numbers: np.ndarray) -> Colours:
-        return colours_for(self._simulation.model, self.view, _unmasked(numbers))
+        found = colours_for(self._simulation.model, self.view, _unmasked(numbers))
+        if found.kind == "coded":
+            return found
+        limits = self._aspect.limits
+        found = found if limits is None else found.within(*limits)
+        return replace(found, map=self._aspect.colours)
 
     def _title(self) -> str:
         size = self._simulation.size
-        where = f", slice {size[0] // 2} of {size[0]}" if len(size) == 3 else ""
+        axis = self._aspect.axis
+        where = (
+            f", slice {self._aspect.slice_of(size)} of {size[axis]}" if len(size) == 3 else ""
+        )
         name = self.view.replace("_", " ")
         return f"{type(self._simulation.model).__name__}: {name}{where}"
 
@@ -246,23 +272,6 @@ def solid_cells(simulation: GridState) -> Tensor | None:
         return None
     found = say(simulation.size)
     return found if isinstance(found, Tensor) and found.shape == simulation.size else None
-
-
-def _slice(x: Tensor) -> np.ndarray:
-    """The visible part of `[*space]`: the middle of three dims, thinned if it is large."""
-    x = x[tuple(slice(places.start, places.stop, places.step) for places in _drawn(x.shape))]
-    return _array(x[0] if x.ndim == 3 else x)
-
-
-def _drawn(size: Sequence[int]) -> list[range]:
-    """The places along each axis of the cells that are drawn."""
-    thin = [range(0, n, -(-n // _MOST_CELLS)) for n in size]
-    return [range(size[0] // 2, size[0] // 2 + 1), *thin[1:]] if len(size) == 3 else thin
-
-
-def _array(x: Tensor) -> np.ndarray:
-    # NumPy has no bfloat16, and percentiles of float16 are coarse.
-    return (x.float() if x.is_floating_point() else x).numpy()
 
 
 def _unmasked(numbers: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from hotgrid.files import whole_file
 from hotgrid.grid.forms import GridState
 from hotgrid.grid.model import checked_path, whole_number
 
+from ._aspect import Aspect
 from ._picture import Picture
 
 
@@ -27,7 +28,7 @@ class Recorder:
         simulation: What is filmed.
         path: The film; its suffix gives the format.
         every: Steps from frame to frame.
-        view: One of the model's views; by default the model's own choice.
+        view: One of the model's views, by default the model's own choice; or an `Aspect`.
         frames_per_second: How fast it plays.
 
     Attributes:
@@ -52,7 +53,7 @@ class Recorder:
         simulation: GridState,
         path: str | Path,
         every: int,
-        view: str | None = None,
+        view: "str | Aspect | None" = None,
         frames_per_second: int = 25,
     ) -> None:
         self.path = checked_path("path", path)

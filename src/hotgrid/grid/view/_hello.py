@@ -11,8 +11,7 @@ import numpy as np
 from hotgrid.grid.output import CODED
 
 from ._live import LiveRun
-
-_MAPS = ("inferno", "viridis", "magma", "cividis", "RdBu_r", "coolwarm", "binary", "gray")
+from ._orders import MAPS
 
 
 def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def _maps() -> dict[str, str]:
     from matplotlib import colormaps
 
     places = np.linspace(0, 1, 256)
-    found = {name: (255 * colormaps[name](places)[:, :3]).round() for name in _MAPS}
+    found = {name: (255 * colormaps[name](places)[:, :3]).round() for name in MAPS}
     # The page spreads 255 levels over 256 colours, and each has to find its own.
     found[CODED.kind] = CODED.palette()[(254 * places).round().astype(int)]
     return {

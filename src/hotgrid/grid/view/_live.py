@@ -17,7 +17,7 @@ import torch
 from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 from hotgrid.grid.forms import Form, ParameterSchedule
-from hotgrid.grid.output import Recorder, draw, solid_cells
+from hotgrid.grid.output import Aspect, Picture, Recorder, solid_cells
 from hotgrid.grid.run import Simulation, finite
 
 from ._backlog import Backlog, Stopwatch
@@ -327,10 +327,12 @@ class LiveRun:
         if not self._strokes.redo():
             raise ArgumentError("there is no stroke to redo")
 
-    def _save(self, viewer: int, what: str, name: str) -> dict[str, Any]:
+    def _save(
+        self, viewer: int, what: str, name: str, colours: str | None, look: dict[str, Any]
+    ) -> dict[str, Any]:
         path = self._free(name, ".png" if what == "picture" else ".safetensors")
         if what == "picture":
-            picture = draw(self.simulation)
+            picture = Picture(self.simulation, _aspect(look, colours))
             if self.simulation._form.is_primary:
                 picture.save(path)
         else:
@@ -354,7 +356,14 @@ class LiveRun:
         if refused is not None:
             raise refused
 
-    def _record(self, viewer: int, on: bool, name: str | None) -> dict[str, Any] | None:
+    def _record(
+        self,
+        viewer: int,
+        on: bool,
+        name: str | None,
+        colours: str | None,
+        look: dict[str, Any],
+    ) -> dict[str, Any] | None:
         if on:
             if self._film is not None:
                 raise ArgumentError("a film is being recorded already")
@@ -363,7 +372,7 @@ class LiveRun:
             stack = contextlib.ExitStack()
             name = name or f"film-{self.simulation.step_count}"
             path = self._free(name, _film_suffix())
-            film = Recorder(self.simulation, path, every=2**62)
+            film = Recorder(self.simulation, path, 2**62, _aspect(look, colours))
             stack.enter_context(film)
             self._film = (film, stack)
             return None
@@ -404,6 +413,12 @@ class LiveRun:
     def _saved(self, what: str, path: Path) -> dict[str, Any]:
         self.files[path.name] = path
         return {"type": "saved", "what": what, "name": path.name, "url": f"/saved/{path.name}"}
+
+
+def _aspect(look: dict[str, Any], colours: str | None) -> Aspect:
+    """What a viewer sees, as a picture: of the whole plane, and a slice for a volume."""
+    seen = Gaze.of_plain(look)
+    return Aspect(seen.view, colours, seen.range, min(seen.axis, 2), seen.slice)
 
 
 def _film_suffix() -> str:

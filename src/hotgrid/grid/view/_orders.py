@@ -6,6 +6,9 @@ _CELL = number_in(-1e9, 1e9)
 _POINT = list_of(_CELL, 2, 2)
 _NAME = text_of(64)
 _STEP = whole_in(0, 2**53)
+MAPS = ("inferno", "viridis", "magma", "cividis", "RdBu_r", "coolwarm", "binary", "gray")
+"""The colour maps that a viewer may choose."""
+_COLOURS = optional(one_of(*MAPS))
 _PLANE: dict[str, Check] = {
     "axis": optional(whole_in(0, 2), 0),
     "slice": optional(whole_in(0, 2**31), 0),
@@ -45,8 +48,12 @@ KINDS: dict[str, dict[str, Check]] = {
     "stamp": {"rle": text_of(60000), "at": list_of(_CELL, 2, 2)},
     "undo": {},
     "redo": {},
-    "save": {"what": one_of("picture", "checkpoint"), "name": text_of(64)},
+    "save": {
+        "what": one_of("picture", "checkpoint"),
+        "name": text_of(64),
+        "colours": _COLOURS,
+    },
     "load": {"name": text_of(64)},
-    "record": {"on": truth, "name": optional(text_of(64))},
+    "record": {"on": truth, "name": optional(text_of(64)), "colours": _COLOURS},
 }
 """For each type of message its fields and their checks."""

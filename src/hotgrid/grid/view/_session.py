@@ -9,6 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -227,6 +228,11 @@ class Session:
             case "value":
                 return self._value(viewer, fields)
             case kind:
+                if kind in ("save", "record"):
+                    # The look of a viewer that has just left is that of a new one.
+                    seat = self._seats.get(viewer.number)
+                    look = seat.look if seat else first_gaze(self.live.simulation)
+                    fields = {**fields, "look": asdict(look)}
                 answer = self.live.apply(viewer.number, kind, fields)
                 self._edits += 1
                 if kind in ("reset", "load"):

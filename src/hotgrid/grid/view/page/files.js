@@ -82,7 +82,7 @@ export class Files {
 
     save(what) {
         const name = this.#name.value.trim() || state.model;
-        this.#live.ask({ type: "save", what, name }).catch(complain);
+        this.#live.ask({ type: "save", what, name, ...chosenColours() }).catch(complain);
     }
 
     load() {
@@ -96,7 +96,8 @@ export class Files {
 
     record() {
         const name = this.#name.value.trim() || undefined;
-        this.#live.ask({ type: "record", on: !state.recording, name }).catch(complain);
+        const on = !state.recording;
+        this.#live.ask({ type: "record", on, name, ...chosenColours() }).catch(complain);
     }
 
     #tellSaved({ what, name, url }) {
@@ -113,6 +114,11 @@ export class Files {
         this.#record.replaceChildren(icon("video"), state.recording ? "Stop" : "Film");
         document.body.classList.toggle("recording", state.recording);
     }
+}
+
+/** The colours of a picture. The rest of what this viewer looks at is known to the server. */
+function chosenColours() {
+    return state.colours === "auto" ? {} : { colours: state.colours };
 }
 
 /** The name of a checkpoint without the end of its file; null for pictures and films. */
