@@ -11,6 +11,7 @@ from hotgrid.train._metrics import Loss, Metric
 from hotgrid.train._optimizers import expect_shapes
 
 from ._batches import Batches
+from ._guard import LossGuard
 
 
 class FiniteBatches(Batches, Protocol):
@@ -51,10 +52,9 @@ class Saving:
     asynchronous: bool = True
 
     def __post_init__(self) -> None:
-        _expect_count("every", self.every)
-        _expect_count("last", self.last)
+        expect_counts(every=self.every, last=self.last)
         if self.keep_every is not None:
-            _expect_count("keep_every", self.keep_every)
+            expect_counts(keep_every=self.keep_every)
         if self.better not in ("lowest", "highest", None):
             raise ArgumentError(f"`better` is {self.better!r}; expected lowest or highest")
 
@@ -84,7 +84,7 @@ class Evaluation:
     name: str = "valid"
 
     def __post_init__(self) -> None:
-        _expect_count("every", self.every)
+        expect_counts(every=self.every)
         if not isinstance(self.batches, Batches) or not hasattr(self.batches, "__len__"):
             raise ArgumentError(
                 f"`batches` is a {type(self.batches).__name__}; evaluation needs a source with "
@@ -101,6 +101,21 @@ class Evaluation:
                 "`batches` of an evaluation are endless, so that some rows of the last batch "
                 "would count twice; make them with `endless=False`"
             )
+
+
+def expect_counts(**counts: object) -> None:
+    """Refuse what is not a number from 1, by its name."""
+    for name, value in counts.items():
+        if type(value) is not int or value < 1:
+            raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
+
+
+def expect_able(precision: object, guard: LossGuard, folder: object) -> None:
+    """Refuse another precision, and a guard that needs checkpoints where none are kept."""
+    if precision not in ("float32", "bfloat16"):
+        raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
+    if guard.rollback and folder is None:
+        raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
 
 
 def expect_given(module: object, metrics: object) -> None:
@@ -127,8 +142,3 @@ def expect_metrics(metrics: object) -> None:
             f"two of the `metrics` are called `{twice}`; leave one out, or give it another "
             "`name`"
         )
-
-
-def _expect_count(name: str, value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")

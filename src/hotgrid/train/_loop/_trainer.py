@@ -38,7 +38,7 @@ from ._placement import Placement, Sharding
 from ._random import seed_all
 from ._recent import Recent
 from ._rollback import Rollback
-from ._settings import Evaluation, Saving, expect_given
+from ._settings import Evaluation, Saving, expect_able, expect_counts, expect_given
 from ._state import TrainingState
 from ._step import Precision, StepFunction, StepMaking
 
@@ -142,25 +142,14 @@ class Trainer:
         files: Mapping[str, bytes] | None = None,
         show: bool | None = None,
     ) -> None:
-        for name, value in (
-            ("steps", steps),
-            ("accumulate", accumulate),
-            ("log_every", log_every),
-        ):
-            if type(value) is not int or value < 1:
-                raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
+        expect_counts(steps=steps, accumulate=accumulate, log_every=log_every)
         expect_given(module, metrics)
-        if precision not in ("float32", "bfloat16"):
-            raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
         guard = guard or LossGuard()
-        if guard.rollback and folder is None:
-            raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
+        expect_able(precision, guard, folder)
         self.steps, self.accumulate, self.step = steps, accumulate, 0
         self._log_every, self._precision = log_every, precision
         self.ranks = world(device or _device_of(module)) if ranks is None else ranks
-        self.device = checked_device(device or _device_of(module))
-        if self.device.type == "cuda" and self.device.index is None:
-            self.device = torch.device("cuda", torch.cuda.current_device())
+        self.device = _numbered(checked_device(device or _device_of(module)))
         module.to(self.device)
         # FSDP2 changes the class of the module.
         self._name, shape = type(module).__name__, shape_of(module)
@@ -177,10 +166,7 @@ class Trainer:
             precision,
             self.device,
         )
-        norms = [GradientNorm(name) for name in self.optimizer.names]
-        shown = {each.name: each for each in (Loss(), *metrics, *norms)}
-        others = shown.keys() - {each.name for each in metrics}
-        self._ledger = Ledger(list(shown.values()), given=others)
+        self._ledger = _ledger_of(metrics, self.optimizer.names)
         self._feed = Feed(batches, self.ranks.rank, self.ranks.size)
         self._begun = False
         saving = Saving() if saving is None or folder is None else saving
@@ -451,6 +437,20 @@ class Trainer:
             raise ArgumentError("there is no average; use `Trainer(average=0.999)`")
         with self.average.in_use():
             yield self.module
+
+
+def _ledger_of(metrics: Sequence[Metric], groups: Sequence[str]) -> Ledger:
+    """The metrics that are shown, and the loss and the norms, which steps find anyway."""
+    norms = [GradientNorm(name) for name in groups]
+    shown = {each.name: each for each in (Loss(), *metrics, *norms)}
+    return Ledger(list(shown.values()), given=shown.keys() - {each.name for each in metrics})
+
+
+def _numbered(device: torch.device) -> torch.device:
+    """A device; the present one if it is a GPU without a number."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device
 
 
 def _device_of(module: nn.Module) -> torch.device:

@@ -134,16 +134,9 @@ class RLTrainer:
             gamma=self.learner.gamma,
             device=self.device,
         )
-        self._warmup = max(
-            self.settings.warmup, ring.least_steps(self.settings.batch) * self.settings.copies
-        )
-        # Where the last round begins.
-        if (self.steps - 1) // self.settings.per_round * self.settings.per_round < self._warmup:
-            raise ArgumentError(
-                f"nothing would be learned in {self.steps} steps: updates begin after "
-                f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
-                "a smaller `warmup`"
-            )
+        least = ring.least_steps(self.settings.batch) * self.settings.copies
+        self._warmup = max(self.settings.warmup, least)
+        self._expect_updates()
         self._captured = self._replayed() if captured is None else captured
         self._rounds = Rounds(
             world, self.agent, ring, draws, self.settings, captured=self._captured
@@ -177,6 +170,15 @@ class RLTrainer:
         if best is not None and best not in known:
             raise ArgumentError(
                 f"`Saving(best={best!r})`: the values of an evaluation are {', '.join(known)}"
+            )
+
+    def _expect_updates(self) -> None:
+        last_round = (self.steps - 1) // self.settings.per_round * self.settings.per_round
+        if last_round < self._warmup:
+            raise ArgumentError(
+                f"nothing would be learned in {self.steps} steps: updates begin after "
+                f"{self._warmup} (`warmup`, and enough for a `batch`); take more `steps`, or "
+                "a smaller `warmup`"
             )
 
     def _replayed(self) -> bool:
