@@ -20,9 +20,9 @@ from ._environments import (
     Environment,
     GymnasiumTask,
     check_environment,
+    environment_text,
     environment_to_show,
     is_included,
-    text_of,
 )
 from ._learners import Agent, Learner, learner_from_json
 from ._newest import load_newest
@@ -118,7 +118,7 @@ def _environment_of(
     if trained not in (*names, type(env).__name__):
         raise ArgumentError(
             f"the run in `{folder}` is of `{name}`, and the environment given is "
-            f"`{text_of(env)}`"
+            f"`{environment_text(env)}`"
         )
     return env
 

@@ -13,11 +13,11 @@ from ._environment import (
     Stepped as Stepped,
 )
 from ._find import (
+    environment_text as environment_text,
     environment_to_show as environment_to_show,
     environments as environments,
     find_environment as find_environment,
     is_included as is_included,
-    text_of as text_of,
     twin_of as twin_of,
 )
 from ._gymnasium import (

@@ -67,14 +67,14 @@ def is_included(environment: Environment) -> bool:
     return type(environment) in _KNOWN
 
 
-def text_of(environment: Environment) -> str:
+def environment_text(environment: Environment) -> str:
     """Return what an environment is, for the record of a run.
 
     That is the name, for one of hotgrid's as it is by default, and else the class with the
     fields that are set otherwise.
 
     Example:
-        >>> text_of(CartPole()), text_of(CartPole(gravity=3.7))
+        >>> environment_text(CartPole()), environment_text(CartPole(gravity=3.7))
         ('cartpole', 'CartPole(gravity=3.7)')
     """
     kind = type(environment)

@@ -31,19 +31,22 @@ class RLRecipe:
     chosen_on: str = "cartpole"
 
 
+# A pole is lost by drifting for hundreds of steps: with a gamma of 0.99, 1 of 24 seeds stayed
+# below 475, with 0.995 none.
 _POLE = DQN(
     hidden=(64, 64),
+    gamma=0.995,
     rate=5e-4,
     n_steps=3,
     tau=0.01,
-    scale=10.0,
+    scale=20.0,
     chance=LinearDecay(steps=10_000, start=1.0, end=0.05),
 )
 _POLE_LOOP = OffPolicy(
     copies=32, updates=6, batch=64, replay=Uniform(100_000), evaluate_every=2500
 )
 # With -1 a step and a gamma of 0.99, no return is below -100.
-_MINUS = RLRecipe(replace(_POLE, low=-10.0, high=0.0), _POLE_LOOP)
+_MINUS = RLRecipe(replace(_POLE, gamma=0.99, scale=10.0, low=-10.0, high=0.0), _POLE_LOOP)
 _RECIPES = {
     "cartpole": RLRecipe(_POLE, _POLE_LOOP),
     "mountain-car": _MINUS,

@@ -12,10 +12,10 @@ from hotgrid.train.rl._environments import (
     GymnasiumCopies,
     World,
     check_environment,
+    environment_text,
     environments,
     find_environment,
     host_work,
-    text_of,
     twin_of,
 )
 
@@ -73,7 +73,7 @@ class Place:
         self.recipe = (
             self.name if known is not None and isinstance(environment, type(known)) else ""
         )
-        self.text = text_of(environment)
+        self.text = environment_text(environment)
         self.tensor = True
         self.host_work = host_work(environment, device)
         self.actions, self.observations = environment.actions, environment.observations
