@@ -5,6 +5,7 @@ from ._catalogue import (
     models as models,
 )
 from ._checkpoints import SimulationCheckpoints as SimulationCheckpoints
+from ._live_control import LiveControl as LiveControl, Moment as Moment
 from ._outcome import RunOutcome as RunOutcome
 from ._pace import (
     finite as finite,

@@ -18,7 +18,7 @@ from hotgrid.config import Case
 from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
 from hotgrid.grid.forms import Form, ParameterSchedule
 from hotgrid.grid.output import Aspect, Picture, Recorder, solid_cells
-from hotgrid.grid.run import Simulation, finite
+from hotgrid.grid.run import LiveControl, Simulation, finite
 
 from ._backlog import Backlog, Stopwatch
 from ._eye import Eye, Making
@@ -57,15 +57,16 @@ class LiveRun:
         self.case = case
         self._folder = folder
         self._eye = Eye(simulation)
-        self._strokes = Strokes(simulation)
+        self.control = LiveControl(simulation)
+        self._strokes = Strokes(self.control)
         self._good = LastGood()
         self._backlog = Backlog(simulation.device)
         self._film: tuple[Recorder, contextlib.ExitStack] | None = None
         self._filmed = self._checked = self._told = 0.0
         self._stamps = itertools.count(1)
-        self._ranks = simulation._form.ranks
-        self._begun = (simulation._start, simulation._schedule)
-        self._starts = [simulation._start]
+        self._ranks = self.control.ranks
+        self._begun = (self.control.start, self.control.plan)
+        self._starts = [self.control.start]
         self._by_hand: dict[str, float] = {}
         self.files: dict[str, Path] = {}
         self.seed = simulation.seed
@@ -127,17 +128,8 @@ class LiveRun:
         return self._together("_advance", steps, check)
 
     def _advance(self, steps: int, check: bool) -> str:
-        simulation = self.simulation
-        while steps > 0:
-            form = simulation._ready()
-            change = simulation._schedule.next_change(simulation.step_count)
-            now = steps if change is None else min(steps, change - simulation.step_count)
-            if change is not None:
-                self._good.forget()
-            form.run(now)
-            simulation.step_count += now
-            steps -= now
-        simulation._follow()
+        if self.control.advance(steps):
+            self._good.forget()
         self._backlog.added()
         return self._check() if check else ""
 
@@ -147,7 +139,7 @@ class LiveRun:
         return self._together("_check")
 
     def _check(self) -> str:
-        simulation, form = self.simulation, self.simulation._form
+        simulation, form = self.simulation, self.control.form
         if form.everywhere(finite(form.own())):
             if simulation.bytes_per_step() <= _MOST_KEPT:
                 self._good.keep(form, simulation.step_count)
@@ -160,8 +152,7 @@ class LiveRun:
         good = self._good.go_back(form, simulation.step_count)
         if good is None:
             return "values are no longer finite. Reset to continue"
-        simulation.step_count = good
-        simulation._edits += 1
+        self.control.rewound(good)
         cause = simulation.model.cause(simulation.state)
         return (
             f"values are no longer finite after step {good + 1:,}; this is step {good:,}. "
@@ -171,7 +162,7 @@ class LiveRun:
     @property
     def painted(self) -> bool:
         """Whether the state has strokes, which no command or link can make again."""
-        return self._strokes.any or self.simulation._solid is not None
+        return self._strokes.any or self.control.painted_solid
 
     def making(self, look: Gaze) -> Making:
         """A frame of the present state, on its way."""
@@ -281,23 +272,18 @@ class LiveRun:
         return {**found, "set": values}
 
     def _reset(self, viewer: int, seed: int | None) -> None:
-        simulation, (start, plan) = self.simulation, self._begun
+        start, plan = self._begun
         # Values that were set by hand stay: they are what the page shows. So does what was
         # planned for others.
-        simulation._start = start.changed(**self._by_hand) if self._by_hand else start
-        simulation._schedule = ParameterSchedule(
-            {name: each for name, each in plan.changes.items() if name not in self._by_hand}
-        )
-        self._starts.append(simulation._start)
-        if seed is not None:
-            self.seed = simulation.seed = seed
-        if simulation._solid is not None:
-            simulation._set_solid(None)
-        simulation.reset()
+        start = start.changed(**self._by_hand) if self._by_hand else start
+        kept = {name: each for name, each in plan.changes.items() if name not in self._by_hand}
+        self._starts.append(start)
+        self.control.restart(start, ParameterSchedule(kept), seed)
+        self.seed = self.simulation.seed
         self._strokes.forget()
 
     def _set(self, viewer: int, name: str, value: float) -> None:
-        self._strokes.expect_held(value, self.simulation._setting.dtype)
+        self._strokes.expect_held(value, self.control.setting.dtype)
         self.simulation.set(**{name: value})
         self._by_hand[name] = self.simulation.model.parameters[name]
 
@@ -333,28 +319,17 @@ class LiveRun:
         path = self._free(name, ".png" if what == "picture" else ".safetensors")
         if what == "picture":
             picture = Picture(self.simulation, _aspect(look, colours))
-            if self.simulation._form.is_primary:
+            if self.control.form.is_primary:
                 picture.save(path)
         else:
             self.simulation.save(path)
         return self._saved(what, path)
 
     def _load(self, viewer: int, name: str) -> None:
-        simulation, path = self.simulation, self._path(name, ".safetensors")
-        now, refused = simulation._start, None
+        path = self._path(name, ".safetensors")
         # It may have been saved before a reset, which takes over values that were set by hand.
-        for start in (now, *reversed(self._starts)):
-            simulation._start = start
-            try:
-                simulation.load(path)
-            except ArgumentError as problem:
-                refused = problem
-            else:
-                self._strokes.forget()
-                return
-        simulation._start = now
-        if refused is not None:
-            raise refused
+        self.control.load(path, (self.control.start, *reversed(self._starts)))
+        self._strokes.forget()
 
     def _record(
         self,
@@ -367,7 +342,7 @@ class LiveRun:
         if on:
             if self._film is not None:
                 raise ArgumentError("a film is being recorded already")
-            if self.simulation._form.ranks is not None:
+            if self._ranks is not None:
                 raise ArgumentError("with a mesh, record with `hotgrid run --record`")
             stack = contextlib.ExitStack()
             name = name or f"film-{self.simulation.step_count}"

@@ -294,19 +294,19 @@ class Session:
     @contextlib.contextmanager
     def _maybe_compiling(self) -> Iterator[None]:
         """Tell viewers that steps may be compiled inside; the next status says it is over."""
-        simulation = self.live.simulation
+        control = self.live.control
         ran = None if self._ran is None else self._ran()
-        if ran is simulation._form or not simulation._form.compiled:
+        if ran is control.form or not control.form.compiled:
             yield
             return
         # Steps cannot be interrupted: it is what pages that come meanwhile see.
-        self._still = self.live.frame(first_gaze(simulation))
+        self._still = self.live.frame(first_gaze(control.simulation))
         self._compiling = True
         self._tell_all({"type": "compiling"})
         try:
             yield
         finally:
-            self._ran = weakref.ref(simulation._form)
+            self._ran = weakref.ref(control.form)
             with self._lock:
                 self._compiling = False
             self._status_due = 0.0
@@ -325,7 +325,8 @@ class Session:
     def _show(self) -> bool:
         """Make the frames that viewers can take now."""
         simulation, now = self.live.simulation, time.monotonic()
-        present = (simulation.step_count, simulation._edits, self._edits, id(simulation.model))
+        edits = self.live.control.edits
+        present = (simulation.step_count, edits, self._edits, id(simulation.model))
         with self._lock:
             seats = list(self._seats.values())
         groups: dict[Gaze, list[tuple[Seat, int]]] = {}

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.forms import GridState
 from hotgrid.grid.life import read_rle
+from hotgrid.grid.run import LiveControl, Moment, Simulation
 
 # Bytes of states that undo may hold on to.
 _MEMORY = 256 << 20
@@ -20,16 +20,15 @@ _MOST = 100
 
 @dataclass
 class _Done:
-    """One stroke: what was stored here before it, and the solids."""
+    """One stroke, and what was stored here before it."""
 
     number: int
     viewer: int
-    before: dict[str, Tensor]
-    solid: Tensor | None
+    before: Moment
 
     @property
     def bytes(self) -> int:
-        return sum(x.numel() * x.element_size() for x in self.before.values())
+        return sum(x.numel() * x.element_size() for x in self.before.own.values())
 
 
 @dataclass
@@ -37,12 +36,17 @@ class Strokes:
     """Paints into a simulation, and takes strokes back.
 
     Arguments:
-        simulation: What is painted into.
+        control: Of the simulation that is painted into.
     """
 
-    simulation: GridState
+    control: LiveControl
     _done: deque[_Done] = field(default_factory=deque)
     _undone: list[_Done] = field(default_factory=list)
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is painted into."""
+        return self.control.simulation
 
     @property
     def any(self) -> bool:
@@ -119,7 +123,7 @@ class Strokes:
 
     def _expect_possible(self, brush: str, value: float) -> None:
         """Refuse a value that would fail in the middle of painting, and stop the run."""
-        setting, model = self.simulation._setting, self.simulation.model
+        setting, model = self.control.setting, self.simulation.model
         for each in model.brushes():
             if each.name == brush and each.kind == "states":
                 if not each.low <= value <= each.high:
@@ -147,20 +151,14 @@ class Strokes:
             self._done.popleft()
 
     def _present(self, viewer: int, number: int) -> _Done:
-        simulation = self.simulation
-        own = {name: x.clone() for name, x in simulation._form.own().items()}
-        return _Done(number, viewer, own, simulation._solid)
+        return _Done(number, viewer, self.control.moment())
 
     def _swap(self, source: Any, target: Any) -> bool:
         if not source:
             return False
         found: _Done = source.pop()
         target.append(self._present(found.viewer, found.number))
-        simulation = self.simulation
-        if found.solid is not simulation._solid:
-            simulation._set_solid(found.solid)
-        simulation._form.restore(found.before)
-        simulation._edits += 1
+        self.control.return_to(found.before)
         return True
 
 
