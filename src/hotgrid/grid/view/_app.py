@@ -65,6 +65,7 @@ class ViewApp:
             routes=[
                 Route("/", self._home),
                 Route("/m/{name}", self._model),
+                Route("/models", self._gallery),
                 Route("/models.json", self._models),
                 Route("/thumb/{name}.png", self._thumb),
                 Route("/saved/{name}", self._saved),
@@ -196,6 +197,9 @@ class ViewApp:
     async def _home(self, request: Request) -> Response:
         if self._case is not None:
             return RedirectResponse(f"/m/{self._name()}")
+        return await self._gallery(request)
+
+    async def _gallery(self, request: Request) -> Response:
         self._thumbnails.start()
         return self._pages["gallery.html"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hotgrid.grid.model import Parameter
 from hotgrid.grid.output import CODED
 
 from ._live import LiveRun
@@ -38,7 +39,8 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
                 "name": name,
                 "meaning": each.meaning,
                 "unit": each.unit,
-                "low": _finite(max(each.low, each.above)),
+                "low": _least(each),
+                "above": _finite(each.above),
                 "high": _finite(each.high),
                 "default": each.default,
                 "value": model.parameters[name],
@@ -70,6 +72,13 @@ def hello(live: LiveRun, viewer: int) -> dict[str, Any]:
         "command": live.command(),
         "link": live.link(),
     }
+
+
+def _least(each: Parameter) -> float | None:
+    """The least value that a slider offers; a bound that is excluded is not one."""
+    if each.low > each.above or each.above == -math.inf:
+        return _finite(each.low)
+    return each.above + (each.default - each.above) / 1000
 
 
 def _finite(x: float) -> float | None:

@@ -5,6 +5,9 @@ import { group, slider } from "./panel.js";
 import { PRESETS, mirrored, parseRle, turned, writeRle } from "./rle.js";
 import { on, state, tell } from "./state.js";
 
+/** The value of the list of stamps for a text that is none of them. */
+const OWN = "";
+
 /** Chooses what a pointer does: "hand", "paint" or "stamp". */
 export function setTool(tool, stage) {
     const brushes = state.hello?.brushes ?? [];
@@ -149,6 +152,8 @@ function stampPart(paint, stage) {
             note.classList.add("wrong");
         }
         text.setAttribute("aria-invalid", String(!paint.pattern));
+        // The list says what the text holds.
+        presets.value = PRESETS.some(([, rle]) => rle === text.value) ? text.value : OWN;
         stage.redrawAbove();
     };
     const use = (rle) => {
@@ -157,9 +162,9 @@ function stampPart(paint, stage) {
         setTool("stamp", stage);
     };
     const presets = choice(
-        PRESETS.map(([name, rle]) => [rle, name]),
+        [...PRESETS.map(([name, rle]) => [rle, name]), [OWN, "Own pattern"]],
         PRESETS[0][1],
-        use,
+        (rle) => (rle === OWN ? text.focus() : use(rle)),
     );
     const change = (turn) => {
         if (paint.pattern) use(writeRle(turn(parseRle(text.value))));

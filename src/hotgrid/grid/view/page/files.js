@@ -74,7 +74,7 @@ export class Files {
         const now = this.#saved.value;
         const unique = [...new Set(names.map(checkpointOf).filter(Boolean))];
         this.#saved.replaceChildren(...unique.map((name) => new Option(name, name)));
-        if (unique.length === 0) this.#saved.append(new Option("None saved yet", ""));
+        if (unique.length === 0) this.#saved.append(new Option("None yet", ""));
         if (unique.includes(now)) this.#saved.value = now;
         if (this.#load) this.#load.disabled = unique.length === 0;
         state.saved = unique;

@@ -107,6 +107,14 @@ function filter() {
     element("nothing").textContent = left === 0 ? "No model has these words." : "";
 }
 
+// The token is a cookie by now; in the address it would be copied and shown.
+const query = new URLSearchParams(location.search);
+if (query.has("token")) {
+    query.delete("token");
+    const rest = query.size > 0 ? `?${query}` : "";
+    history.replaceState(null, "", location.pathname + rest + location.hash);
+}
+
 placeIcons();
 element("theme").addEventListener("click", toggleTheme);
 element("filter").addEventListener("input", filter);

@@ -41,7 +41,7 @@ export class Paint {
         if (!this.brush) return;
         this.#stroke += 1;
         const value = erase ? (this.brush.low ?? 0) : this.value;
-        this.#active = { points: [cell], last: cell, value, sent: 0 };
+        this.#active = { points: [cell], last: cell, joint: null, value, sent: 0 };
         this.#send();
     }
 
@@ -90,6 +90,9 @@ export class Paint {
                 .splice(0, MOST_POINTS)
                 .map((point) => point.map((part) => Math.round(part * 100) / 100));
             active.sent += points.length;
+            // From where the message before has ended, or the line would have notches.
+            if (active.joint) points.unshift(active.joint);
+            active.joint = points.at(-1);
             this.#live.send({
                 type: "stroke",
                 stroke: this.#stroke,

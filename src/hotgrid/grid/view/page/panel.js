@@ -34,17 +34,28 @@ export function group(name, { open = true } = {}, ...children) {
 
 /**
  * A slider with a number beside it. Where the range spans powers of ten, so does the slider.
- * `change(value)` is called on input; `show(value)` sets both without calling it.
+ * `change(value)` is called on input; `show(value)` sets both without calling it, but not a
+ * number that is being written, unless `typed`. Whole numbers stay between the ends.
  */
-export function slider({ name, low, high, value, change, whole = false, limits = null }) {
-    const log = low > 0 && high / low >= 100;
+export function slider({
+    name,
+    low,
+    high,
+    value,
+    change,
+    whole = false,
+    linear = false,
+    limits = null,
+}) {
+    const log = !linear && low > 0 && high / low >= 100;
+    const inside = (number) => Math.min(high, Math.max(low, number));
     const toPart = (number) =>
         log
             ? Math.log(number / low) / Math.log(high / low)
             : (number - low) / (high - low || 1);
     const toNumber = (part) => {
         const number = log ? low * (high / low) ** part : low + (high - low) * part;
-        return whole ? Math.round(number) : Number(number.toPrecision(4));
+        return inside(whole ? Math.round(number) : Number(number.toPrecision(4)));
     };
     const range = make("input", {
         type: "range",
@@ -68,9 +79,9 @@ export function slider({ name, low, high, value, change, whole = false, limits =
         range.setAttribute("aria-valuetext", String(now));
     };
     const row = make("div", { class: "slider" }, range, number);
-    row.show = (now) => {
+    row.show = (now, { typed = false } = {}) => {
         paint(now);
-        if (document.activeElement !== number)
+        if (typed || document.activeElement !== number)
             number.value = String(Number(now.toPrecision(7)));
     };
     range.addEventListener("input", () => {
@@ -79,9 +90,10 @@ export function slider({ name, low, high, value, change, whole = false, limits =
         change(now);
     });
     number.addEventListener("change", () => {
-        const now = Number(number.value);
-        if (number.value === "" || !Number.isFinite(now)) return;
-        paint(now);
+        const written = Number(number.value);
+        if (number.value === "" || !Number.isFinite(written)) return;
+        const now = whole ? inside(Math.round(written)) : written;
+        row.show(now, { typed: whole });
         change(now);
     });
     row.show(value);

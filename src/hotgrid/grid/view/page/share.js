@@ -103,8 +103,9 @@ export function choicesOf(mark, hello) {
     };
     const found = {};
     if (hello.views.includes(parts.get("view"))) found.view = parts.get("view");
-    if (parts.has("colours") && parts.get("colours") in hello.maps)
-        found.colours = parts.get("colours");
+    // Numbers that are colours have a map too, which is nobody's choice.
+    const colours = parts.get("colours");
+    if (colours !== "coded" && Object.hasOwn(hello.maps, colours)) found.colours = colours;
     const range = numbers("range", 2);
     if (range && range[0] < range[1]) found.range = range;
     const [axis] = numbers("axis", 1) ?? [];

@@ -25,8 +25,11 @@ function row(live, parameter) {
     let touched = -Infinity;
     const send = paced((now) => {
         live.ask({ type: "set", name, value: now }).catch((error) => {
+            const kept = state.status?.parameters[name] ?? value;
             touched = -Infinity;
-            control.show(state.status?.parameters[name] ?? value);
+            state.parameters = { ...state.parameters, [name]: kept };
+            control.show(kept, { typed: true });
+            mark(kept);
             complain(error);
         });
     }, SEND_EVERY);
@@ -41,7 +44,9 @@ function row(live, parameter) {
         low,
         high,
         value,
-        limits: [parameter.low, parameter.high],
+        // A bound that is excluded is no end of powers of ten: they would never reach it.
+        linear: parameter.above !== null,
+        limits: [parameter.above ?? parameter.low, parameter.high],
         change: set,
     });
     const back = button({

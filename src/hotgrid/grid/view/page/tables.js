@@ -15,6 +15,7 @@ const TITLES = {
     gray: "Grey",
     binary: "White to black",
     RdBu_r: "Blue to red, zero is white",
+    coolwarm: "Blue to red, zero is grey",
 };
 
 export class Tables {

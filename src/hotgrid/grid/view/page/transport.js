@@ -107,5 +107,5 @@ function pressed(id, action) {
 }
 
 function speedTitle(rate) {
-    return rate === 0 ? "As fast as it can" : `${whole(rate)} steps/s`;
+    return rate === 0 ? "Full speed" : `${whole(rate)} steps/s`;
 }
