@@ -160,8 +160,11 @@ def test_runs_are_compared(run, tmp_path):
 class Score(Metric):
     """A value whose name does not say that more is better."""
 
-    name = "F1"
     better = "highest"
+
+    @property
+    def name(self) -> str:
+        return "F1"
 
     def sums(self, seen):
         return seen.outputs["loss"].detach(), 1.0

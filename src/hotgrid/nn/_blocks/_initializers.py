@@ -180,7 +180,7 @@ def _give_memory(modules: Collection[nn.Module], device: torch.device | str) -> 
             if parameter.is_meta:
                 tied.setdefault(id(parameter), []).append((each, name))
     for each in modules:
-        each._apply(  # pyright: ignore[reportPrivateUsage]
+        each._apply(
             lambda x: torch.empty_like(x, device=device) if x.is_meta else x, recurse=False
         )
     # This makes a tensor for every place; shared ones must stay shared.

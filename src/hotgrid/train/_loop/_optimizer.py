@@ -195,7 +195,7 @@ class OptimizerAdapter:
         Raises:
             ArgumentError: The optimizer keeps something that cannot be saved.
         """
-        known = {parameter: path for path, parameter in self._paths.items()}
+        known: dict[Tensor, str] = {parameter: path for path, parameter in self._paths.items()}
         found: dict[str, Tensor] = {}
         for parameter, slots in self._optimizer.state.items():
             if parameter not in known and slots:
