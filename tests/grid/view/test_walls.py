@@ -1,10 +1,12 @@
 """Walls that are painted: in checkpoints, and gone where the run starts again."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from hotgrid.cluster import Communicator, run_ranks
 from hotgrid.grid import Simulation, lbm
 
 from .conftest import Desk
@@ -68,3 +70,28 @@ def test_a_run_that_starts_again_is_without_painted_walls(desk, order):
     here.stopped_at(0)
     assert not is_wall(here) and not here.session.live.painted
     assert len(here.sim.model.boundaries) == len(here.sim._start.boundaries)
+
+
+def test_walls_of_a_checkpoint_are_those_of_every_rank(tmp_path: Path):
+    def body(ranks: Communicator) -> tuple[bool, int]:
+        cut: dict[str, Any] = {
+            "mesh": "1x2",
+            "communicator": ranks,
+            "device": "cpu",
+            "compiled": False,
+        }
+        sim = Simulation(lbm.Karman(), (48, 144), **cut)
+        mask = torch.zeros(48, 144, dtype=torch.bool)
+        mask[20:28, 100] = True
+        sim.paint("solid", mask, 1)
+        sim.save(tmp_path / "walled")
+        later = Simulation(lbm.Karman(), (48, 144), **cut)
+        later.load(tmp_path / "walled")
+        for each in (sim, later):
+            each.run(4, progress=False)
+        same = all(
+            torch.equal(x, later._form.own()[name]) for name, x in sim._form.own().items()
+        )
+        return same, 0 if later._solid is None else int(later._solid.sum())
+
+    assert run_ranks(2, body, timeout=60) == [(True, 8)] * 2
