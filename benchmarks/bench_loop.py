@@ -4,10 +4,11 @@ The rival is the same work as a plain loop: batch, forward, backward, clipping, 
 "bare" through the adapter that the trainer uses, for "torch" by the calls of torch itself.
 The trainer adds positions, metrics (loss, throughput, gradient norms), the search for faults
 and the event log; checkpoints are left out. Rounds of both take turns, and the best of each
-counts. The small net is widened until a bare step takes about the time asked for. On a CPU one
-thread is used, and its time counts, not that of its neighbours. On a GPU the small net shows
-all work of the host, since launching its kernels takes longer than running them; the large
-one keeps the GPU busy for some milliseconds a step, as training does.
+counts. The tiny net, with batches of 16 rows, and the small one, with 64, are widened until a
+bare step takes at least the time asked for; the tiny one comes near it. On a CPU one thread is
+used, and its time counts, not that of its neighbours. On a GPU these nets show all work of the
+host, since launching their kernels takes longer than running them; the large one keeps the GPU
+busy for some milliseconds a step, as training does.
 
     python benchmarks/bench_loop.py [--device cpu] [--milliseconds 1]
 """
@@ -115,15 +116,15 @@ class Turns:
         return self.bare.batches.batch(index, rank, ranks)
 
 
-def fitting_width(milliseconds: float, device: str) -> int:
-    """The width at which a bare step takes about so long."""
-    width = 64
+def fitting_width(milliseconds: float, device: str, rows: int) -> int:
+    """The first width, from half the rows on, at which a bare step takes so long."""
+    width = rows // 2
     while width < LARGE:
-        bare = Bare(width, 64, device)
+        bare = Bare(width, rows, device)
         bare.seconds(20)
         if min(bare.seconds(50) for _ in range(3)) * 1e3 >= milliseconds:
             break
-        width = int(width * 1.25) // 8 * 8
+        width = max(width + 8, int(width * 1.25) // 8 * 8)
     return width
 
 
@@ -165,8 +166,10 @@ def main() -> None:
     asked = options.parse_args()
     torch.set_num_threads(1)
     device, every = asked.device, asked.log_every
-    width = fitting_width(asked.milliseconds, device)
-    rows = [measured("small", width, 64, 100, device, every)]
+    rows = [
+        measured(name, fitting_width(asked.milliseconds, device, n), n, 100, device, every)
+        for name, n in (("tiny", 16), ("small", 64))
+    ]
     if device == "cuda":
         rows.append(measured("large", LARGE, LARGE, 50, device, every))
     place = torch.cuda.get_device_name() if device == "cuda" else "cpu"
