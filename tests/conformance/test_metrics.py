@@ -108,7 +108,7 @@ def test_it_is_json(metric: Metric):
     show(ledger, metric, seen(items(9)))
     state = json.loads(json.dumps(ledger.state()))
     again = Ledger([metric])
-    again.load(state)
+    again.load([state])
     assert again.sums() == ledger.sums()
 
 
