@@ -76,17 +76,6 @@ def test_a_count_that_comes_only_sometimes_is_refused(ranks):
         run_ranks(ranks, rank, timeout=60)
 
 
-def test_ranks_that_disagree_about_the_count_do_not_wait():
-    def rank(group):
-        def step(module, batch):
-            return {"loss": loss(module, batch), **({"count": 4.0} if group.rank else {})}
-
-        trainer(ranks=group, step=step, steps=2).run()
-
-    with pytest.raises(ArgumentError, match="a `count` for some micro-batches"):
-        run_ranks(2, rank, timeout=60)
-
-
 def test_a_stream_continues_on_as_many_ranks(tmp_path):
     trainer(source=Stream(), steps=3, folder=tmp_path).run()
 

@@ -174,7 +174,7 @@ def test_a_run_can_be_stopped_in_an_evaluation(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: rl.Prioritised(least=-1.0), "`least` is -1.0; expected a number above 0"),
+        (lambda: rl.Prioritised(least=-1.0), "`least` is -1.0; expected a number from 0"),
         (lambda: rl.Prioritised(least=float("nan")), "`least` is nan"),
         (lambda: rl.Prioritised(alpha="a"), "`alpha` is 'a'; expected 0 to 1"),
         (lambda: rl.OffPolicy(replay=None), "`replay` is None; expected Uniform"),

@@ -121,7 +121,12 @@ class StepMaking:
             )
         self._last = loss
         if (count is not None) is not self._counted:
-            self._expect_alike(count is not None)
+            if self._counted is not None:
+                raise ArgumentError(
+                    "the step function returned a `count` for some micro-batches, and none for "
+                    "others; return it always or never"
+                )
+            self._counted = count is not None
         if count is None:
             (loss / self._accumulate if self._accumulate > 1 else loss).backward()
         elif isinstance(count, Tensor) or (isinstance(count, int | float) and count > 0):
@@ -135,19 +140,6 @@ class StepMaking:
             )
         recent.losses.append(loss.detach())
         return outputs
-
-    def _expect_alike(self, counted: bool) -> None:
-        """Refuse a step function that gives a `count` only sometimes, or on some ranks."""
-        ranks = self._placement.ranks
-        heard = [self._counted, counted]
-        if self._counted is None:
-            heard = [counted] if ranks.size == 1 else ranks.gather_json(counted)
-            self._counted = counted
-        if len(set(heard)) > 1:
-            raise ArgumentError(
-                "the step function returned a `count` for some micro-batches, and none for "
-                "others; return it always or never"
-            )
 
     def _divide(self, counts: list[Any]) -> None:
         """Turn summed gradients into those of the mean over all items."""

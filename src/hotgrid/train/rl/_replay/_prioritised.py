@@ -40,8 +40,8 @@ class Prioritised(Uniform):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise ArgumentError(f"`{name}` is {value!r}; expected 0 to 1")
-        if not isinstance(self.least, int | float) or not 0 < self.least < math.inf:
-            raise ArgumentError(f"`least` is {self.least!r}; expected a number above 0")
+        if not isinstance(self.least, int | float) or not 0 <= self.least < math.inf:
+            raise ArgumentError(f"`least` is {self.least!r}; expected a number from 0")
 
 
 class PrioritisedRing(Ring):
