@@ -251,7 +251,7 @@ WRONG = {
     "/cone?node=1": "has no place",
     "/cone?node=-3": "whole number",
     "/node/1": "has no place",
-    "/edges/contains": "no edges",
+    "/edges/contains": "no kind of edge",
 }
 
 
