@@ -11,7 +11,8 @@ STAMPS := $(VENV)/.stamps
 CORPORA := .hotgrid/corpora/mixed.json
 # One more than there are cores: tests of processes wait for them.
 WORKERS := $(shell echo $$(( $$(nproc) + 1 )))
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10
+# A test that ends its worker is reported, not tried again.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0 --durations 10
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Images of containers often set it. Then every process compiles the sources again: 0.4 s for each
 # that tests start, and 12 s for each worker that collects them.
@@ -36,7 +37,7 @@ test: setup browser  ## Run every test that does not take minutes
 	$(PYTEST) -m "not long"
 
 test-slow: setup browser  ## Run the tests that take minutes: sanitizers, long fuzzing, full products
-	$(PYTEST) -m long --timeout 2400
+	$(PYTEST) -m long --timeout 2400 -o faulthandler_timeout=3660
 
 # The live page is tested in a real browser; Playwright drives the one that is installed.
 browser:  ## Install Chromium for the tests of the live page, where that is possible
