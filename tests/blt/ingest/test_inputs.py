@@ -72,7 +72,9 @@ def test_the_output_is_not_an_input(tmp_path: Path):
 
 
 def test_include_and_exclude(tmp_path: Path):
-    (tmp_path / "in").mkdir()
+    # Patterns do not see where the folder lies.
+    tmp_path = tmp_path / "corpora"
+    (tmp_path / "in").mkdir(parents=True)
     for name in ("a.txt", "b.md", "c.txt"):
         (tmp_path / "in" / name).write_text(name)
     (tmp_path / "in" / "d.tar").write_bytes(tar({"x.txt": b"x", "y.md": b"y"}, "w"))

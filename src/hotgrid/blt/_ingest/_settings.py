@@ -51,6 +51,7 @@ class IngestSettings:
         pdf: Which views of a PDF to take: `raw`, `text`, `image`, or `multiview` for all.
         columns: The columns of rows to take; by default all that hold text or media.
         include: Names of files in folders and archives to take, as patterns; all by default.
+            A pattern matches a name, or the path from the given folder on: `in/drafts/*`.
         exclude: Names to leave out, as patterns.
         limit: Stop after this many documents.
         duplicates: Whether to keep documents with equal bytes.

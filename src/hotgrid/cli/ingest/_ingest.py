@@ -68,7 +68,8 @@ def ingest(
         pdf: Which views of a PDF to take: raw, text, image, or multiview for all; by
             default text.
         columns: A column of rows to take; repeatable. By default all with text or media.
-        include: A pattern of names to take from folders and archives; repeatable.
+        include: A pattern of names to take from folders and archives, such as "*.txt" or
+            "in/drafts/*" in the folder in; repeatable.
         exclude: A pattern of names to leave out; repeatable.
         limit: Stop after this many documents.
         keep_duplicates: Keep documents with equal bytes.

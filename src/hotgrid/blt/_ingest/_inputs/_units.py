@@ -150,15 +150,16 @@ def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tu
             yield from _files(each, settings, out)
         return
     if place.is_dir():
-        yield from _walk(place, path.rstrip("/") or "/", settings, out)
+        yield from _walk(place, path.rstrip("/") or "/", settings, out, within=place.name)
     else:
         # A path that the user names may be a link; those inside of folders may not.
         yield path, place.resolve()
 
 
 def _walk(
-    folder: Path, name: str, settings: IngestSettings, out: Path | None
+    folder: Path, name: str, settings: IngestSettings, out: Path | None, *, within: str
 ) -> Iterator[tuple[str, Path]]:
+    # Patterns see the path from the folder that was given: where it lies does not matter.
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
     except OSError:
@@ -170,8 +171,9 @@ def _walk(
         inner = f"{name}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
             if out is None or not out.exists() or not out.samefile(entry.path):
-                yield from _walk(Path(entry.path), inner, settings, out)
-        elif is_wanted(inner, settings):
+                below = f"{within}/{entry.name}"
+                yield from _walk(Path(entry.path), inner, settings, out, within=below)
+        elif is_wanted(f"{within}/{entry.name}", settings):
             yield inner, Path(entry.path)
 
 
