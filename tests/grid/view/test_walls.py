@@ -1,13 +1,15 @@
 """Walls that are painted: in checkpoints, and gone where the run starts again."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from hotgrid.cluster import Communicator, run_ranks
-from hotgrid.grid import Simulation, lbm
+from hotgrid.cluster import Communicator, Mesh, run_ranks
+from hotgrid.errors import ArgumentError
+from hotgrid.grid import Simulation, SimulationCheckpoints, lbm, pde
 
 from .conftest import Desk
 
@@ -95,3 +97,48 @@ def test_walls_of_a_checkpoint_are_those_of_every_rank(tmp_path: Path):
         return same, 0 if later._solid is None else int(later._solid.sum())
 
     assert run_ranks(2, body, timeout=60) == [(True, 8)] * 2
+
+
+@pytest.mark.parametrize("mesh", ["1x1", "2x1"])
+def test_walls_of_a_folder_of_checkpoints_fit_every_mesh(tmp_path: Path, mesh: str):
+    plain: dict[str, Any] = {"device": "cpu", "compiled": False}
+    mask = torch.zeros(48, 144, dtype=torch.bool)
+    mask[20:28, 100] = True
+    alone = Simulation(lbm.Karman(), (48, 144), **plain)
+    alone.paint("solid", mask, 1)
+
+    def body(ranks: Communicator) -> bool:
+        cut: dict[str, Any] = {"mesh": mesh, "communicator": ranks, **plain}
+        sim = Simulation(lbm.Karman(), (48, 144), **cut)
+        clean = SimulationCheckpoints(sim, tmp_path / "clean")
+        clean.save()
+        sim.paint("solid", mask, 1)
+        sim.run(2, progress=False)
+        with SimulationCheckpoints(sim, tmp_path / "walled") as checkpoints:
+            checkpoints.save(asynchronous=True)
+        clean.load()
+        assert sim._solid is None
+        checkpoints.load()
+        sim.run(2, progress=False)
+        sim.save(tmp_path / "end")
+        return sim._solid is not None and torch.equal(sim._solid, mask)
+
+    assert all(run_ranks(Mesh(mesh).ranks, body, timeout=60))
+    alone.run(4, progress=False)
+    found = Simulation(lbm.Karman(), (48, 144), **plain)
+    SimulationCheckpoints(found, tmp_path / "walled").load()
+    found.run(2, progress=False)
+    again = Simulation(lbm.Karman(), (48, 144), **plain)
+    again.load(tmp_path / "end")
+    for sim in (found, again):
+        assert sim.model.solid((48, 144))[24, 100]  # pyright: ignore
+        assert torch.equal(sim.state["f"], alone.state["f"])
+
+
+@pytest.mark.parametrize("value", [1e39, float("nan"), float("inf"), "1", None])
+def test_only_finite_numbers_are_painted(value: Any):
+    sim = Simulation(pde.Heat(), size=(8, 8), device="cpu", compiled=False)
+    with pytest.raises(
+        ArgumentError, match=re.escape(f"cannot paint {value!r} with the brush `u`")
+    ):
+        sim.paint("u", torch.ones(8, 8, dtype=torch.bool), value)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import torch
@@ -381,13 +382,20 @@ class GridState:
             value: What; for solid cells, 0 removes what was painted before.
 
         Raises:
-            ArgumentError: The model has no such brush, or the mask is not of its grid.
+            ArgumentError: The model has no such brush, the value is not a finite number of
+                its dtype, or the mask is not of its grid.
         """
         known = {each.name: each for each in self.model.brushes()}
         if brush not in known:
             raise ArgumentError(
                 f"{type(self.model).__name__} has no brush `{brush}`{near(brush, known)} "
                 f"(its brushes are {', '.join(known) or 'none'})"
+            )
+        most = torch.finfo(self._setting.storage).max
+        if not isinstance(value, Real) or not abs(value) <= most:
+            raise ArgumentError(
+                f"cannot paint {value!r} with the brush `{brush}`; expected a number of at most "
+                f"{most:.3g}"
             )
         if mask.shape != self.size or mask.dtype != torch.bool:
             raise ArgumentError(

@@ -6,13 +6,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from hotgrid.errors import StoreError
 from hotgrid.store import Checkpoints, Shard
 
 from ._simulation import Simulation
-from ._snapshot import expect_identity
+from ._snapshot import SOLID, expect_identity
 
 
 class SimulationCheckpoints:
@@ -93,9 +94,14 @@ class SimulationCheckpoints:
         extra: dict[str, Any] = {"simulation": self._identity, "notes": self._notes}
         if simulation.changes:
             extra["changes"] = simulation.changes
+        parts = simulation._form.own()
+        tensors = {name: self._shard(x) for name, x in parts.items()}
+        if simulation._solid is not None:
+            extra[SOLID] = True
+            tensors[SOLID] = self._shard(self._part_of(simulation._solid, parts))
         path = self._store.save(
             simulation.step_count,
-            {name: self._shard(x) for name, x in simulation._form.own().items()},
+            tensors,
             extra=extra,
             asynchronous=asynchronous,
             copy=not simulation._form.leaves_old,
@@ -121,8 +127,16 @@ class SimulationCheckpoints:
         expect_identity(self.folder, _table(found.extra, "simulation"), self._identity)
         own = {name: x.new_empty(x.shape) for name, x in simulation._form.own().items()}
         shards = {name: self._shard(x) for name, x in own.items()}
+        solid = None
+        if found.extra.get(SOLID):
+            size = simulation._form.setting.size
+            solid = torch.zeros(size, dtype=torch.bool, device=simulation.device)
+            # Whole: every rank knows all solid cells.
+            shards[SOLID] = Shard(solid, (0,) * len(size), size)
         loaded = self._store.load(step, shards, early=True)
         expect_identity(self.folder, _table(loaded.extra, "simulation"), self._identity)
+        if solid is not None or simulation._solid is not None:
+            simulation._set_solid(solid)
         simulation._form.restore(own)
         simulation._resumed_at(loaded.step, _table(loaded.extra, "changes"))
         self._kept = (simulation.step_count, simulation._edits)
@@ -157,6 +171,13 @@ class SimulationCheckpoints:
         leading = x.shape[: x.ndim - form.setting.rank]
         offset = (*(0 for _ in leading), *form.offset)
         return Shard(x, offset, (*leading, *form.setting.size))
+
+    def _part_of(self, whole: Tensor, parts: Mapping[str, Tensor]) -> Tensor:
+        """The cells of a mask that this rank stores."""
+        form = self._simulation._form
+        cells = next(iter(parts.values())).shape[-whole.ndim :]
+        place = zip(form.offset, cells, strict=True)
+        return whole[tuple(slice(start, start + count) for start, count in place)].contiguous()
 
     def __enter__(self) -> "SimulationCheckpoints":
         return self

@@ -11,11 +11,15 @@ from hotgrid.grid.output import LivePicture, Picture, can_play, draw
 from hotgrid.progress import Progress
 
 from ._pace import CHECK_EVERY, Pace, goal_of
-from ._snapshot import digest, digest_of_parts, read_snapshot, snapshot_path, write_snapshot
+from ._snapshot import (
+    SOLID,
+    digest,
+    digest_of_parts,
+    read_snapshot,
+    snapshot_path,
+    write_snapshot,
+)
 from ._speed import Speed, speed_note
-
-# Painted cells in a saved state; no field has a name with a blank.
-_SOLID = "solid cells"
 
 
 class Simulation(GridState):
@@ -132,7 +136,7 @@ class Simulation(GridState):
         path = checked_path("path", path)
         state = {name: x.contiguous().cpu() for name, x in self._form.read().items()}
         if self._solid is not None:
-            state[_SOLID] = self._solid.cpu()
+            state[SOLID] = self._solid.cpu()
         if not self._form.is_primary:
             return snapshot_path(path)
         return write_snapshot(path, state, self.identity(), self.step_count, self.changes)
@@ -148,7 +152,7 @@ class Simulation(GridState):
         # A rank that cannot read it must not leave the others with another state.
         state, step_count, changes = read() if ranks is None else all_or_raise(ranks, read)
         found = {name: x.to(self.device) for name, x in state.items()}
-        solid = found.pop(_SOLID, None)
+        solid = found.pop(SOLID, None)
         if solid is not None or self._solid is not None:
             self._set_solid(solid)
         self._form.load(found)

@@ -17,6 +17,9 @@ from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.files import whole_file
 from hotgrid.grid.model import State
 
+SOLID = "solid cells"
+"""Painted cells in a saved state; no field has a name with a blank."""
+
 _FORMAT = "hotgrid state 1"
 # Cells of a grid whose inputs are made at once.
 _AT_ONCE = 1 << 22
