@@ -394,8 +394,8 @@ class GridState:
         most = torch.finfo(self._setting.storage).max
         if not isinstance(value, Real) or not abs(value) <= most:
             raise ArgumentError(
-                f"cannot paint {value!r} with the brush `{brush}`; expected a number of at most "
-                f"{most:.3g}"
+                f"cannot paint {value!r} with the brush `{brush}`; expected a number of at "
+                f"most {most:.3g}"
             )
         if mask.shape != self.size or mask.dtype != torch.bool:
             raise ArgumentError(
