@@ -1,6 +1,8 @@
 """Communicators: what they do with real ranks, and how they fail."""
 
 import threading
+import weakref
+from typing import Any
 
 import pytest
 import torch
@@ -211,3 +213,22 @@ def test_together_all_raise_what_one_raises():
 
     words = ["rank 1: the disk is full", "the disk is full", "rank 1: the disk is full"]
     assert run_ranks(3, rank) == [(text, 10 * r) for r, text in enumerate(words)]
+
+
+def test_a_group_ends_after_what_a_failed_rank_made_with_it():
+    # DDP's reducer must not be the last to hold it: it would end it while holding the GIL.
+    groups: list[weakref.ref[Any]] = []
+    alive: list[bool] = []
+
+    class Made:
+        def __del__(self) -> None:
+            alive.append(groups[0]() is not None)
+
+    def rank(ranks):
+        groups.append(weakref.ref(ranks.group))
+        made = Made()
+        raise ValueError(id(made))
+
+    with pytest.raises(ValueError):
+        run_ranks(1, rank)
+    assert alive == [True] and groups[0]() is None

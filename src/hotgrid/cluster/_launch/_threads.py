@@ -65,19 +65,23 @@ def run_ranks(
     all_here = threading.Barrier(size, timeout=timeout)
 
     def body(rank: int) -> None:
+        group: dist.ProcessGroup | None = None
         try:
-            # No variable here may keep the group: an error would keep this frame.
+            group = gloo_group(store, rank, size, timeout)
             results[rank] = _called(
-                function, _rank(store, rank, size, timeout, checking), all_here
+                function, _communicator(group, store, timeout, checking), all_here
             )
         except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
             error.add_note(f"raised by rank {rank} of {size}")
             errors.append(error)
-            # So would the frames below, and with it the connections that others wait on.
+            # They would keep the group, and with it the connections that others wait on.
             cause: BaseException | None = error
             while cause is not None:
                 traceback.clear_frames(cause.__traceback__)
                 cause = cause.__cause__
+        # The group ends here, without the GIL. DDP's reducer, which holds it too, would end
+        # it with the GIL and wait for the group's threads, one of which may need the GIL.
+        group = None
 
     threads = [
         threading.Thread(target=body, args=(rank,), name=f"rank-{rank}", daemon=True)
@@ -104,14 +108,14 @@ def _called(
     return function(communicator)
 
 
-def _rank(
-    store: Store, rank: int, size: int, timeout: float, checking: bool
+def _communicator(
+    group: dist.ProcessGroup, store: Store, timeout: float, checking: bool
 ) -> GroupCommunicator:
+    rank, size = group.rank(), group.size()
     # Ranks create further groups in the same order, so the count identifies them.
     names = (f"beside-{count}" for count in itertools.count())
 
     def another() -> dist.ProcessGroup:
         return gloo_group(PrefixStore(next(names), store), rank, size, timeout)
 
-    group = gloo_group(store, rank, size, timeout)
     return GroupCommunicator(group, checking=checking, another=another)
