@@ -4,7 +4,7 @@ import itertools
 import threading
 import traceback
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch.distributed as dist
 from torch.distributed import (
@@ -65,7 +65,7 @@ def run_ranks(
     all_here = threading.Barrier(size, timeout=timeout)
 
     def body(rank: int) -> None:
-        group: dist.ProcessGroup | None = None
+        group: Any = None
         try:
             group = gloo_group(store, rank, size, timeout)
             results[rank] = _called(
