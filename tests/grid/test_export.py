@@ -89,7 +89,7 @@ def test_csv_of_a_batch_has_a_column_for_each_run(tmp_path: Path):
 def test_a_damaged_table_is_refused(text: str, tmp_path: Path):
     (tmp_path / "t.csv").write_text(text)
     if text:
-        with pytest.raises(ArgumentError, match="damaged or no table of observables"):
+        with pytest.raises(ArgumentError, match="damaged or not a table of observables"):
             Observations.load(tmp_path / "t.csv")
     else:
         assert Observations.load(tmp_path / "t.csv").rows == []

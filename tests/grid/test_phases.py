@@ -180,7 +180,7 @@ def test_margins_last_for_one_step():
             simulation(mesh="2", depth=4, communicator=communicator)
         return str(caught.value)
 
-    assert "`depth` 4 cannot be for Balanced: its phase" in run_ranks(2, part)[0]
+    assert "`depth` 4 is impossible for Balanced: its phase" in run_ranks(2, part)[0]
 
 
 class Bad(PhaseModel):

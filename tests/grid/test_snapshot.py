@@ -71,7 +71,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path):
     whole = path.read_bytes()
     for damaged in (b"", b"hello", whole[: len(whole) // 2], whole[:-1], b"\xff" * 100):
         path.write_bytes(damaged)
-        with pytest.raises(ArgumentError, match="is damaged or no saved state"):
+        with pytest.raises(ArgumentError, match="is damaged or not a saved state"):
             sim.load(path)
 
 

@@ -52,5 +52,5 @@ def test_a_damaged_list_is_refused(tmp_path: Path):
         VtkSeries.load(tmp_path)
     for text in (b"", b"<VTKFile>", b"\xff\xfe"):
         (tmp_path / "views.pvd").write_bytes(text)
-        with pytest.raises(ArgumentError, match="damaged or no collection of VTK files"):
+        with pytest.raises(ArgumentError, match="damaged or not a collection of VTK files"):
             VtkSeries.load(tmp_path)

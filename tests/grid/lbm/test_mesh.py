@@ -171,7 +171,7 @@ def test_what_is_no_mesh_is_refused(mesh: Tensor, words: str):
 
 def test_places_and_grids_that_do_not_fit_are_refused():
     for centre in ((4, 4), (4, 4, math.nan), (4, 4, 1e9), "abc", None):
-        with pytest.raises(ArgumentError, match=r"`centre` must be three places in cells"):
+        with pytest.raises(ArgumentError, match=r"`centre` must be three coordinates in cells"):
             from_mesh(icosphere(), centre, 4)
     for length in (0, 1e9, math.nan):
         with pytest.raises(ArgumentError, match="`length`"):

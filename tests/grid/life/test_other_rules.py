@@ -167,7 +167,7 @@ def test_bounds_are_read_and_written(text, topology, size):
         (lambda: life.Life("B3/S23:K30,20"), "one side of a Klein bottle has a `*`"),
         (lambda: life.Life("B3/S23:T8,8", topology="plane"), "leave one of them out"),
         (lambda: life.HexLife("B2/S34H:C8,8"), "'cross_surface' is not one of HexLife"),
-        (lambda: life.HexLife("B3/S23"), "is not one of hexagons"),
+        (lambda: life.HexLife("B3/S23"), "is not for hexagons"),
         (lambda: life.Life3D(topology="klein"), "'klein' is not one of Life3D"),
         (lambda: life.Generations("B2/S345"), "not a rule of Generations"),
         (lambda: life.Generations("B2/S345/C999"), "from 2 to 255 states, got 999"),

@@ -214,7 +214,7 @@ def estimate(
     sides = [_sides(*each) for each in zip(layout.shape, wraps, strict=True)]
     if job.transforms and depth > 1:
         raise ArgumentError(
-            f"`depth` {depth} cannot be: a phase changes every cell after every step; use 1"
+            f"`depth` {depth} is impossible: a phase changes every cell after every step; use 1"
         )
     margin = [m * (n > 0) for m, n in zip(job.reach(depth), sides, strict=True)]
     # Without a local step there is nothing to look for beyond a side.

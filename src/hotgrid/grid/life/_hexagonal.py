@@ -51,5 +51,5 @@ class HexLife(Life):
         )
         if self.rule.neighbourhood != "hexagonal":
             raise ArgumentError(
-                f"the rule {self.rule} is not one of hexagons; it must end in `H`, as `B2/S34H`"
+                f"the rule {self.rule} is not for hexagons; it must end in `H`, as `B2/S34H`"
             )

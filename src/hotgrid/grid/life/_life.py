@@ -176,7 +176,7 @@ def packs(model: CellModel, size: tuple[int, ...], wanted: bool | None) -> bool:
     """Return whether 32 cells of a model share a word.
 
     Raises:
-        ArgumentError: That is wanted, and cannot be.
+        ArgumentError: Packing was requested and is impossible.
     """
     obstacle = ""
     if any(field.name == "age" for field in model.fields):

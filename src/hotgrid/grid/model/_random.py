@@ -35,5 +35,5 @@ def next_random(x: Tensor) -> Tensor:
     Without a product: that of two int32 overflows, which C++ does not define.
     """
     x = x ^ (x << 13)
-    x = x ^ ((x >> 17) & 0x7FFF)  # a shift to the right drags the sign along
+    x = x ^ ((x >> 17) & 0x7FFF)  # a shift to the right copies the sign
     return x ^ (x << 5)

@@ -126,7 +126,7 @@ class CellNetwork:
         return {name: getattr(self, name) for name in _TENSORS}
 
     def to(self, device: torch.device | str, dtype: torch.dtype | None = None) -> Self:
-        """The same network elsewhere, or in another floating type."""
+        """The same network on another device, or in another floating type."""
         moved: Mapping[str, Tensor] = {
             name: x.to(device, dtype) for name, x in self.tensors().items()
         }

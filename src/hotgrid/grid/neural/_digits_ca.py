@@ -107,7 +107,7 @@ class DigitsCA(NeuralCells):
     def within(
         self, whole: tuple[int, ...], offset: tuple[int, ...], size: tuple[int, ...]
     ) -> Self:
-        """Itself: no cell knows where it is."""
+        """The model itself: cells do not depend on their position."""
         return self
 
     def reach_of(self, view: str) -> int | None:

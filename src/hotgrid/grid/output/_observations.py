@@ -81,7 +81,7 @@ class Observations:
         except OSError as problem:
             raise ArgumentError(f"cannot read `{path}`: {problem.strerror}") from None
         except (ValueError, TypeError, KeyError):
-            raise ArgumentError(f"`{path}` is damaged or no table of observables") from None
+            raise ArgumentError(f"`{path}` is damaged or not a table of observables") from None
         return cls(row for row in rows if until is None or row["step"] <= until)
 
     def figure(self, title: str = "") -> "Figure":

@@ -152,7 +152,7 @@ class Picture:
     def _numbers(self) -> np.ndarray:
         """The view as an array of one or two dims, solid cells masked."""
         simulation = self._simulation
-        # Of a grid over ranks only what is drawn travels.
+        # For a grid over ranks, only what is drawn is sent.
         if simulation._form.ranks is None or simulation.model.reach_of(self.view) is None:
             seen = simulation.view(self.view)
             numbers = self._cut(seen[0] if simulation._setting.batch else seen)

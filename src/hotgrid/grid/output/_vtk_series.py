@@ -81,7 +81,7 @@ class VtkSeries:
         except UnicodeDecodeError:
             text = ""
         if not text.rstrip().endswith("</VTKFile>"):
-            raise ArgumentError(f"`{path}` is damaged or no collection of VTK files")
+            raise ArgumentError(f"`{path}` is damaged or not a collection of VTK files")
         series = VtkSeries(folder)
         found = sorted({int(step) for step in _ENTRY.findall(text)})
         return [n for n in found if (until is None or n <= until) and series._file(n).is_file()]

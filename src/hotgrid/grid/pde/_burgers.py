@@ -22,7 +22,7 @@ from hotgrid.grid.pde.schemes import along, expect_stable, laplacian
 
 
 class Burgers(Model):
-    """A velocity carries itself: du/dt + sum over dims of d(u^2 / 2)/dx = nu lap(u).
+    """A velocity advects itself: du/dt + sum over dims of d(u^2 / 2)/dx = nu lap(u).
 
     Conservative, with the upwind flux of Engquist and Osher: first order, monotone, shocks
     at the right speed. Periodic, in one or two dims; dx is one. `dt` times the largest speed

@@ -95,7 +95,7 @@ class Pace:
             steps = 1 if first else self._until_next_event(made)
             set_out = time.perf_counter()
             if simulation._follow():
-                # Not across a change: the walk to the first bad step has one set of values.
+                # Not across a change: the search for the first bad step has one set of values.
                 self._form = simulation._ready()
                 self._remember()
             self._advance(steps)

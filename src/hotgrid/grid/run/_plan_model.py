@@ -194,5 +194,5 @@ def _measured_run(case: Case, size: tuple[int, ...], best: Estimate, kind: str) 
         speed = json.loads(output[output.index("{") :])["speed"]
     except (ValueError, KeyError):
         sys.stderr.write(output)
-        raise HotgridError("the ranks printed something else than a result") from None
+        raise HotgridError("the ranks printed something other than a result") from None
     return 1 / speed["steps_per_second"]

@@ -89,7 +89,7 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int, 
     except FileNotFoundError:
         raise ArgumentError(f"there is no file `{path}`") from None
     except (OSError, SafetensorError) as problem:
-        raise ArgumentError(f"`{path}` is damaged or no saved state: {problem}") from None
+        raise ArgumentError(f"`{path}` is damaged or not a saved state: {problem}") from None
     if notes.get("format") != _FORMAT:
         raise ArgumentError(f"`{path}` is not a state that hotgrid saved")
     expect_identity(path, notes, identity)

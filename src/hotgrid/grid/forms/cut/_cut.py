@@ -75,11 +75,11 @@ class CutForm(Form):
 
     @property
     def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of the form inside."""
+        """The name of the inner form."""
         return self.inside.name
 
     def settled(self) -> "CutForm":
-        """Let the form inside be chosen, by all ranks together."""
+        """Let all ranks together choose the inner form."""
         self.inside = self.inside.settled()
         return self
 
@@ -88,7 +88,7 @@ class CutForm(Form):
         return self.halo.padded
 
     def fresh(self) -> "CutForm":
-        """Another one, with buffers of its own."""
+        """Another form of this kind, with its own buffers."""
         return CutForm(*self._arguments)
 
     def load(self, state: State) -> None:
@@ -134,17 +134,17 @@ class CutForm(Form):
 
     @property
     def live_params(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """As the form inside."""
+        """Whether the inner form reads parameters each time it runs."""
         return self.inside.live_params
 
     @property
     def ranks(self) -> Communicator:
-        """Those that have the other parts."""
+        """The ranks that share the grid."""
         return self.communicator
 
     @property
     def compiled(self) -> bool:
-        """Whether the form inside is."""
+        """Whether the inner form is compiled."""
         return self.inside.compiled
 
     @property

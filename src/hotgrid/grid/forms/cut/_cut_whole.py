@@ -31,23 +31,23 @@ class CutWhole(Whole):
         self.fourier = GridFourier(communicator, mesh, size)
 
     def rfft(self, x: Tensor) -> Tensor:
-        """The own modes of real numbers."""
+        """This rank's modes of real numbers."""
         return self._counted(self.fourier.rfft(x), half=True)
 
     def irfft(self, modes: Tensor, norm: str = "backward") -> Tensor:
-        """Own cells from the modes of `rfft`."""
+        """This rank's cells from the modes of `rfft`."""
         return self.fourier.irfft(self._counted(modes, half=True), norm)
 
     def fft(self, x: Tensor) -> Tensor:
-        """All own modes of real or complex numbers."""
+        """All of this rank's modes of real or complex numbers."""
         return self._counted(self.fourier.fft(x))
 
     def ifft(self, modes: Tensor, norm: str = "backward") -> Tensor:
-        """Own cells from the modes of `fft`."""
+        """This rank's cells from the modes of `fft`."""
         return self.fourier.ifft(self._counted(modes), norm)
 
     def wavenumbers(self, *, half: bool = True) -> list[Tensor]:
-        """Those of the own modes."""
+        """The wavenumbers of this rank's modes."""
         return self.fourier.wavenumbers(half=half)
 
     def sum(self, x: Tensor) -> Tensor:

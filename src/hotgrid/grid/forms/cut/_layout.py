@@ -176,7 +176,7 @@ def agreed_depth(
         job = _job(setting.model, setting.size, setting.storage, ASSUMED_SHARE, batch=batch)
         return planned_depth(job, mesh, setting.device)
 
-    # What the first rank cannot plan, the others must not wait for.
+    # If the first rank cannot plan, the others must not wait for it.
     return ranks.gather_json(all_or_raise(ranks, planned))[0]
 
 

@@ -60,11 +60,11 @@ class OverlappedForm(CutForm):
         self._slabs = list(self._made_slabs())
 
     def around(self) -> Block:
-        """The form inside runs what is owned, without margins."""
+        """The inner form runs the owned cells, without margins."""
         return self.halo.block
 
     def fresh(self) -> "OverlappedForm":
-        """Another one, with buffers of its own."""
+        """Another form of this kind, with its own buffers."""
         return OverlappedForm(*self._arguments)
 
     def own(self) -> State:

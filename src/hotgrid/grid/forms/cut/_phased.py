@@ -42,7 +42,7 @@ class PhasedForm(CutForm):
         self._params = list(setting.params.values())
 
     def fresh(self) -> "PhasedForm":
-        """Another one, with buffers of its own."""
+        """Another form of this kind, with its own buffers."""
         return PhasedForm(*self._arguments)
 
     def restore(self, own: State) -> None:
@@ -73,6 +73,6 @@ def expect_phased(setting: Setting, depth: int | None, overlap: bool | None) -> 
     for option, value in (("depth", depth if depth != 1 else None), ("overlap", overlap)):
         if value:
             raise ArgumentError(
-                f"`{option}` {value!r} cannot be for {name}: its phase changes every cell "
+                f"`{option}` {value!r} is impossible for {name}: its phase changes every cell "
                 f"after every step; leave out `{option}`"
             )

@@ -32,7 +32,7 @@ class Launch:
     strides: list[int]
 
     def kernel(self) -> Any:
-        """The core's handle to it, or None where the library does not give it away."""
+        """The core's handle to it, or None where the library does not expose it."""
         try:
             function = ctypes.CDLL(self.file).kernel
         except (OSError, AttributeError):

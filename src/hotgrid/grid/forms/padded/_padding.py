@@ -34,7 +34,7 @@ def computed_cells(size: Sequence[int], radius: int) -> int:
 
 
 def piece_of(setting: Setting, margin: Sequence[int]) -> int:
-    """Cells of one call: about a thousand numbers, so that the call itself is nothing."""
+    """Cells of one call: about a thousand numbers, so that a call costs next to nothing."""
     size = [n + 2 * m for n, m in zip(setting.size, margin, strict=True)]
     numbers = sum(field.components for field in setting.model.fields)
     wanted = max(_PIECE, 1024 // numbers // 64 * 64)

@@ -59,7 +59,7 @@ class Curved(Boundary):
 
     @property
     def leaks(self) -> bool:
-        """What is read between cells is not what left them, to the last digit."""
+        """Interpolation between cells loses or adds a little mass."""
         return True
 
     def cells(self, size: tuple[int, ...]) -> Tensor:

@@ -140,7 +140,9 @@ def _place(centre: Sequence[float]) -> Tensor:
     except (TypeError, ValueError):
         found = torch.empty(0)
     if found.shape != (3,) or not bool((found.abs() <= _FAR).all()):
-        raise ArgumentError(f"`centre` must be three places in cells (z, y, x), got {centre!r}")
+        raise ArgumentError(
+            f"`centre` must be three coordinates in cells (z, y, x), got {centre!r}"
+        )
     return found
 
 

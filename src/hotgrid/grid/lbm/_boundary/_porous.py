@@ -1,4 +1,4 @@
-"""Cells that are solid in part, so that a body can change little by little."""
+"""Partly solid cells, so that a body can change gradually."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ._boundary import Boundary, Shape, Site, spread
 
 @dataclass(frozen=True, eq=False)
 class Porous(Boundary):
-    """Cells that are solid in part: a share of what comes in turns round (Walsh 2009).
+    """Partly solid cells: a share of the incoming populations is reflected (Walsh 2009).
 
     The rest collides. A share s slows the fluid down as a medium with the permeability
     `(1 - s) / (2 s)` times the viscosity. A share of 1/2 stops it in one step, which suits a
@@ -69,7 +69,7 @@ class Porous(Boundary):
     def settle(
         self, site: Site, pulled: Sequence[Tensor], collided: Sequence[Tensor]
     ) -> list[Tensor]:
-        """A share turns round, the rest collides."""
+        """A share is reflected, the rest collides."""
         share = site.own("share")
         back = [pulled[o] for o in site.lattice.opposite]
         return [x + share * (b - x) for x, b in zip(collided, back, strict=True)]

@@ -149,7 +149,7 @@ class FullWay(Boundary):
     def settle(
         self, site: Site, pulled: Sequence[Tensor], collided: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Populations in the solid turn round."""
+        """Populations in the solid are reversed."""
         solid = site.marked()
         back = [pulled[o] for o in site.lattice.opposite]
         return [torch.where(solid, b, plane) for b, plane in zip(back, collided, strict=True)]

@@ -1,4 +1,4 @@
-"""Ready-made flows, most of them known by their Reynolds number."""
+"""Ready-made flows, most of them defined by their Reynolds number."""
 
 from ._backward_step import BackwardFacingStep as BackwardFacingStep
 from ._body import BodyFlow as BodyFlow

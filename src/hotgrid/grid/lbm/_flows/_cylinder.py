@@ -72,7 +72,7 @@ class CylinderFlow(ReynoldsFlow):
 
 
 def frequency(history: Sequence[float], every: int = 1) -> float:
-    """How often a signal swings in one step, from its upward passes through its mean.
+    """The oscillations of a signal per step, by its upward crossings of its mean.
 
     Example:
         >>> import math

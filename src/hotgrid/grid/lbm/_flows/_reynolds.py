@@ -1,4 +1,4 @@
-"""Flows known by their Reynolds number: viscosity follows from velocity and length."""
+"""Flows defined by their Reynolds number: viscosity follows from velocity and length."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from hotgrid.grid.model import Parameter
 
 
 class ReynoldsFlow(LatticeBoltzmann):
-    """A flow known by its Reynolds number, the same at every size of the grid.
+    """A flow defined by its Reynolds number, the same at every size of the grid.
 
     The viscosity is velocity times length over Reynolds number; a case defines its
     length, in cells, for a grid.
