@@ -162,7 +162,7 @@ def test_inputs_must_stay_as_they_are():
     with pytest.raises(KernelError) as caught:
         in_zones(kernel)
     assert str(caught.value) == (
-        "kernel `copy.planted`: write to buffer `x` at index 6, which is only to be read; its "
+        "kernel `copy.planted`: write to buffer `x` at index 6, which is read-only; its "
         "length is 20"
     )
 

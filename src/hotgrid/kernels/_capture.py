@@ -191,7 +191,9 @@ class Captured:
         try:
             bound = inspect.signature(self.function).bind(*tensors, **named)
         except (TypeError, ValueError) as problem:
-            raise ArgumentError(f"`{self._name}` is called wrongly: {problem}") from None
+            raise ArgumentError(
+                f"`{self._name}` is called with wrong arguments: {problem}"
+            ) from None
         if bound.kwargs:
             raise ArgumentError(
                 f"`{next(iter(bound.kwargs))}` cannot be given by name to the captured "

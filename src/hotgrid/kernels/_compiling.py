@@ -91,7 +91,7 @@ class Trial:
 
     def _backend(self, graph: Any, examples: Any) -> Callable[..., Any]:
         self.changes = self.changes or any(map(_changes, graph.graph.nodes))
-        # Compilers take tensors for apart, and would not see a change through another one.
+        # Compilers assume that tensors share no memory: a change through another is missed.
         compiled = graph.forward
         if not (self.changes and self.shared):
             built = self._built(graph, examples)
@@ -113,7 +113,7 @@ class Trial:
         tracer, inductor = tracer_config(), inductor_config()
         forgets = self.shared or any(map(_may_change, graph.graph.nodes))
         kept = tracer.enable_autograd_cache and not forgets
-        # Inductor's own random numbers are others than those of the plain function.
+        # Inductor's own random numbers differ from those of the plain function.
         with tracer.patch(enable_autograd_cache=kept), inductor.patch(fallback_random=True):
             return self._lookup(_BACKEND)(graph, examples)
 

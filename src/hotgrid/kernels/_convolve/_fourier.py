@@ -125,7 +125,7 @@ def multiplied_spectra(
         cells = extended(cells, plan.margin_before, plan.margin_after, periodic)
         cells = F.pad(cells, plan.fill) if plan.fill else cells
     cells = cells * plan.factor
-    # Of what says the same, torch reads the shorter name faster.
+    # Both names do the same; the one for two dims takes torch less time.
     two = rank == 2
     spectrum = torch.fft.rfft2(cells) if two else torch.fft.rfftn(cells, dim=plan.dims)
     spectrum = spectrum * spectrum_of(weights, plan)
@@ -148,7 +148,7 @@ def turned_spectrum(weights: Tensor, plan: Plan) -> Tensor:
     wide = F.pad(weights, plan.around) if plan.around else weights
     shifts, dims = plan.turns
     spectrum = torch.fft.rfftn(wide.roll(shifts, dims) if dims else wide)
-    # Now, not when it is read: inside of a dispatch mode torch would forget to.
+    # Now, not when it is read: inside a dispatch mode torch would not resolve it.
     return spectrum.conj().resolve_conj()
 
 

@@ -60,7 +60,7 @@ def _tables(
             last = dim == len(sizes) - 1
             wave = torch.arange(length // 2 + 1 if last else length, device=device)
             at = torch.arange(k, device=device) - b
-            # Whole turns are left out before they can cost digits.
+            # Whole turns are removed first, so that no digits are lost.
             turns = (wave[:, None] * at % length).double() * (2 * math.pi / length)
             waves = torch.polar(torch.ones_like(turns), turns).to(dtype.to_complex())
             made.append(torch.view_as_real(waves.T.contiguous()).flatten(1) if last else waves)

@@ -1,4 +1,4 @@
-"""The candidate of the C++ core: vectors, threads of its own, every axis read as it lies."""
+"""The candidate of the C++ core: vectors, threads of its own, every axis read in place."""
 
 from collections.abc import Callable
 from functools import partial

@@ -92,7 +92,7 @@ def compare(
 
 def _by_index(pair: Sequence[Tensor], dim: int) -> tuple[Tensor, Tensor]:
     values, (indices, order) = pair[0], torch.sort(pair[1], dim=dim)
-    # torch gathers no wide unsigned numbers, but as bits they travel.
+    # torch does not gather wide unsigned numbers; their bits are gathered as signed ones.
     bits = values.view(_BITS[values.dtype]) if values.dtype in _BITS else values
     return bits.gather(dim, order).view(values.dtype), indices
 

@@ -1,4 +1,4 @@
-"""kernels.tune: measure the machine, so that choices rest on figures and not on beliefs.
+"""kernels.tune: choose between candidates by timing them, and measure the machine.
 
 An `Op` holds a reference and candidates as data; `Tuned` makes it a function that times
 the candidates on the first call of a kind, keeps the winner, and from then on only looks

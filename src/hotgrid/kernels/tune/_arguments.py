@@ -73,7 +73,7 @@ def _check(name: str, target: object, result: Tensor) -> None:
     if any(size > 1 and stride == 0 for size, stride in sizes):
         raise ArgumentError(
             f"`{name}` of shape {tuple(target.shape)} was expanded, so that several of its "
-            "elements are one: use `.clone()`"
+            "elements share memory: use `.clone()`"
         )
 
 

@@ -169,7 +169,7 @@ def measured(
     coded = recipe.fit(weight, importance, signs)
     scale = (coded.scale.float() * unit).to(coded.scale.dtype)
     coded = replace(coded, scale=scale)
-    # Results for small inputs, lest those of the largest weights are beyond f32.
+    # With small inputs, so that results of the largest weights stay within f32.
     x = _probes(inputs, weight.shape[1])
     small = min(1.0, _LARGE / unit)
     layer = CodebookLinear(coded)

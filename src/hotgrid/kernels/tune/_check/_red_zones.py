@@ -163,7 +163,7 @@ class _Trial:
             self._raise("write", zoned, len(outside), int(outside[0]) - zoned.begin)
         raise KernelError(
             f"kernel `{self._kernel}`: write to buffer `{zoned.name}` at index "
-            f"{int(changed[0]) - zoned.begin}, which is only to be read; its length is "
+            f"{int(changed[0]) - zoned.begin}, which is read-only; its length is "
             f"{zoned.length}"
         )
 

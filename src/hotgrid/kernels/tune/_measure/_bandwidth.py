@@ -169,7 +169,7 @@ def _cuda(device: torch.device, size_bytes: int | None, repeats: int) -> Bandwid
         source = torch.ones(size // 4, dtype=torch.float32, device=device)
         target = torch.zeros_like(source)
         fastest = float("inf")
-        for _ in range(repeats + 2):  # the first ones wake the clocks
+        for _ in range(repeats + 2):  # the first ones raise the clock rate
             start = torch.cuda.Event(enable_timing=True)
             end = torch.cuda.Event(enable_timing=True)
             start.record()

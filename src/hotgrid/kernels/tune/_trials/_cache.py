@@ -92,7 +92,7 @@ class TuningCache:
         with self.path.open("rb+") as stream, _locked(stream, fcntl.LOCK_EX):
             lines = stream.read().splitlines(keepends=True)
             found = [_read(each) for each in lines]
-            # Nobody knows of which op a damaged line is.
+            # A damaged line does not say which op it is for.
             gone = [r is not None and op in (None, r.op) for r in found]
             pairs = zip(lines, gone, strict=True)
             kept = [] if op is None else [line for line, going in pairs if not going]

@@ -154,7 +154,7 @@ class _Trial:
         return ranking
 
     def _outcome(self, candidate: Candidate) -> Outcome:
-        # Its own: one that writes into them must not spoil those of the others.
+        # Its own copies: writing into them must not affect other candidates.
         own = copies(self._arguments)
         excerpt = self._op.excerpt(*own)
         found = candidate.function(*excerpt)
