@@ -19,7 +19,7 @@ class ThreadGroup:
         self.barrier, self.board = barrier, board
 
     def gather_json(self, value: Any) -> list[Any]:
-        # As text: what JSON does not know would not travel between real processes.
+        # As text: what JSON cannot hold would not travel between real processes.
         self.board[self.rank] = json.dumps(value)
         self.barrier.wait(60)
         found = [json.loads(text) for text in self.board]

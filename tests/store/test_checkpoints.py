@@ -194,7 +194,7 @@ REFUSED = {
     "cannot be named '__metadata__'": {"tensors": {"__metadata__": torch.ones(1)}},
     r"`lr` is a float; .* belong into `extra`": {"tensors": {"lr": 0.1}},
     "`tensors` is a list": {"tensors": [torch.ones(1)]},
-    "complex64, which files do not know: use `torch.view_as_real`": {
+    "complex64, which safetensors does not support: use `torch.view_as_real`": {
         "tensors": {"z": torch.zeros(2, dtype=torch.complex64)}
     },
     "torch.sparse_coo on cpu: make it dense": {"tensors": {"s": torch.eye(3).to_sparse()}},

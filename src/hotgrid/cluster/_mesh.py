@@ -176,7 +176,7 @@ class Mesh:
         return tuple(cells // parts for cells, parts in zip(size, mesh.shape, strict=True))
 
     def check_margin(self, size: Sequence[int], margin: int | Sequence[int]) -> None:
-        """Do nothing if every block can fill the margins of its neighbours.
+        """Raise unless every block can fill the margins of its neighbours.
 
         Args:
             size: Cells of the grid along each axis.
@@ -206,7 +206,7 @@ class Mesh:
             raise ArgumentError(text)
 
     def check_ranks(self, started: int) -> None:
-        """Do nothing if as many ranks were started as the mesh has.
+        """Raise unless as many ranks were started as the mesh has.
 
         Raises:
             ArgumentError: There are more or fewer; the message says what to do.

@@ -104,7 +104,7 @@ class Save:
                 if tensor is given[name]
             }
         except (RuntimeError, MemoryError) as problem:
-            # Raised when all ranks communicate again: the others are on their way there.
+            # Raised when all ranks communicate next: the others will wait there.
             self._no_memory = StoreError(f"step {self.step} cannot be copied: {problem}")
 
     def finish(self) -> None:
@@ -229,6 +229,6 @@ def check_json(place: str, value: object) -> None:
                 check_json(f"{place}[{key!r}]", item)
         case _:
             raise ArgumentError(
-                f"`{place}` is a {type(value).__name__}, which JSON does not know: use "
+                f"`{place}` is a {type(value).__name__}, which JSON cannot hold: use "
                 "numbers, text, lists and dicts, and save tensors as tensors"
             )

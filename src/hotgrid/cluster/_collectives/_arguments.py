@@ -21,7 +21,7 @@ _DTYPES = {
 
 
 def expect_operands(x: Tensor, communicator: Communicator) -> None:
-    """Do nothing if a collective was given a tensor and ranks."""
+    """Raise unless a collective was given a tensor and ranks."""
     if not isinstance(x, Tensor):
         raise ArgumentError(f"`x` must be a tensor, got {x!r}; use `torch.tensor(...)`")
     if not isinstance(communicator, Communicator):
@@ -32,7 +32,7 @@ def expect_operands(x: Tensor, communicator: Communicator) -> None:
 
 
 def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
-    """Do nothing if the operation is known and the dtype can do it."""
+    """Raise unless the operation is known and the dtype supports it."""
     if op not in known:
         raise ArgumentError(
             f"`op` {op!r} is unknown; it can be {', '.join(map(repr, known))}{near(op, known)}"
@@ -43,7 +43,7 @@ def expect_op(x: Tensor, op: str, known: Sequence[str]) -> None:
 
 
 def expect_rank(name: str, rank: int, communicator: Communicator) -> None:
-    """Do nothing if there is such a rank."""
+    """Raise unless there is such a rank."""
     if not isinstance(rank, int) or not 0 <= rank < communicator.size:
         raise ArgumentError(
             f"`{name}` {rank!r} is not a rank: there are 0 to {communicator.size - 1}"
@@ -51,7 +51,7 @@ def expect_rank(name: str, rank: int, communicator: Communicator) -> None:
 
 
 def expect_sizes(name: str, sizes: Sequence[int], communicator: Communicator) -> None:
-    """Do nothing if there is a size for every rank."""
+    """Raise unless there is a size for every rank."""
     if len(sizes) != communicator.size or any(size < 0 for size in sizes):
         raise ArgumentError(
             f"`{name}` {tuple(sizes)} must be {communicator.size} sizes, one for each rank, "

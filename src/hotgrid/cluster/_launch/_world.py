@@ -69,7 +69,7 @@ def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Comm
 
 
 def check_versions(communicator: Communicator) -> None:
-    """Do nothing if all ranks have the same hotgrid and torch."""
+    """Raise unless all ranks have the same hotgrid and torch."""
     mine = f"hotgrid {_version.__version__} and torch {torch.__version__}"
     versions = communicator.gather_json(mine)
     for rank, theirs in enumerate(versions):

@@ -111,7 +111,9 @@ def _check_tensor(name: str, tensor: Tensor) -> None:
         raise ArgumentError(f"`{name}` is a DTensor: give its local part as a Shard")
     if name_of(tensor.dtype) is None:
         hint = ": use `torch.view_as_real`" if tensor.is_complex() else ""
-        raise ArgumentError(f"`{name}` is {tensor.dtype}, which files do not know{hint}")
+        raise ArgumentError(
+            f"`{name}` is {tensor.dtype}, which safetensors does not support{hint}"
+        )
     if tensor.layout is not torch.strided or tensor.is_meta:
         raise ArgumentError(f"`{name}` is {tensor.layout} on {tensor.device}: make it dense")
 
