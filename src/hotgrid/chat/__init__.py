@@ -1,4 +1,4 @@
-"""chat: language models, from text to talking.
+"""chat: language models, from training to conversation.
 
 `GPT` is the model, `GPTConfig` its shape, and `Recipe` derives both and the settings of
 training from a depth. `load_model` and `save_model` read and write a model with its

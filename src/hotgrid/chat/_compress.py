@@ -26,7 +26,7 @@ from ._training._loader import TextEncoder, held_out_rows
 from ._training._pretrain import TextData
 
 _FORMS = ("int8", "int4", "pq", "rows")
-# Rows of text that columns are weighed by.
+# Rows of text that columns are weighted by.
 _CALIBRATED = 8
 
 

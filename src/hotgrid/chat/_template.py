@@ -86,9 +86,7 @@ def render(
         raise ArgumentError("a system message must be the first of a conversation")
     if reply and (not messages or messages[-1].role != "user"):
         last = f"the last message is of the {messages[-1].role}" if messages else "it is empty"
-        raise ArgumentError(
-            f"a conversation to reply to must end with a message of the user; {last}"
-        )
+        raise ArgumentError(f"a conversation to reply to must end with a user message; {last}")
     end = special(encoding, END)
     tokens, counts = [special(encoding, BOS)], [False]
     for message in messages:

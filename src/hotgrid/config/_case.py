@@ -1,6 +1,6 @@
 """The options of one run: from the command line, or from a case file with the same names."""
 
-# ruff: noqa: RUF009  `_told` makes fields of the dataclass
+# ruff: noqa: RUF009  `_field` makes fields of the dataclass
 
 import math
 import re

@@ -14,7 +14,7 @@ from ._rules import RefusalError, Rule
 def about(rule: Rule, meaning: str) -> dict[str, Any]:
     """Return the metadata of a key: what its value may be, and one line on it.
 
-    A field with a default of None may be left out for good.
+    A field with a default of None may stay unset.
     """
     return {"rule": rule, "meaning": meaning}
 

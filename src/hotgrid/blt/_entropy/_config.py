@@ -45,7 +45,7 @@ class EntropyConfig:
         if self.size % (2 * self.heads):
             raise ArgumentError(
                 f"`size` {self.size} is not a multiple of 2 * {self.heads} heads, as rotary "
-                "positions turn pairs"
+                "positions rotate pairs"
             )
         if self.length < self.window:
             raise ArgumentError(

@@ -225,7 +225,7 @@ def _batches(
 def _weights(known: _Known, temperature: float, weighted: bool) -> Tensor:
     if known.prominence is None and not weighted:
         raise ArgumentError(
-            "the corpus has no prominence, so without entropies there is nothing to weigh "
+            "the corpus has no prominence, so without entropies there is nothing to weight "
             "leaves by; ingest it with an entropy model (--model)"
         )
     entropies = torch.from_numpy(known.entropies)

@@ -100,7 +100,7 @@ class Engine:
         self._numbers = 0
         self._seen: torch.Tensor | None = None
         self._settings: tuple[tuple[int, ...], Settings] | None = None
-        # Replies whose last tokens have not been told; with fixed shapes that is done later.
+        # Replies whose last tokens were not delivered; with fixed shapes that is done later.
         self._later = static
         self._untold: list[Request] = []
         self._under_way: UnderWay | None = None
@@ -141,7 +141,7 @@ class Engine:
         with self._lock:
             if self._closed:
                 raise UnavailableError("the engine has been stopped")
-            # Those that the thread lets in next do not wait.
+            # Requests that the thread admits next do not count as waiting.
             if len(self._waiting) >= self._queue + len(self._vacant):
                 raise UnavailableError(
                     f"{len(self._waiting)} requests wait already; try again later"
@@ -269,7 +269,7 @@ class Engine:
         """Let requests in, in their order, while there are slots and blocks for them."""
         while self._waiting and self._vacant:
             request = self._waiting[0]
-            # One token more, so that it does not have to leave again at once.
+            # One token more, so that it is not evicted again at once.
             tokens = min(len(request.reply.tokens) + 1, self.limit)
             if self._pool.needed(tokens) > self._pool.free:
                 return
@@ -302,7 +302,7 @@ class Engine:
         """Reserve blocks for a number of tokens; False if the request has to wait for them."""
         while not self._pool.grow(request.blocks, tokens):
             if self._untold or self._under_way is not None:
-                # A reply may have ended, and those that wait must have told everything.
+                # A reply may have ended, and waiting ones must have delivered all their tokens.
                 self._finish_burst()
                 self._tell_untold()
                 if request.slot < 0:
@@ -321,7 +321,7 @@ class Engine:
         if not all(request.reply.sampling.plain for request in self._running):
             return 1
         most = self._stepper.most_steps(len(self._running))
-        # Many replies have steps that take longer, and are more work for the host.
+        # With many replies a step takes longer, and the host has more to do.
         return max(1, most // 2) if len(self._vacant) > self._slots // 2 else most
 
     def _feed_prompts(self, steps: int) -> None:

@@ -78,7 +78,7 @@ class Reply:
 
     @property
     def ended(self) -> bool:
-        """Whether no token follows; its last piece may not have been told yet."""
+        """Whether no token follows; its last piece may not have been returned yet."""
         return self._end is not None
 
     def add(self, token: int, likelihood: Likelihood | None = None) -> Piece | None:

@@ -1,1 +1,1 @@
-"""The model: its shape, its blocks, the dial, and other layouts."""
+"""The model: its shape, its blocks, its recipe, and other layouts."""

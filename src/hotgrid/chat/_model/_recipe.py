@@ -1,4 +1,4 @@
-"""One dial: from the depth of a GPT to its width, its batch, its steps and its rates."""
+"""From the depth of a GPT to its width, its batch, its steps and its rates."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The vocabulary of a chat: special tokens for who speaks, at its end."""
+"""The vocabulary of a chat: special tokens for the speakers, at its end."""
 
 import re
 from collections.abc import Sequence

@@ -52,7 +52,7 @@ class Answers:
     chat: bool
     counts: Counts
     usage: bool = False
-    # Not from the system: a call of it lets the engine's thread go first.
+    # Not from the system: a system call would release the GIL to the engine's thread.
     _id: str = field(default_factory=lambda: f"{random.getrandbits(128):032x}")
     _created: int = field(default_factory=lambda: int(time.time()))
     # Characters of each completion so far, for the offsets of its log probabilities.

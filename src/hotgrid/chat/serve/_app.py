@@ -18,7 +18,7 @@ _SWITCH = 2e-4
 
 
 class ChatApp:
-    """An application that talks.
+    """The API and the chat page of an engine, as an application.
 
     Args:
         engine: What replies; start it before the server.

@@ -101,7 +101,7 @@ _SHARED: Mapping[str, Check] = MappingProxyType(
         "frequency_penalty": optional(_only(0)),
         "presence_penalty": optional(_only(0)),
         "logit_bias": optional(_only({})),
-        # Said about the request, not to the model.
+        # About the request; the model does not see it.
         "user": optional(_text),
         "metadata": lambda value: None,
         "store": lambda value: None,

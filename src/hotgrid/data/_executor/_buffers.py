@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Buffers:
-    """Arrays for batches. What was lent comes back when the last tensor on it is gone.
+    """Arrays for batches, each reused once the last tensor on it is gone.
 
     Fresh memory of some megabytes is zeroed by the system page by page, which takes longer
     than to copy it.

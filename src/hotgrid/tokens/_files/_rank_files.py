@@ -77,7 +77,7 @@ def save_tiktoken(encoding: Encoding, path: str | Path) -> None:
         )
     if encoding._normalises:
         raise ArgumentError(
-            f"{encoding!r} normalises texts, which a `.tiktoken` file cannot say; "
+            f"{encoding!r} normalises texts, which a `.tiktoken` file cannot record; "
             "use `save_huggingface`"
         )
     lines = [

@@ -1,4 +1,4 @@
-"""Sound: decoded to 16-bit samples and taken in frames of 160."""
+"""Audio: decoded to 16-bit samples and taken in frames of 160."""
 
 import io
 import wave
@@ -67,7 +67,7 @@ def _wav(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], int,
 def _view(samples: NDArray[np.int16], rate: int, channels: int) -> View:
     data = samples.astype("<i2", copy=False).tobytes()
     if not data:
-        raise DamagedError("the sound has no samples")
+        raise DamagedError("the audio has no samples")
     step = FRAME * channels * 2
     pieces = [
         Leaf(

@@ -1,4 +1,4 @@
-"""PyAV: sounds and films, within the limit on what they decode to."""
+"""PyAV: audio and video, within the limit on what they decode to."""
 
 import io
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def sound_of(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], 
     try:
         with av.open(io.BytesIO(data), metadata_errors="ignore") as file:
             if not file.streams.audio:
-                raise DamagedError("there is no sound in the file")
+                raise DamagedError("there is no audio in the file")
             stream = file.streams.audio[0]
             rate, channels = stream.codec_context.sample_rate, stream.codec_context.channels
             layout = stream.codec_context.layout.name
@@ -35,7 +35,7 @@ def sound_of(data: bytes, settings: IngestSettings) -> tuple[NDArray[np.int16], 
     except HotgridError:
         raise
     except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
-        raise DamagedError(f"the sound is damaged: {problem}"[:300]) from None
+        raise DamagedError(f"the audio is damaged: {problem}"[:300]) from None
     return np.concatenate(parts) if parts else np.empty(0, np.int16), rate, channels
 
 
@@ -48,7 +48,7 @@ def pictures_of(
     try:
         with av.open(io.BytesIO(data), metadata_errors="ignore") as file:
             if not file.streams.video:
-                raise DamagedError("there is no film in the file")
+                raise DamagedError("there is no video in the file")
             stream = file.streams.video[0]
             size = {"width": stream.codec_context.width, "height": stream.codec_context.height}
             expect_decoded(3 * size["width"] * size["height"], settings)
@@ -61,7 +61,7 @@ def pictures_of(
     except HotgridError:
         raise
     except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
-        raise DamagedError(f"the film is damaged: {problem}"[:300]) from None
+        raise DamagedError(f"the video is damaged: {problem}"[:300]) from None
     return found, size
 
 

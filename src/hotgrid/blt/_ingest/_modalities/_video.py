@@ -1,4 +1,4 @@
-"""Films: every second frame, as 224 x 224 pixels of RGB."""
+"""Video: every second frame, as 224 x 224 pixels of RGB."""
 
 from hotgrid.blt._ingest._settings import IngestSettings
 from hotgrid.blt._sidecar._graph import Leaf
@@ -26,7 +26,7 @@ class Video(Modality):
         """The frames one after another; a piece is a frame, with its time in seconds."""
         frames, size = pictures_of(data, settings, EVERY, SIDE)
         if not frames:
-            raise DamagedError("the film has no frames")
+            raise DamagedError("the video has no frames")
         step = 3 * SIDE * SIDE
         pieces = [
             Leaf(

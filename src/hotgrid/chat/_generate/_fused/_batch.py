@@ -18,7 +18,7 @@ _LAST = 3
 
 @dataclass(frozen=True)
 class Begun:
-    """A burst that the device is at, or will be.
+    """A burst that the device computes, or will compute.
 
     Attributes:
         last: The last token of each row, on the device; -1 where none could be chosen. It

@@ -28,7 +28,7 @@ _NUMBERS = 16384
 # Bytes that a program reads ahead, and how many blocks at most.
 _AHEAD = 160_000
 _STAGES = 3
-# GPUs with room for that, of NVIDIA: A100, H100 and H200, B200.
+# NVIDIA GPUs with enough shared memory for that: A100, H100 and H200, B200.
 _LARGE = ((8, 0), (9, 0), (10, 0))
 # Programs of attention, and the fewest tokens of a part of a sequence, of one or of several.
 _SPREAD = 192

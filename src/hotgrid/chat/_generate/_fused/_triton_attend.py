@@ -97,7 +97,7 @@ def attend(
     for _ in range(start, end, BLOCK):
         here = token < end
         token += BLOCK
-        # The next ones are on their way while these are at work.
+        # The next ones are loaded while these are used.
         na, nb, nv = _held(
             keys, values, pages, token, end, along, g * across, half, whole, HEAD, PAGE
         )  # fmt: skip
