@@ -1,4 +1,4 @@
-"""What the README and the tutorials show can be copied, pasted and run."""
+"""What the README, the tutorials and other pages show can be copied, pasted and run."""
 
 import os
 import re
@@ -53,6 +53,40 @@ def test_a_tutorial_prints_what_it_shows(page: Path, tmp_path: Path):
     output = printed(page, tmp_path, HOTGRID_COMPILE_ENABLED="off", OMP_NUM_THREADS="1")
     for shown in blocks(page, "text"):
         assert shown in output
+
+
+# Programs that need nothing but hotgrid, and are quick. Those of kernels, data and tensors run
+# in the tests of these packages, and blocks with `>>>` in test_public_names.py.
+PROGRAMS = {
+    "guide/chat.md": [0],
+    "guide/config.md": [0],
+    "guide/grid_lbm.md": [8],
+    "guide/rl.md": [1, 2],
+    "guide/vision.md": [0, 1, 2, 3],
+    "guide/web.md": [0],
+    "reference/grid.md": [0],
+    "reference/grid_lbm.md": [2],
+}
+
+
+@pytest.mark.slow
+def test_programs_on_other_pages_run(tmp_path: Path):
+    programs = {
+        f"{page}, block {number}": blocks(ROOT / "docs" / page, "python")[number]
+        for page, numbers in PROGRAMS.items()
+        for number in numbers
+    }
+    assert not [name for name, program in programs.items() if ">>>" in program]
+    run_all = "for name, program in PROGRAMS.items(): exec(compile(program, name, 'exec'), {})"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", f"PROGRAMS = {programs!r}\n{run_all}"],
+        cwd=tmp_path,
+        env=os.environ | {"HOTGRID_COMPILE_ENABLED": "off", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_home_page_of_the_docs_shows_the_same_smallest_example():
