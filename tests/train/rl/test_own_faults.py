@@ -77,6 +77,25 @@ def test_the_observation_before_a_new_episode_is_kept_if_the_state_stays():
 
 
 @dataclass(frozen=True)
+class Kept(Count):
+    """Begins from a tensor that it keeps, and that is the same memory for all copies."""
+
+    begun = torch.zeros(1)
+
+    def initial(self, random):
+        return self.begun.expand(*random.shape[:-1], 1)
+
+
+def test_a_start_that_an_environment_keeps_is_not_overwritten():
+    found = [step.reward.item() for step in steps_of(Kept(), 7)]
+    assert found == [0, 1, 2, 3, 4, 0, 1]
+    copies = rl.Copies(Kept(), 1, 3, rl.Draws(0, "cpu"))
+    copies.step(torch.zeros(1, 3, dtype=torch.int64))
+    assert copies.state.tolist() == [[[1.0], [1.0], [1.0]]]
+    assert Kept.begun.item() == 0
+
+
+@dataclass(frozen=True)
 class Heavy(rl.CartPole):
     """Derived from one of hotgrid's, with its name and other numbers."""
 
@@ -169,6 +188,45 @@ def test_a_run_can_be_stopped_in_an_evaluation(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_trainer, "evaluate", signalled)
     assert trainer.run().why == "stopped"
+
+
+def test_what_was_learned_before_an_evaluation_that_was_left_is_saved(tmp_path, monkeypatch):
+    def made(folder):
+        return rl.RLTrainer(
+            "cartpole", learner=rl.DQN(hidden=(8,)), settings=SMALL, steps=440,
+            folder=tmp_path / folder, log_every=200, show=False,
+        )  # fmt: skip
+
+    whole = made("whole")
+    returns = whole.run().returns
+    parts = made("parts")
+    with monkeypatch.context() as patch:
+        patch.setattr(_trainer, "_GRACE", 0.0)
+        patch.setattr(_evaluation, "_UNASKED", 1)
+        evaluate = _trainer.evaluate
+
+        def signalled(*given, **options):
+            signal.raise_signal(signal.SIGTERM)
+            return evaluate(*given, **options)
+
+        patch.setattr(_trainer, "evaluate", signalled)
+        outcome = parts.run()
+    assert (outcome.step, outcome.why) == (400, "stopped")
+    again = made("parts")
+    assert torch.equal(again.run(resume=True).returns, returns)
+    first, second = (each._folder._state.tensors() for each in (whole, again))
+    assert all(torch.equal(x, second[name]) for name, x in first.items())
+    evaluations = [
+        [
+            (e["step"], e["values"])
+            for e in read_events(tmp_path / f)
+            if e["event"] == "evaluate"
+        ]
+        for f in ("whole", "parts")
+    ]
+    assert evaluations[0] == evaluations[1]
+    events = read_events(tmp_path / "parts")
+    assert [event["step"] for event in events if event["event"] == "resume"] == [400]
 
 
 @pytest.mark.parametrize(

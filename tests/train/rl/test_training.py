@@ -10,6 +10,7 @@ import torch
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, read_run, rl
+from hotgrid.train.rl.watch import Show
 
 SMALL = rl.OffPolicy(
     copies=4,
@@ -202,6 +203,44 @@ def test_gymnasium_takes_part(tmp_path):
     named = rl.load_policy(tmp_path, environment="gymnasium:CartPole-v1")
     seen = torch.randn(1, 50, 4, generator=torch.Generator().manual_seed(0))
     assert torch.equal(named.agent.act(seen), trained.agent.act(seen))
+
+
+def test_resuming_joins_no_steps_of_two_episodes_of_gymnasium(tmp_path):
+    _environment, learner, settings = CASES["dqn"]
+
+    def made(steps):
+        return rl.RLTrainer("gymnasium:CartPole-v1", learner=learner, settings=settings,
+                            steps=steps, folder=tmp_path, show=False)  # fmt: skip
+
+    begun = made(60)
+    start = begun._rounds.world.observation
+    begun.run()
+    again = made(80)
+    make, seen = again._rounds.make, []
+
+    def noted(*given, **options):
+        grows = again._rounds.ring.n_steps.tensors()["open"]
+        seen.append((bool(grows.any()), again._rounds.world.observation))
+        make(*given, **options)
+
+    again._rounds.make = noted
+    again.run(resume=True)
+    assert [grows for grows, _ in seen[:2]] == [False, True]
+    assert not torch.equal(seen[0][1], start)
+
+
+def test_a_run_that_was_stopped_before_its_first_evaluation_can_be_watched(tmp_path):
+    made = trainer(CASES["dqn"], 240, tmp_path)
+    make = made._rounds.make
+
+    def interrupted(*given, **options):
+        make(*given, **options)
+        signal.raise_signal(signal.SIGTERM)
+
+    made._rounds.make = interrupted
+    assert made.run().why == "stopped"
+    show = Show(tmp_path, environment=rl.CartPole(limit=30), playing=False)
+    assert show._hello()["mean"] is None
 
 
 def test_a_policy_of_an_environment_that_only_gymnasium_has(tmp_path):

@@ -3,6 +3,7 @@
 import signal
 import time
 import webbrowser
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,9 +102,10 @@ def _film(
     trained = load_policy(run, environment=environment)
     count = film(trained, path, steps=steps, seed=seed)
     best = float(trained.returns.max())
-    text = f"{path}: {count} pictures of the policy whose best evaluation had a mean return of "
-    text += f"{best:.1f}"
-    Terminal(highlight=False).out(text, highlight=False)
+    which = f"the policy whose best evaluation had a mean return of {best:.1f}"
+    if not isfinite(best):
+        which = "a policy that has not been evaluated yet"
+    Terminal(highlight=False).out(f"{path}: {count} pictures of {which}", highlight=False)
 
 
 def _end(number: int, frame: object) -> None:

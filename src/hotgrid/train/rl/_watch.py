@@ -34,7 +34,8 @@ class Trained(NamedTuple):
     Attributes:
         environment: Where it acts.
         agent: The best policy of every seed.
-        returns: The mean return of each at its best evaluation, `[seeds]`.
+        returns: The mean return of each at its best evaluation, `[seeds]`; minus infinity
+            before the first.
         step: The step of the checkpoint.
     """
 

@@ -80,7 +80,8 @@ class Copies:
         self.environment, self.seeds, self.copies = environment, seeds, copies
         self.actions, self.observations = environment.actions, environment.observations
         self._draws = draws
-        self._state = self._begun()
+        # Memory of its own: an environment may keep the tensor, or expand one start to all.
+        self._state = self._begun().clone()
         self.observation = environment.observe(self._state).clone()
         self._steps = torch.zeros(seeds, copies, device=draws.device, dtype=torch.int32)
         self._return = torch.zeros(seeds, copies, device=draws.device)

@@ -79,11 +79,15 @@ class GymnasiumCopies:
         if not isinstance(seen, gymnasium.spaces.Box):
             raise ArgumentError(f"`{name}` shows {seen}; only boxes of numbers can be learned")
         self.observations = int(torch.Size(seen.shape).numel())
+        self.restart(seed)
+
+    def restart(self, seed: int) -> None:
+        """Begin new episodes, by other random numbers."""
         first, _ = self._envs.reset(seed=seed)
         self.observation = self._tensor(first, self.observations)
-        self._return = torch.zeros(seeds, copies, device=self.device)
+        self._return = torch.zeros(self.seeds, self.copies, device=self.device)
         self._steps = torch.zeros_like(self._return)
-        self._episodes = torch.zeros(3, seeds, device=self.device)
+        self._episodes = torch.zeros(3, self.seeds, device=self.device)
 
     def step(self, action: Tensor) -> Transition:
         """Take a step with every copy; those that end begin again."""

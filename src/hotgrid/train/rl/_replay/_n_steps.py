@@ -44,6 +44,10 @@ class NSteps:
         self._open.copy_(still[1:])
         return every[0]
 
+    def cut(self) -> None:
+        """End the growth of all transitions, since other episodes follow."""
+        self._open.zero_()
+
     def tensors(self) -> dict[str, Tensor]:
         """Return the window."""
         return {"pending": self._pending, "open": self._open}

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hotgrid.tensors._torch_private import one_thread, without_onednn
 from hotgrid.train.rl._draws import Draws
-from hotgrid.train.rl._environments import World
+from hotgrid.train.rl._environments import GymnasiumCopies, World
 from hotgrid.train.rl._learners import Agent
 from hotgrid.train.rl._replay import Ring
 
@@ -123,6 +123,13 @@ class Rounds:
         if names:
             shape = (1 + len(names), self.world.seeds)
             self._sums = torch.zeros(shape, device=self.draws.device)
+
+    def restart(self, seed: int) -> None:
+        """Begin new episodes in a world that a checkpoint cannot hold, one of Gymnasium."""
+        if isinstance(self.world, GymnasiumCopies):
+            self.world.restart(seed)
+            if self.ring.n_steps is not None:
+                self.ring.n_steps.cut()
 
     @property
     def names(self) -> list[str]:

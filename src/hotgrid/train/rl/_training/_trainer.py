@@ -147,7 +147,7 @@ class RLTrainer:
         self._folder = TrainingFolder(
             folder, SingleRank(), rule, RLState(self._rounds, self._best)
         )
-        self._updates = 0
+        self._updates, self._evaluated = 0, True
 
     def _check_given(self) -> None:
         for name, least in (("steps", 1), ("seeds", 1), ("log_every", 1), ("seed", 0)):
@@ -215,6 +215,9 @@ class RLTrainer:
             events = self._folder.open_events(saved, self._facts())
             if saved is not None:
                 self.step, self._updates = saved[0], saved[1]["updates"]
+                self._evaluated = saved[1].get("evaluated", True)
+                # Not the random numbers of the first episodes again.
+                self._rounds.restart(rank_seed(self.seed, -2 - self.step) % 2**31)
                 if self.step > self.steps:
                     logger("train").warning(
                         "the run is at step %s already, beyond %s: nothing is left to learn",
@@ -243,6 +246,9 @@ class RLTrainer:
 
     def _go(self, stop: StopRequest) -> Literal["finished", "stopped"]:
         settings = self.settings
+        if not self._evaluated:
+            self._evaluate()
+            self._evaluated = True
         self._mark, self._logged = time.perf_counter(), (self.step, self._updates)
         while self.step < self.steps:
             learn = self.step >= self._warmup
@@ -255,13 +261,18 @@ class RLTrainer:
             if self._passed(before, self._log_every) or last:
                 self._log(chance)
             if self._passed(before, settings.evaluate_every) or last:
-                now = self._evaluate()
+                try:
+                    now = self._evaluate()
+                except AbandonedError:
+                    # A checkpoint of the last step has the policies of all evaluations.
+                    if not last:
+                        self._evaluated = False
+                        self._save(now, last=True)
+                    raise
             stopped = stop() and not last
             due = self._passed(before, self._saving.every) or self._folder.due(self.step, now)
             if last or stopped or due:
-                self._expect_good()
-                notes = {"updates": self._updates, **self._described()}
-                self._folder.save(self.step, notes, now, last=last or stopped)
+                self._save(now, last=last or stopped)
             if now or due:
                 self._mark, self._logged = time.perf_counter(), (self.step, self._updates)
             if stopped:
@@ -271,10 +282,12 @@ class RLTrainer:
     def _passed(self, before: int, every: int) -> bool:
         return before // every != self.step // every
 
-    def _expect_good(self) -> None:
-        """Refuse to save what is not finite: a good checkpoint would be deleted for it."""
+    def _save(self, now: Mapping[str, float | None], *, last: bool) -> None:
+        """Save, unless something is not finite: a good checkpoint would be deleted for it."""
         weights = {f"weight of `{name}`": x for name, x in self.agent.policy().items()}
         expect_finite(self.step, {**self._rounds.values(afresh=False), **weights})
+        notes = {"updates": self._updates, "evaluated": self._evaluated, **self._described()}
+        self._folder.save(self.step, notes, now, last=last)
 
     # What is shown.
 

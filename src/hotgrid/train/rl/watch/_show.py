@@ -1,6 +1,7 @@
 """`Show`: a thread in which the best policy of a run acts, for any number of pages."""
 
 import io
+import math
 import struct
 import threading
 import time
@@ -210,13 +211,15 @@ class Show:
 
     def _hello(self) -> dict[str, Any]:
         trained = self.player.trained
+        best = float(trained.returns.max())
         return {
             "type": "hello",
             "name": trained.environment.name,
             "summary": trained.environment.summary,
             "folder": self._folder.name,
             "trained": trained.step,
-            "mean": float(trained.returns.max()),
+            # A run that was stopped before its first evaluation has none.
+            "mean": best if math.isfinite(best) else None,
             "limit": trained.environment.limit,
             "curve": self.curve,
         }
