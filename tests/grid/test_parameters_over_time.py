@@ -7,10 +7,14 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from hotgrid.config import case_of
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Simulation, SimulationCheckpoints, models, pde
+from hotgrid.grid import Simulation, SimulationCheckpoints, VtkSeries, lbm, models, pde
 from hotgrid.grid.forms import ParameterSchedule, split_start
 from hotgrid.grid.model import Field, Model, Parameter
+from hotgrid.grid.run import perform
+
+from .vtk_files import listed
 
 SIZE = (24, 40)
 
@@ -161,6 +165,43 @@ def test_reset_starts_with_the_first_values_again():
     assert torch.equal(sim.state["u"], first)
 
 
+def test_reset_makes_the_start_with_the_first_values():
+    sim = simulation(lbm.TaylorGreen())
+    first = sim.state["f"]
+    sim.schedule(velocity="0.01 @ 1")
+    sim.run(2)
+    sim.reset()
+    assert sim.model.parameters == lbm.TaylorGreen().parameters
+    assert torch.equal(sim.state["f"], first)
+
+
+def test_time_is_the_sum_of_the_steps_that_were_made(tmp_path: Path):
+    sim = simulation(pde.Vorticity(dt=0.5))
+    sim.schedule(dt="0.25 @ 4 -> 0.5 @ 8..12")
+    lengths = [0.5] * 4 + [0.25] * 5 + [0.3125, 0.375, 0.4375] + [0.5] * 8
+    times = [sum(lengths[:n]) for n in range(21)]
+    series = VtkSeries(tmp_path)
+    for time in times:
+        assert sim.time == time
+        series(sim)
+        sim.step()
+    assert [time for time, _ in listed(series.path)] == times
+    file = sim.save(tmp_path / "end")
+    again = simulation(pde.Vorticity(dt=0.5))
+    again.load(file)
+    assert again.time == sim.time
+    sim.reset()
+    assert sim.run(time=1.5).steps == 3
+    assert sim.run(time=1.5).steps == 5 and sim.time == 3.0
+    assert sim.run(time=10).steps == 4 + 18
+
+
+def test_a_case_runs_for_its_time_when_steps_change_their_length():
+    case = case_of("vorticity", {"size": "16x16", "time": 4, "set": {"dt": "1 -> 0.25 @ 2"}})
+    found = perform(case, resume=False).simulation
+    assert (found.step_count, found.time) == (10, 4.0)
+
+
 @pytest.mark.parametrize(
     ("told", "text"),
     [
@@ -214,6 +255,8 @@ def test_texts_say_the_whole_schedule(parts: list[tuple[int, float, int]], step:
     for name, text in plan.texts().items():
         again = again.with_changes(name, text)
     assert again.values({"x": 1.0}, step) == plan.values({"x": 1.0}, step)
+    held = [values for since, values in plan.spans({"x": 1.0}) if since <= step]
+    assert held[-1] == plan.values({"x": 1.0}, step)
     change = plan.next_change(step)
     if change is not None:
         held = [plan.values({"x": 1.0}, s) for s in range(step, change)]

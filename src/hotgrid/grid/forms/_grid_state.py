@@ -28,6 +28,7 @@ from hotgrid.grid.model import (
 )
 
 from ._choice import chosen_form
+from ._clock import Clock
 from ._form import Form, Setting
 from ._memory import check_memory
 from ._schedule import ParameterSchedule, alike
@@ -96,6 +97,7 @@ class GridState:
         self._enabled = current().compile.enabled != "off" if compiled is None else compiled
         self._wanted = (form, depth, overlap)
         self._solid: Tensor | None = None
+        self._time: Clock | None = None
         self._build(model)
         self._start, self._start_inputs = model, self._setting.inputs
         self._start_parts = self._setting.part_inputs
@@ -165,7 +167,17 @@ class GridState:
     @property
     def time(self) -> float:
         """The time that has passed, in the units of the model."""
-        return self.step_count * self.model.time_step
+        return self._clock().at(self.step_count)
+
+    def _clock(self) -> Clock:
+        """The time at each step, as long as start and planned changes stay the same."""
+        now = self._time
+        if now is None or now.start is not self._start:
+            now = Clock(self._start, self._schedule)
+        elif now.plan is not self._schedule:
+            now = Clock(self._start, self._schedule, now.known)
+        self._time = now
+        return now
 
     @property
     def state(self) -> State:
@@ -184,6 +196,9 @@ class GridState:
 
     def reset(self) -> None:
         """Go back to the state it started from."""
+        self.step_count = 0
+        # The start is made by the model as it was then.
+        self._follow()
         own = self._own_fields
         given = own.kept(self.model, self._given)
         lacking = [f.name for f in self._setting.model.fields if f.name not in given]
@@ -193,7 +208,6 @@ class GridState:
             given |= own.begin(self.model, lacking, self.seed, notice=notice)
         self._form.restore(given)
         self._edits += 1
-        self.step_count = 0
 
     def step(self) -> None:
         """Advance by one step."""

@@ -102,6 +102,21 @@ class ParameterSchedule:
                 found[name] = change.at(step, found[name])
         return found
 
+    def spans(self, start: Mapping[str, float]) -> list[tuple[int, dict[str, float]]]:
+        """The values of all parameters from step 0 on, and from each step that changes one."""
+        jumps: list[tuple[int, str, float]] = []
+        for name, changes in self.changes.items():
+            value = start[name]
+            for change in changes:
+                jumps += [(step, name, change.at(step, value)) for step in change.stairs()]
+                value = change.value
+        found = {0: dict(start)}
+        now = dict(start)
+        for step, name, value in sorted(jumps, key=lambda jump: jump[0]):
+            now[name] = value
+            found[step] = dict(now)
+        return list(found.items())
+
     def next_change(self, step: int) -> int | None:
         """The first step after this one at which a value changes; None if none will."""
         stairs = [s for each in self.changes.values() for c in each for s in c.stairs()]

@@ -1,7 +1,7 @@
 """Views over time as VTK files, for ParaView and VisIt."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from hotgrid.errors import ArgumentError
@@ -64,7 +64,7 @@ class VtkSeries:
                     write_vti(aside, simulation.size, views, simulation.time)
             self.steps.append(step)
         if simulation._form.is_primary:
-            self._save(simulation.model.time_step)
+            self._save(simulation._clock().at)
 
     @staticmethod
     def load(folder: str | Path, until: int | None = None) -> list[int]:
@@ -89,9 +89,9 @@ class VtkSeries:
     def _file(self, step: int) -> Path:
         return self.path.parent / _FILES / f"{step:09}.vti"
 
-    def _save(self, time_step: float) -> None:
+    def _save(self, time_at: Callable[[int], float]) -> None:
         entries = [
-            f'<DataSet timestep="{step * time_step!r}" part="0" '
+            f'<DataSet timestep="{time_at(step)!r}" part="0" '
             f'file="{_FILES}/{self._file(step).name}"/>\n'
             for step in self.steps
         ]

@@ -21,7 +21,10 @@ _STOP_WITHIN = 1.0
 
 
 def goal_of(
-    steps: int | None, duration: float | None, time_step: float, has_until: bool
+    steps: int | None,
+    duration: float | None,
+    steps_in: Callable[[float], int],
+    has_until: bool,
 ) -> int | None:
     """The number of steps to make, or None for as many as it takes."""
     if steps is not None and duration is not None:
@@ -31,8 +34,7 @@ def goal_of(
     if duration is not None:
         if not isinstance(duration, Real) or not math.isfinite(duration):
             raise ArgumentError(f"`time` must be a finite number, got {duration!r}")
-        # Slightly less, so that 0.3 / 0.1 is three steps and not four.
-        steps = math.ceil(duration / time_step - 1e-9)
+        steps = steps_in(duration)
     if steps is None and not has_until:
         raise ArgumentError("give `steps`, `time` or `until`")
     if steps is not None and steps < 0:

@@ -350,7 +350,7 @@ def _written(run: _Run, seen: _Seen, stopped: bool) -> list[Path]:
 
 def _steps(case: Case, simulation: Simulation) -> int:
     if case.time is not None:
-        return round(case.time / simulation.model.time_step)
+        return simulation._clock().steps_in(case.time)
     return _STEPS if case.steps is None else case.steps
 
 

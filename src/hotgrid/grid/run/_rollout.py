@@ -91,7 +91,7 @@ def rollout(
         True
     """
     model = checked_model(model)
-    steps = goal_of(steps, None, model.time_step, False) or 0
+    steps = goal_of(steps, None, int, False) or 0
     if remat is not None:
         remat = whole_number("remat", remat, 1)
     runs = () if batch is None else (whole_number("batch", batch, 1),)

@@ -1,6 +1,7 @@
 """`Simulation`: a model that runs on a grid, on a device."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from hotgrid.cluster import all_or_raise
@@ -92,7 +93,8 @@ class Simulation(GridState):
             UnstableError: The state is no longer finite. The simulation then holds
                 the last finite state.
         """
-        goal = goal_of(steps, time, self.model.time_step, until is not None)
+        steps_in = partial(self._clock().steps_in, since=self.step_count)
+        goal = goal_of(steps, time, steps_in, until is not None)
         fresh = self.speed is None
         pace = Pace(self, goal, check_every, until, stop, fresh=fresh)
         shown = progress if self._form.is_primary else False
