@@ -16,6 +16,15 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
+def messages(page: Path) -> list[str]:
+    """The errors that a page quotes, on one line each, from behind the line of code in them."""
+    found = re.findall(
+        r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    quoted = [" ".join(text.split()) for language, text in found if not language]
+    return [text.rpartition("`) ")[2] for text in quoted]
+
+
 def printed(page: Path, folder: Path, **variables: str) -> str:
     """What the Python examples of a page print, run as one program."""
     examples = blocks(page, "python")
@@ -53,6 +62,8 @@ def test_a_tutorial_prints_what_it_shows(page: Path, tmp_path: Path):
     output = printed(page, tmp_path, HOTGRID_COMPILE_ENABLED="off", OMP_NUM_THREADS="1")
     for shown in blocks(page, "text"):
         assert shown in output
+    for message in messages(page):
+        assert message in " ".join(output.split())
 
 
 # Programs that need nothing but hotgrid, and are quick. Those of kernels, data and tensors run

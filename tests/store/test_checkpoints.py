@@ -192,7 +192,7 @@ REFUSED = {
     r"cannot be named '\\ud800'": {"tensors": {"\ud800": torch.ones(1)}},
     "`extra` contains itself": {"extra": HOLDS_ITSELF},
     "cannot be named '__metadata__'": {"tensors": {"__metadata__": torch.ones(1)}},
-    r"`lr` is a float; .* belong into `extra`": {"tensors": {"lr": 0.1}},
+    r"`lr` is a float; .* belong in `extra`": {"tensors": {"lr": 0.1}},
     "`tensors` is a list": {"tensors": [torch.ones(1)]},
     "complex64, which safetensors does not support: use `torch.view_as_real`": {
         "tensors": {"z": torch.zeros(2, dtype=torch.complex64)}

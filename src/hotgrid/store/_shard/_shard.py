@@ -93,7 +93,7 @@ def as_shards(tensors: Mapping[str, Tensor | Shard]) -> dict[str, Shard]:
         if not isinstance(value, torch.Tensor | Shard):
             raise ArgumentError(
                 f"`{name}` is a {type(value).__name__}; expected a tensor or a Shard "
-                "(numbers and text belong into `extra`)"
+                "(numbers and text belong in `extra`)"
             )
         tensor = value.tensor if isinstance(value, Shard) else value
         _check_tensor(name, tensor)

@@ -49,9 +49,9 @@ _LOOKUPS = {"index", "_unsafe_index", *_TABLES, *_PRODUCTS}
 _READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
 _INSTEAD = (
     "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
-    "into an `@observable`, what differs from cell to cell into an `Input`, and other cells "
-    "are read by offset, such as `u[0, 1]`; Fourier transforms and other work on whole arrays "
-    "belong into a `phase`"
+    "in an `@observable`, what differs from cell to cell in an `Input`, and other cells are "
+    "read by offset, such as `u[0, 1]`; Fourier transforms and other work on whole arrays "
+    "belong in a `phase`"
 )
 _HERE = str(Path(__file__).parent)
 _ENGINE = tuple(

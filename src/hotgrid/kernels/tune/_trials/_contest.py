@@ -29,7 +29,7 @@ class Contest:
         key: What is timed, as one line; its first word is the op of `hotgrid tune`.
         device: Where it runs.
         candidates: By name, a function that prepares a candidate and returns what is timed.
-            Compiling belongs into the preparation. Only one is prepared at a time.
+            Compiling is part of the preparation. Only one is prepared at a time.
         units: How many units of work, such as steps, one timed call does; times are those
             of one unit.
         limit: The seconds that the hardware needs at least for one unit; 0 if unknown.
