@@ -49,15 +49,35 @@ def test_it_returns_to_a_moment():
     assert control.edits > edits
 
 
-def test_a_file_is_loaded_from_the_start_that_fits(tmp_path: Path):
+def test_a_file_brings_the_parameters_that_it_started_with(tmp_path: Path):
     control, first = heat(rate=0.1), heat(rate=0.1).start
     control.advance(3)
     path = control.simulation.save(tmp_path / "state")
-    second = first.changed(rate=0.2)
-    control.restart(second, ParameterSchedule())
-    with pytest.raises(ArgumentError):
-        control.load(path, [second])
-    assert control.start is second
-    control.load(path, [second, first])
+    control.restart(first.changed(rate=0.2), ParameterSchedule())
+    control.load(path)
     assert control.simulation.step_count == 3
-    assert control.start is first
+    assert control.start.parameters == control.simulation.model.parameters == first.parameters
+    other = LiveControl(Simulation(pde.Heat(rate=0.2), size=(12, 17), compiled=False))
+    before = other.start
+    with pytest.raises(ArgumentError, match="its size: 12x16, here 12x17"):
+        other.load(path)
+    assert other.start is before and other.simulation.step_count == 0
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"x" * 99)
+    with pytest.raises(ArgumentError, match="is damaged"):
+        other.load(damaged)
+
+
+def test_inputs_of_a_start_are_those_of_its_parameters(tmp_path: Path):
+    start = lbm.Karman()
+    make = lambda model: LiveControl(Simulation(model, size=(48, 144), compiled=False))
+    control, thinner = make(start), start.changed(diameter=0.1)
+    control.restart(thinner, ParameterSchedule())
+    path = control.simulation.save(tmp_path / "thin")
+    again = make(thinner)
+    again.simulation.load(path)
+    other = make(start)
+    other.load(path)
+    other.advance(2)
+    again.advance(2)
+    assert torch.equal(other.simulation.state["f"], again.simulation.state["f"])

@@ -1,6 +1,5 @@
 """What a live run does with a simulation between steps, besides what users call."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hotgrid.grid.forms import Form, ParameterSchedule, Setting
 from hotgrid.grid.model import Model
 
 from ._simulation import Simulation
+from ._snapshot import saved_parameters
 
 
 @dataclass(frozen=True)
@@ -98,31 +98,37 @@ class LiveControl:
     def restart(self, start: Model, plan: ParameterSchedule, seed: int | None = None) -> None:
         """Go to step 0 of another start; None keeps the seed. Painted cells are removed."""
         simulation = self.simulation
-        simulation._start, simulation._schedule = start, plan
+        self._begin_with(start)
+        simulation._schedule = plan
         if seed is not None:
             simulation.seed = seed
         if self.painted_solid:
             simulation._set_solid(None)
         simulation.reset()
 
-    def load(self, path: Path, starts: Sequence[Model]) -> None:
-        """Load a file that was saved from one of several starts: the first that fits it.
+    def load(self, path: Path) -> None:
+        """Load a file of the same model and grid, with the parameters that it started with.
 
         Raises:
-            ArgumentError: It fits none. The simulation is unchanged.
+            ArgumentError: It is of another model or grid. The simulation is unchanged.
         """
-        simulation, now, refused = self.simulation, self.start, None
-        for start in starts:
-            simulation._start = start
-            try:
-                simulation.load(path)
-            except ArgumentError as problem:
-                refused = problem
-            else:
-                return
-        simulation._start = now
-        if refused is not None:
-            raise refused
+        simulation, now, saved = self.simulation, self.start, saved_parameters(path)
+        if saved.keys() == now.parameters.keys() and saved != now.parameters:
+            self._begin_with(now.changed(**saved))
+        try:
+            simulation.load(path)
+        except ArgumentError:
+            self._begin_with(now)
+            raise
+
+    def _begin_with(self, start: Model) -> None:
+        """Take another model for the one at step 0, with the inputs that it has."""
+        simulation = self.simulation
+        if start is simulation._start:
+            return
+        parts = simulation._part_inputs(start)
+        simulation._start, simulation._start_inputs = start, parts(simulation._own)
+        simulation._start_parts = None if simulation._layout is None else parts
 
     def moment(self) -> Moment:
         """Copy what this rank stores."""

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import math
+from ast import literal_eval
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -99,6 +100,15 @@ def read_snapshot(path: Path, identity: Mapping[str, str]) -> tuple[State, int, 
             "earlier file"
         )
     return state, int(notes["steps"]), changes_in(path, notes.get("changes", "{}"))
+
+
+def saved_parameters(path: Path) -> dict[str, float]:
+    """The parameters at the start of a saved run; empty where the file does not say them."""
+    try:
+        with safe_open(snapshot_path(path), framework="pt") as file:
+            return dict(literal_eval((file.metadata() or {})["parameters"]))
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, SyntaxError):
+        return {}
 
 
 def changes_in(path: Path, text: str) -> dict[str, str]:

@@ -66,7 +66,6 @@ class LiveRun:
         self._stamps = itertools.count(1)
         self._ranks = self.control.ranks
         self._begun = (self.control.start, self.control.plan)
-        self._starts = [self.control.start]
         self._by_hand: dict[str, float] = {}
         self.files: dict[str, Path] = {}
         self.seed = simulation.seed
@@ -277,7 +276,6 @@ class LiveRun:
         # planned for others.
         start = start.changed(**self._by_hand) if self._by_hand else start
         kept = {name: each for name, each in plan.changes.items() if name not in self._by_hand}
-        self._starts.append(start)
         self.control.restart(start, ParameterSchedule(kept), seed)
         self.seed = self.simulation.seed
         self._strokes.forget()
@@ -326,9 +324,13 @@ class LiveRun:
         return self._saved(what, path)
 
     def _load(self, viewer: int, name: str) -> None:
-        path = self._path(name, ".safetensors")
-        # It may have been saved before a reset, which takes over values that were set by hand.
-        self.control.load(path, (self.control.start, *reversed(self._starts)))
+        self.control.load(self._path(name, ".safetensors"))
+        start, plan = self._begun
+        self._by_hand = {
+            name: value
+            for name, value in self.simulation.model.parameters.items()
+            if value != start.parameters[name] and name not in plan.changes
+        }
         self._strokes.forget()
 
     def _record(
