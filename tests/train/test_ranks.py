@@ -35,6 +35,15 @@ def on_ranks(count, **options):
     [
         ({"seed": 3}, "rank 1 was given another seed than rank 0: 3, there 0"),
         ({"steps": 9}, "another steps than rank 0: 9, there 10"),
+        ({"size": 4}, "another batches than rank 0: 48 rows, 4 in a batch"),
+        ({"asked": {"data": "b"}}, "another data than rank 0: b, there none"),
+        # These would wait for each other.
+        ({"log_every": 3}, "another log_every than rank 0: 3, there 1"),
+        ({"folder": "not made"}, "another folder than rank 0: a folder, there no folder"),
+        (
+            {"evaluation": Evaluation(TensorBatches(data(20), 6, endless=False), every=2)},
+            "another evaluation than rank 0: 4 batches every 2 steps, loss, there none",
+        ),
         (
             {"optimizer": lambda m: torch.optim.SGD(m.parameters(), lr=0.2, momentum=0.9)},
             r"another optimizer than rank 0: .*rate 0\.2, .* there .*rate 0\.1,",

@@ -12,6 +12,7 @@ from hotgrid.train._metrics import Metric
 
 from ._batches import Batches, BatchStream
 from ._early_stopping import EarlyStopping
+from ._guard import LossGuard
 from ._optimizer import GroupedOptimizer
 from ._settings import Evaluation, Saving
 
@@ -32,12 +33,37 @@ def expect_alike(ranks: Communicator, given: Mapping[str, str]) -> None:
         return
     of_all = ranks.gather_json(dict(given))
     for rank, found in enumerate(of_all):
-        for name, value in found.items():
-            if value != of_all[0][name]:
+        for name in of_all[0] | found:
+            here, there = (each.get(name, "none") for each in (found, of_all[0]))
+            if here != there:
                 raise ArgumentError(
-                    f"rank {rank} was given another {name} than rank 0: {value}, there "
-                    f"{of_all[0][name]}; give all ranks the same"
+                    f"rank {rank} was given another {name} than rank 0: {here}, there "
+                    f"{there}; give all ranks the same"
                 )
+
+
+def settings_of_ranks(
+    log_every: int,
+    metrics: Sequence[Metric],
+    evaluation: Evaluation | None,
+    stopping: EarlyStopping | None,
+    saving: Saving | None,
+    guard: LossGuard,
+) -> dict[str, str]:
+    """What all ranks must have been given, as text, or they would wait for each other."""
+    checks = "none"
+    if evaluation:
+        names = ", ".join(each.name for each in evaluation.metrics)
+        checks = f"{len(evaluation.batches)} batches every {evaluation.every} steps, {names}"
+    return {
+        "folder": "no folder" if saving is None else "a folder",
+        "log_every": str(log_every),
+        "metrics": ", ".join(each.name for each in metrics) or "none",
+        "evaluation": checks,
+        "early_stopping": str(stopping),
+        "saving": str(saving),
+        "guard": str(guard),
+    }
 
 
 def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:

@@ -30,6 +30,7 @@ from ._identity import (
     expect_alike,
     identity_of_batches,
     identity_of_optimizer,
+    settings_of_ranks,
     shape_of,
     watched,
 )
@@ -184,7 +185,7 @@ class Trainer:
             module, self.optimizer, self.average, self.ranks, self.device, seed
         )
         self._folder = TrainingFolder(folder, self.ranks, self._saving, state)
-        self._alike = {
+        alike = {
             "module": f"{self._name}, {shape}",
             "optimizer": identity_of_optimizer(self.optimizer),
             "accumulate": str(accumulate),
@@ -192,7 +193,13 @@ class Trainer:
             "average": str(average),
             "seed": str(seed),
         }
-        self._asked = {**self._alike, **identity_of_batches(batches), **(asked or {})}
+        self._asked = {**alike, **identity_of_batches(batches), **(asked or {})}
+        # A stream is of one rank.
+        same = alike if isinstance(batches, BatchStream) else self._asked
+        used = self._saving if self._folder.used else None
+        self._alike = same | settings_of_ranks(
+            log_every, metrics, evaluation, self._early_stopping, used, guard
+        )
 
     # What a run is made of.
 
@@ -222,8 +229,10 @@ class Trainer:
         with contextlib.ExitStack() as opened:
             stop = StopRequest(heeded=self._folder.used, interrupts=True)
             opened.enter_context(stop)
+            given = {"steps": str(self.steps), "resume": str(resume), **self._alike}
+            # First of all: ranks that differ would wait for each other.
+            expect_alike(self.ranks, given)
             opened.enter_context(self._folder)
-            expect_alike(self.ranks, {"steps": str(self.steps), **self._alike})
             seed_all(self._seed, self.ranks.rank)
             saved = self._folder.begin(self._asked, self._options(), resume, self._files)
             dashboard = Dashboard(self.steps, self._shown())
