@@ -11,9 +11,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from hotgrid.cluster import GroupCommunicator, data_parallel, fully_sharded
+from hotgrid.nn import Init, Query, initialize
 from hotgrid.train import AdamW, Groups, Lion, Muon, OptimizerSpec, Warmup, groups
 
 ITEMS = 8
+RULES: dict[str | Query, str | Init] = {
+    "//Param": Init("uniform", 0.1),
+    "//Linear/*[@rank=2]": "orthogonal",
+}
 
 
 class Block(nn.Module):
@@ -115,6 +120,10 @@ def main(rank: int, file: str) -> None:
         optimizer.load(state)
         train(again, optimizer, 2, rank, 2)
         found[f"resumed{name}"] = values(again).tolist()
+
+    cut = fully_sharded(Gpt(), communicator, layers=Block)
+    initialize(cut, RULES, seed=3)
+    found["initialized"] = values(cut).tolist()
     print(json.dumps(found))
     dist.destroy_process_group()
 

@@ -10,11 +10,11 @@ import torch
 from hypothesis import given, strategies as st
 
 from hotgrid.errors import ArgumentError
-from hotgrid.nn import query
+from hotgrid.nn import initialize, query
 from hotgrid.train import SGD, AdamW, Lion, Muon, Warmup, groups
 
 from ..cluster.forked_ranks import run_worker  # noqa: TID252  tests are not a package
-from .sharded_worker import Gpt, specs, train, values
+from .sharded_worker import RULES, Gpt, specs, train, values
 
 WORKER = Path(__file__).with_name("sharded_worker.py")
 MATRICES = "Gpt/*[@name='h']//Param[@rank=2]"
@@ -298,3 +298,12 @@ def test_sharded_state_is_loaded_whole_or_in_parts(two_processes):
         assert found["resumed"] == found["straight"]
         assert found["resumed from whole tensors"] == found["straight"]
         assert found["bytes"] < 0.75 * found["whole bytes"]
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_cut_parameters_begin_as_whole_ones(two_processes):
+    model = Gpt()
+    initialize(model, RULES, seed=3)
+    for found in two_processes:
+        assert found["initialized"] == values(model).tolist()

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -84,9 +84,21 @@ class Init:
             )
 
     def fill(self, parameter: Tensor, generator: torch.Generator) -> None:
-        """Fill one tensor in place."""
+        """Fill one tensor in place; one that is cut over ranks as if it were whole."""
+        fill = INITIALIZERS[self.name]
         with torch.no_grad():
-            INITIALIZERS[self.name](parameter, self.scale, generator)
+            if not hasattr(parameter, "to_local"):
+                fill(parameter, self.scale, generator)
+                return
+            from torch.distributed.tensor import distribute_tensor
+
+            layout: Any = parameter
+            whole = torch.empty(layout.shape, dtype=layout.dtype, device=layout.device)
+            fill(whole, self.scale, generator)
+            # Every rank has drawn the same: each part alone would repeat the first.
+            mesh, placements = layout.device_mesh, layout.placements
+            part: Any = distribute_tensor(whole, mesh, placements, src_data_rank=None)
+            layout.to_local().copy_(part.to_local())
 
 
 def initialize(
