@@ -79,6 +79,11 @@ def scaled(u, w, p, m):
     return u.here
 
 
+def replaced(u, w, p, m):
+    p["rate"] = 0.1
+    return u.here * p["rate"]
+
+
 def branching(u, w, p, m):
     return u.here if u.here.max() > 0 else -u.here
 
@@ -226,6 +231,7 @@ NOT_LOCAL = {
     "in place": in_place,
     "in place on an input": lambda u, w, p, m: u.here + w.here.mul_(2),
     "in place on a parameter": scaled,
+    "parameter replaced": replaced,
     "counter": counting,
     "list": remembering,
     "global state": lambda u, w, p, m, calls=[]: u.here * (calls.append(1) or len(calls)),

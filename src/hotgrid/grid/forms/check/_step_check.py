@@ -132,8 +132,10 @@ class _Trial:
         kinds = (*self._model.fields, *self._model.inputs)
         rolled = {kind.name: shifting(kind) for kind in kinds}
         before = {name: _snapshot(x) for name, x in vars(self._model).items()}
+        params = dict(self._setting.params)
         first, noted = self._made(rolled, self._size)
         self._expect_unchanged(before)
+        self._expect_same_parameters(params)
         again = self._stepped(rolled, self._size)
         pairs = zip(chain(*first), chain(*again), strict=True)
         if not all(same_bits(a, b) for a, b in pairs):
@@ -190,6 +192,15 @@ class _Trial:
                     f"{self._name} is not local: the new `{name}` of a cell changes with the "
                     "order of the other cells. A step may read other cells only through its "
                     "handles, such as `u[0, 1]`"
+                )
+
+    def _expect_same_parameters(self, before: Mapping[str, Tensor]) -> None:
+        after = self._setting.params
+        for name in {**before, **after}:
+            if before.get(name) is not after.get(name):
+                raise ArgumentError(
+                    f"{self._name} assigns to `params[{name!r}]`. All steps share `params`; "
+                    "store the new number in a variable"
                 )
 
     def _expect_unchanged(self, before: Mapping[str, object]) -> None:
