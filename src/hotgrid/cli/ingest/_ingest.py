@@ -63,7 +63,7 @@ def ingest(
             entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs; by default cpu.
         compile: Compile an entropy model: takes about ten seconds, pays off for large inputs.
-        media: Patches of images, sounds and films: pieces (of 16x16 pixels or 160 samples,
+        media: Patches of images, audio and video: pieces (of 16x16 pixels or 160 samples,
             by default), or bytes, cut by the segmenter.
         pdf: Which views of a PDF to take: raw, text, image, or multiview for all; by
             default text.
