@@ -51,6 +51,12 @@ def test_errors_are_reported(text: Any, problem: str):
         parse_message(text, SMALL)
 
 
+def test_a_whole_number_may_be_too_large_for_a_float():
+    for check in (number_in(), number_in(low=0)):
+        with pytest.raises(MessageError, match="`n` of `x` must be a number"):
+            parse_message('{"type": "x", "n": 1' + 400 * "0" + "}", {"x": {"n": check}})
+
+
 @given(st.text() | ANYTHING.map(json.dumps))
 def test_any_text_is_a_message_or_a_message_error(text: str):
     with contextlib.suppress(MessageError):

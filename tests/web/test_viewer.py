@@ -69,6 +69,30 @@ def test_only_the_latest_frame_is_sent_and_two_are_in_flight():
     asyncio.run(scene())
 
 
+def test_an_empty_slot_is_seen_only_when_its_frame_counts():
+    seen: list[int] = []
+
+    class Watched(Viewer):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value)
+            # As another thread may find it.
+            if name == "_frame" and value is None and "closed" in vars(self):
+                seen.append(self.next_frame)
+
+    async def scene() -> None:
+        page = Page()
+        viewer = Watched(page)
+        serving = asyncio.create_task(viewer.serve(nothing))
+        for n in range(2):
+            viewer.show(b"%d" % n)
+            await settled()
+        page.sends.put_nowait({"type": "websocket.disconnect"})
+        await serving
+
+    asyncio.run(scene())
+    assert seen == [2, 3]
+
+
 def test_a_page_that_does_not_read_is_closed():
     async def scene() -> None:
         page = Page()

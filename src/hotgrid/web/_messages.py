@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from typing import Any
 
 from hotgrid.errors import HotgridError
 
+# The largest float: a whole number in JSON may be larger.
+_MOST = sys.float_info.max
 Check = Callable[[Any], Any]
 """Returns a field of a message as it is used, or raises `ValueError`."""
 
@@ -120,7 +123,7 @@ def number_in(low: float = -math.inf, high: float = math.inf) -> Check:
     """A check of a finite number within bounds."""
 
     def check(value: Any) -> float:
-        if type(value) in (int, float) and low <= value <= high and math.isfinite(value):
+        if type(value) in (int, float) and max(low, -_MOST) <= value <= min(high, _MOST):
             return float(value)
         raise ValueError(f"a number from {low:g} to {high:g}")
 

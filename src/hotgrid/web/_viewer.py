@@ -125,8 +125,9 @@ class Viewer:
                 text = self._texts.popleft()
                 await asyncio.wait_for(self._socket.send_text(text), self._timeout)
             if self._frame is not None:
-                frame, self._frame = self._frame, None
+                # In this order: another thread must not find both the slot and the window free.
                 self._sent += 1
+                frame, self._frame = self._frame, None
                 await asyncio.wait_for(self._socket.send_bytes(frame), self._timeout)
 
     async def _receive(self, receive: Callable[[str | bytes], Awaitable[None]]) -> None:

@@ -15,6 +15,7 @@ from hotgrid.grid.output import Aspect
 from hotgrid.web import MessageError
 
 from .conftest import Desk
+from .test_look import parsed
 
 
 def look(here: Desk, **told: Any) -> None:
@@ -52,6 +53,32 @@ def test_a_film_shows_what_its_viewer_sees(desk):
     shown = picture._drawn
     assert shown.get_clim() == (-0.1, 0.1) and shown.get_cmap().name == "cividis"
     here.ask("record", on=False)
+
+
+def test_a_film_that_cannot_be_written_is_over_and_said_once(desk):
+    here = desk("heat", size="16x16")
+    here.ask("record", on=True)
+    film = here.session.live._film[0]
+    film.take = lambda simulation: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    here.until(lambda: not here.session.live.recording)
+    here.ask("step", count=3)
+    here.stopped_at(3)
+    [told] = here.page.of("error")
+    assert told["text"] == "the film cannot be continued: No space left on device"
+    assert "no film" in here.ask("record", on=False)["text"]
+
+
+@pytest.mark.parametrize("back", ["undo", "reset", "load"])
+def test_the_range_begins_anew_where_the_state_jumps(desk, back: str):
+    here = desk("heat", size="16x16")
+    range_of = lambda: (found := parsed(here.page.frames[-1]))["low"] + found["high"]
+    here.until(lambda: here.page.frames)
+    here.ask("save", what="checkpoint", name="start")
+    stroke = {"stroke": 1, "brush": "u", "radius": 3, "points": [[8, 8]]}
+    here.ask("stroke", **stroke, value=50.0)
+    here.until(lambda: range_of() == 50)
+    here.ask(back, **({"name": "start"} if back == "load" else {}))
+    here.until(lambda: range_of() == 1)
 
 
 def test_a_picture_of_a_box_is_the_slice_that_is_seen(desk, monkeypatch):

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -48,6 +50,20 @@ def test_a_page_that_comes_while_steps_are_compiled_sees_the_start(
     late = Page(2)
     session.join(late)  # pyright: ignore
     assert not late.frames
+
+
+def test_a_page_may_come_while_the_history_grows(tmp_path: Path):
+    session, page = still(tmp_path), Page(1)
+
+    class Row(dict[str, float]):
+        def get(self, *key: Any) -> Any:
+            session._history.append((2, {}))
+            return super().get(*key)
+
+    session._first = {"heat": 1.0}
+    session._history.append((1, Row(heat=1.0)))
+    session.join(page)  # pyright: ignore
+    assert page.of("history")[0]["values"] == {"heat": [1.0]}
 
 
 @pytest.mark.parametrize("rate", [0.7, 1.0, 2.0, 30.0, 4000.0])
@@ -121,3 +137,12 @@ def test_a_number_that_no_cell_can_hold_is_refused(desk, model: str, brush: str,
         found = here.ask("set", name=name, value=1e299)
         assert found["type"] == "error" and here.session._transport.playing
     assert not here.session.live.painted
+
+
+def test_a_stamp_that_is_too_large_takes_no_memory(desk, monkeypatch):
+    here = desk("life", size="24x24")
+    # Nothing but the size may be looked at.
+    large = SimpleNamespace(cells=SimpleNamespace(shape=(65536, 65536)))
+    monkeypatch.setattr("hotgrid.grid.view._strokes.read_rle", lambda text: large)
+    found = here.ask("stamp", rle="x = 65536, y = 65536\no!", at=[0, 0])
+    assert "does not fit into 24 x 24" in found["text"]

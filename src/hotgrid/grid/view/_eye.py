@@ -74,6 +74,10 @@ class Eye:
         self._hidden: tuple[object, Box, Tensor | None] | None = None
         self._side: Any = None
 
+    def forget_ranges(self) -> None:
+        """Let the range of the colours begin anew, as where a state was loaded."""
+        self._ranges.clear()
+
     def frame(self, look: Gaze) -> Frame | None:
         """One frame of the present state in main memory; None where another rank has it.
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 import torch
 
 from hotgrid.config import Case
-from hotgrid.errors import ArgumentError, CommunicationError, HotgridError
+from hotgrid.errors import ArgumentError, CommunicationError, HotgridError, StoreError
 from hotgrid.grid.forms import Form, ParameterSchedule
 from hotgrid.grid.output import Aspect, Picture, Recorder, solid_cells
 from hotgrid.grid.run import LiveControl, Simulation, finite
@@ -199,11 +199,23 @@ class LiveRun:
         return {k: float(v) for k, v in single.items() if math.isfinite(v)}, took.seconds()
 
     def film(self) -> None:
-        """Add a frame to the film, if there is one and it is time."""
+        """Add a frame to the film, if there is one and it is time.
+
+        Raises:
+            StoreError: It cannot be written; the film is over.
+        """
         now = time.monotonic()
-        if self._film is not None and now - self._filmed >= _FILM_EVERY:
-            self._filmed = now
+        if self._film is None or now - self._filmed < _FILM_EVERY:
+            return
+        self._filmed = now
+        try:
             self._film[0].take(self.simulation)
+        except OSError as problem:
+            with contextlib.suppress(OSError, HotgridError):
+                self._end_film()
+            raise StoreError(
+                f"the film cannot be continued: {problem.strerror or problem}"
+            ) from None
 
     def value(self, look: Gaze, at: tuple[int, int]) -> float | None:
         """The number of one cell of a view; None where it is not finite."""
@@ -253,8 +265,8 @@ class LiveRun:
 
     def _end_film(self) -> None:
         if self._film is not None:
-            self._film[1].close()
-            self._film = None
+            (_, opened), self._film = self._film, None
+            opened.close()
 
     def _options(self) -> dict[str, Any]:
         """The size, the seed if it is not 0, and in `set` the values of parameters."""
@@ -279,6 +291,7 @@ class LiveRun:
         self.control.restart(start, ParameterSchedule(kept), seed)
         self.seed = self.simulation.seed
         self._strokes.forget()
+        self._eye.forget_ranges()
 
     def _set(self, viewer: int, name: str, value: float) -> None:
         self._strokes.expect_held(value, self.control.setting.dtype)
@@ -306,10 +319,12 @@ class LiveRun:
     def _undo(self, viewer: int) -> None:
         if not self._strokes.undo():
             raise ArgumentError("there is no stroke to undo")
+        self._eye.forget_ranges()
 
     def _redo(self, viewer: int) -> None:
         if not self._strokes.redo():
             raise ArgumentError("there is no stroke to redo")
+        self._eye.forget_ranges()
 
     def _save(
         self, viewer: int, what: str, name: str, colours: str | None, look: dict[str, Any]
@@ -332,6 +347,7 @@ class LiveRun:
             if value != start.parameters[name] and name not in plan.changes
         }
         self._strokes.forget()
+        self._eye.forget_ranges()
 
     def _record(
         self,

@@ -96,9 +96,10 @@ class Session:
     def join(self, viewer: Viewer) -> None:
         """Show it to one more viewer."""
         viewer.tell(hello(self.live, viewer.number))
-        steps = [step for step, _ in self._history]
-        names = list(self._first)
-        values = {name: [row.get(name) for _, row in self._history] for name in names}
+        # Copied: the thread of the run goes on adding to it.
+        history, names = list(self._history), list(self._first)
+        steps = [step for step, _ in history]
+        values = {name: [row.get(name) for _, row in history] for name in names}
         viewer.tell({"type": "history", "steps": steps, "values": values})
         with self._lock:
             self._seats[viewer.number] = Seat(viewer, first_gaze(self.live.simulation))

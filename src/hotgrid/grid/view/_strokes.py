@@ -86,7 +86,7 @@ class Strokes:
                 f"{type(self.simulation.model).__name__} has no cells to put a pattern onto"
             )
         # The line end keeps a text that looks like a path from being read as one.
-        cells = read_rle(rle + "\n").cells.bool()
+        cells = read_rle(rle + "\n").cells
         height, width = self.simulation.size
         if cells.shape[0] > height or cells.shape[1] > width:
             raise ArgumentError(
@@ -94,7 +94,7 @@ class Strokes:
                 f"{height} x {width}"
             )
         mask = torch.zeros(height, width, dtype=torch.bool)
-        mask[: cells.shape[0], : cells.shape[1]] = cells
+        mask[: cells.shape[0], : cells.shape[1]] = cells.bool()
         self._paint(viewer, number, "cells", mask.roll(at, (0, 1)), 1.0)
 
     def undo(self) -> bool:

@@ -126,7 +126,7 @@ class Plot {
             width,
             height: HEIGHT,
             legend: { show: false },
-            padding: [8, 8, 0, 0],
+            padding: [8, 16, 0, 0],
             scales: { x: { time: false }, y: { range: span } },
             cursor: {
                 y: false,
@@ -142,7 +142,7 @@ class Plot {
                     space: 72,
                     values: (_, ticks) => ticks.map((tick) => tickText(tick)),
                 },
-                { ...axis, size: 56, gap: 4, space: 28, values: (_, ticks) => labels(ticks) },
+                { ...axis, size: 64, gap: 4, space: 28, values: (_, ticks) => labels(ticks) },
             ],
             series: [{}, { stroke, width: 1.5, points: { show: false }, fill: `${stroke}18` }],
             hooks: { setCursor: [(plot) => this.#hover(plot)] },
