@@ -28,7 +28,7 @@ from hotgrid.train import (
     text_plot,
     write_report,
 )
-from hotgrid.train._report import short
+from hotgrid.train._report import EventLog, short
 
 from .training_cases import data, sgd, trainer
 
@@ -245,6 +245,15 @@ def test_json_lines_stay_valid_when_a_value_is_not_finite(tmp_path):
         ).run()  # fmt: skip
     for line in (tmp_path / "events.jsonl").read_text().splitlines():
         json.loads(line, parse_constant=pytest.fail)
+
+
+def test_a_log_is_whole_where_the_system_writes_a_part(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))
+    log = EventLog(tmp_path / "events.jsonl")
+    log.write("start", 0, module="Sequential")
+    log.close()
+    assert read_events(tmp_path) == [{"event": "start", "step": 0, "module": "Sequential"}]
 
 
 def test_a_value_that_is_lacking_says_why(tmp_path):

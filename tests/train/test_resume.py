@@ -293,5 +293,10 @@ def test_a_run_continues_only_with_its_settings(tmp_path):
         trainer(steps=4, folder=tmp_path, optimizer=betas(0.9, 0.95)).run(resume=True)
     with pytest.raises(ArgumentError, match="48 rows, 8 in a batch"):
         trainer(steps=4, size=4, folder=tmp_path, optimizer=betas(0.9, 0.99)).run(resume=True)
+    apart = TensorBatches(data(), 8, seed=1, endless=False)
+    with pytest.raises(ArgumentError, match="passes apart"):
+        trainer(steps=4, source=apart, folder=tmp_path, optimizer=betas(0.9, 0.99)).run(
+            resume=True
+        )
     again = trainer(steps=4, folder=tmp_path, optimizer=betas(0.9, 0.99))
     assert again.run(resume=True).step == 4

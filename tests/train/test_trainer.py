@@ -1,6 +1,7 @@
 """The loop: it makes the steps that a plain loop makes."""
 
 import math
+import shutil
 import weakref
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.data import PackedBatches, Shards
-from hotgrid.errors import ArgumentError, UnstableError
+from hotgrid.errors import ArgumentError, StoreError, UnstableError
 from hotgrid.train import (
     Accuracy,
     EarlyStopping,
@@ -226,6 +227,18 @@ def test_early_stopping_ends_a_run_and_it_stays_ended(tmp_path):
     assert (again.why, again.step) == ("early stopping", 8)
 
 
+@pytest.mark.parametrize("rule", [None, EarlyStopping("valid/loss", patience=4)])
+def test_a_run_that_ended_early_continues_under_another_rule(tmp_path, rule):
+    x, y = data(16)
+    evaluation = Evaluation(TensorBatches((x, -y), 16, endless=False), every=2)
+    options = {"folder": tmp_path, "steps": 60, "evaluation": evaluation}
+    trainer(early_stopping=EarlyStopping("valid/loss", patience=2), **options).run()
+    again = trainer(early_stopping=rule, **options).run(resume=True)
+    assert (again.why, again.step) == (
+        ("finished", 60) if rule is None else ("early stopping", 10)
+    )
+
+
 @pytest.mark.parametrize("better", ["lowest", "highest"])
 def test_early_stopping_follows_its_rules(better):
     sign = 1 if better == "lowest" else -1
@@ -325,6 +338,18 @@ def test_a_bad_batch_is_left_out_after_a_rollback(tmp_path):
     assert torch.equal(weights(run.module), weights(right.module))
     backs = [e for e in read_events(tmp_path) if e["event"] == "rollback"]
     assert [(e["step"], e["batches"]) for e in backs] == [(0, [5])]
+
+
+def test_a_rollback_without_checkpoints_says_so(tmp_path):
+    class Emptied(Poisoned):
+        def batch(self, index, rank, ranks):
+            if index == 5:
+                shutil.rmtree(tmp_path / "checkpoints")
+            return super().batch(index, rank, ranks)
+
+    run = trainer(source=Emptied({5}), folder=tmp_path, guard=LossGuard(rollback=True))
+    with pytest.raises(StoreError, match="there is no checkpoint in"):
+        run.run()
 
 
 def test_a_spike_is_found_by_the_median():

@@ -99,7 +99,7 @@ class TensorBatches:
         self.endless = endless
         self.identity = (
             f"{self.rows} rows, {size} in a batch, seed {seed}, "
-            f"{'shuffled' if shuffle else 'in order'}"
+            f"{'shuffled' if shuffle else 'in order'}{'' if endless else ', passes apart'}"
         )
         self._tensors = tensors
         device = next(iter(_leaves(tensors))).device

@@ -75,8 +75,14 @@ class EarlyStopping:
         first = now["best"] is None and not math.isnan(value)
         if first or (now["best"] is not None and self._improves(value, now["best"])):
             now["best"], now["best_at"] = value, now["seen"]
-        late = now["seen"] - now["best_at"] >= self.patience
-        return now, late and now["seen"] > self.warmup
+        return now, self.ends(now)
+
+    def ends(self, state: Mapping[str, Any] | None) -> bool:
+        """Return whether a run with this state, which `after` returned, ends."""
+        if state is None:
+            return False
+        late = state["seen"] - state["best_at"] >= self.patience
+        return late and state["seen"] > self.warmup
 
     def _improves(self, value: float, best: float) -> bool:
         if math.isnan(value):

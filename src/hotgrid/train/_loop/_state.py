@@ -68,7 +68,9 @@ class TrainingState:
             ArgumentError: It is of another module or optimizer.
         """
         checkpoints.wait()
-        *older, oldest = reversed(self._ranks.gather_json(checkpoints.steps())[0])
+        steps: list[int | None] = self._ranks.gather_json(checkpoints.steps())[0]
+        # Where there is none, `_load` says so.
+        *older, oldest = reversed(steps or [None])
         for step in older:
             try:
                 return self._load(checkpoints, step)
@@ -77,7 +79,7 @@ class TrainingState:
                     logger("train").warning("step %d is skipped: %s", step, problem)
         return self._load(checkpoints, oldest)
 
-    def _load(self, checkpoints: Checkpoints, step: int) -> tuple[int, dict[str, Any]]:
+    def _load(self, checkpoints: Checkpoints, step: int | None) -> tuple[int, dict[str, Any]]:
         found = checkpoints.load(step, ())
         extra = found.extra
         if not isinstance(extra.get("optimizer"), dict) or "position" not in extra:

@@ -360,7 +360,6 @@ class Trainer:
             "data": self._gathered(self._feed.state()),
             "pending": self._gathered(self._ledger.state()),
             "stopping": self._stopping,
-            "ended early": self._ended_early,
             "watch": self._watch.state(),
             "values": self.values,
             "seconds": self._seconds,
@@ -387,7 +386,9 @@ class Trainer:
         if rank == 0:
             mine = mine + pending[self.ranks.size :]
         self._ledger.load(mine)
-        self._stopping, self._ended_early = extra["stopping"], extra["ended early"]
+        # A run that ended early continues with more patience, or without the rule.
+        rule, self._stopping = self._early_stopping, extra["stopping"]
+        self._ended_early = rule is not None and rule.ends(self._stopping)
         self._watch.load(extra["watch"])
         self.values = dict(extra["values"])
         self._recent = Recent()

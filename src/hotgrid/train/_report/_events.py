@@ -46,8 +46,11 @@ class EventLog:
         """Hand all lines to the system."""
         lines, self._lines = self._lines, []
         self._written = time.monotonic()
+        data = "".join(lines).encode()
         try:
-            os.write(self._file, "".join(lines).encode())
+            # A file system that is nearly full takes a part, and says so with the rest.
+            while data:
+                data = data[os.write(self._file, data) :]
         except OSError as problem:
             raise StoreError(f"cannot write `{self._path}`: {problem.strerror}") from problem
 
