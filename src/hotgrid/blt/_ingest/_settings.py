@@ -46,7 +46,7 @@ class IngestSettings:
         compiled: Compile an entropy model, for much data.
         document_bytes: Longer texts, and bytes of no known kind, are cut into documents of
             about this size.
-        media: Whether patches of images, sounds and films are their `pieces` (16 x 16
+        media: Whether patches of images, audio and video are their `pieces` (16 x 16
             pixels, 160 samples, a frame), or follow the segmenter as text does: `bytes`.
         pdf: Which views of a PDF to take: `raw`, `text`, `image`, or `multiview` for all.
         columns: The columns of rows to take; by default all that hold text or media.
