@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 # By how much ranks are late in the simulated schedule, as a part of their computing.
 JITTER = 0.05
+_MESHES = (
+    "mesh",
+    "depth",
+    "step",
+    "communication",
+    "margins",
+    "efficiency",
+    "memory",
+    "overlap",
+)
+_SCALING = ("devices", *("mesh", "depth", "step", "efficiency") * 2)
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,25 @@ class Report:
 
 
 def report_lines(case: Case, report: Report) -> list[str]:
+    """A report as lines: facts, the alternatives, and how it scales."""
+    lines = [f"{case.model} on {_times(report.size)}, {case.dtype}"]
+    lines += [f"{name:<12}{text}" for name, text in _facts(report)]
+    lines += ["", "The best depth of other meshes"]
+    lines += _table([_MESHES, *[_alternative(each) for each in report.plan.alternatives()]])
+    lines += ["", "The same grid on more devices; each with the same block on more devices"]
+    weak = {each.devices: each for each in report.weak}
+    scaling = [
+        (f"{each.devices:,}", *_point(each), *_point(weak[each.devices]))
+        for each in report.strong
+        if each.devices in weak
+    ]
+    lines += _table([_SCALING, *scaling])
+    if any(not each.estimate.fits for each in report.strong):
+        lines.append("* does not fit into memory")
+    return lines
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
     plan, best, late = report.plan, report.plan.best, report.overlapped.best
     device, link = plan.device, plan.link
     rows = [
@@ -84,42 +114,7 @@ def report_lines(case: Case, report: Report) -> list[str]:
                 f"step, {_time(hidden)} with overlap",
             )
         )
-    lines = [f"{case.model} on {_times(report.size)}, {case.dtype}"]
-    lines += [f"{name:<12}{text}" for name, text in rows]
-    lines += ["", "The best depth of other meshes"]
-    heading = (
-        "mesh",
-        "depth",
-        "step",
-        "communication",
-        "margins",
-        "efficiency",
-        "memory",
-        "overlap",
-    )
-    lines += _table([heading, *[_alternative(each) for each in plan.alternatives()]])
-    lines += ["", "The same grid on more devices; each with the same block on more devices"]
-    heading = (
-        "devices",
-        "mesh",
-        "depth",
-        "step",
-        "efficiency",
-        "mesh",
-        "depth",
-        "step",
-        "efficiency",
-    )
-    weak = {each.devices: each for each in report.weak}
-    scaling = [
-        (f"{each.devices:,}", *_point(each), *_point(weak[each.devices]))
-        for each in report.strong
-        if each.devices in weak
-    ]
-    lines += _table([heading, *scaling])
-    if any(not each.estimate.fits for each in report.strong):
-        lines.append("* does not fit into memory")
-    return lines
+    return rows
 
 
 def _memory(plan: "ClusterPlan") -> str:
