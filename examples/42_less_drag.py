@@ -1,8 +1,8 @@
-"""A body of less drag: the same area, another shape, found by the gradient of its drag.
+"""A body with less drag: the same area, another shape, found by the gradient of its drag.
 
-A cell may be solid in part: it sends so much of what comes in back. So the drag is a smooth
+A cell may be partly solid: it reflects a share of what comes in. So the drag is a smooth
 function of a body, and its gradient through a stretch of the flow says how to change the body.
-Every round goes on from the flow of the last. The picture shows the disc and the body found.
+Every round continues from the flow of the last. The picture shows the disc and the body found.
 Run it with `python examples/42_less_drag.py [--out DIR] [--size ROWS]`.
 """
 

@@ -1,8 +1,8 @@
-"""A net that corrects a coarse solver, trained through the solver and judged on new starts.
+"""A net that corrects a coarse solver, trained through the solver, tested on new initial states.
 
 Burgers' equation on a coarse grid smears its fronts. A small net of convolutions adds fluxes
 between cells after every few steps, and learns them from runs on a grid four times as fine.
-The picture shows a start that it has never seen, later than in any training.
+The picture shows an initial state that it has never seen, later than in any training.
 Run it with `python examples/43_learned_correction.py [--out DIR] [--size N]`.
 """
 

@@ -1,8 +1,8 @@
-"""Train a small net to tell pieces of clothing apart, on one rank and on two.
+"""Train a small net to classify pieces of clothing, on one rank and on two.
 
 The pictures are Fashion-MNIST (`apt install dataset-fashion-mnist` on Debian and Ubuntu) or, if
 that is not there, the digits of scikit-learn (`pip install scikit-learn`). A run folder has
-checkpoints, events and `report.html`; Ctrl-C or a kill loses nothing, and `--resume` goes on.
+checkpoints, events and `report.html`; Ctrl-C or a kill loses nothing, and `--resume` continues.
 With `--ranks 2` the same run is made by two processes, and the losses are compared.
 Run it with `python examples/50_fashion.py [--out DIR] [--ranks 2]`.
 """

@@ -1,8 +1,8 @@
-"""Train a small net to tell drawn shapes apart, see what it is wrong about, and use it.
+"""Train a small net to classify drawn shapes, see what it gets wrong, and use it.
 
 The images are drawn here: discs, squares and crosses of any colour on a noisy ground, in a
 folder for each class. With `--data` it trains on images of yours instead. The run folder has
-checkpoints, a model and `report.html` with the confusion matrix; a run that was stopped goes on
+checkpoints, a model and `report.html` with the confusion matrix; a run that was stopped continues
 with `--resume`.
 Run it with `python examples/70_shapes.py [--out DIR] [--data FOLDER] [--epochs 12]`.
 """
