@@ -2,7 +2,8 @@
 
 Four flows of eddies run through a fluid whose viscosity differs from place to place, and
 their velocities are measured twice, with one percent of noise. The gradient of the misfit,
-taken through all steps, finds the map. The picture shows a flow, the true map and the one found.
+taken through all steps, finds the map. The picture shows a flow, the true map and the one
+found.
 Run it with `python examples/41_viscosity.py [--out DIR] [--size N]`.
 """
 

@@ -1,4 +1,4 @@
-"""A net that corrects a coarse solver, trained through the solver, tested on new initial states.
+"""A net that corrects a coarse solver, trained through it and tested on new initial states.
 
 Burgers' equation on a coarse grid smears its fronts. A small net of convolutions adds fluxes
 between cells after every few steps, and learns them from runs on a grid four times as fine.

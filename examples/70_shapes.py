@@ -2,8 +2,8 @@
 
 The images are drawn here: discs, squares and crosses of any colour on a noisy ground, in a
 folder for each class. With `--data` it trains on images of yours instead. The run folder has
-checkpoints, a model and `report.html` with the confusion matrix; a run that was stopped continues
-with `--resume`.
+checkpoints, a model and `report.html` with the confusion matrix; a stopped run continues with
+`--resume`.
 Run it with `python examples/70_shapes.py [--out DIR] [--data FOLDER] [--epochs 12]`.
 """
 
