@@ -146,6 +146,7 @@ def test_gymnasiums_copies_and_ours_agree_in_a_loop():
         ("CartPole-v9", "CartPole-v1"),
         ("Blackjack-v1", "only boxes"),
         ("Nothing-v0", "Nothing-v0"),
+        ("nothing_here:Nothing-v0", "cannot make `nothing_here:Nothing-v0`: No module named"),
     ],
 )
 def test_an_environment_that_cannot_be_used_is_refused(name, text):

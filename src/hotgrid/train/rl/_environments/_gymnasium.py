@@ -73,6 +73,9 @@ class GymnasiumCopies:
         except gymnasium.error.Error as problem:
             hint = near(name, gymnasium.registry)
             raise ArgumentError(f"Gymnasium cannot make `{name}`: {problem}{hint}") from None
+        except ImportError as problem:
+            # An id may begin with a module that registers it.
+            raise ArgumentError(f"Gymnasium cannot make `{name}`: {problem}") from problem
         self.seeds, self.copies, self.device = seeds, copies, torch.device(device)
         self.actions = _actions(name, self._envs.single_action_space)
         seen = self._envs.single_observation_space
