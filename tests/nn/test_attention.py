@@ -130,6 +130,8 @@ def test_rotary_takes_a_position_for_each():
     torch.testing.assert_close(each[1], rotary(x)[1])
     with pytest.raises(ArgumentError, match="positions 7 to 9 do not fit a table of 9"):
         rotary(x, 7)
+    with pytest.raises(ArgumentError, match="positions -2 to 0 do not fit a table of 9"):
+        Rotary(4, length=9)(torch.ones(1, 1, 3, 4), -2)
     with pytest.raises(ArgumentError, match="must be even"):
         Rotary(5, 9)
 
@@ -216,6 +218,15 @@ def test_wrong_arguments_are_named():
         Mask(documents=torch.zeros(4))
     with pytest.raises(ArgumentError, match="1 x 4 positions"):
         attention(k, k, k, Mask(documents=torch.zeros(1, 3)))
+    for mask, offset in (
+        (Mask(window=2), 2),
+        (Mask(documents=torch.zeros(1, 4)), 1),
+        (Mask(), -1),
+    ):
+        with pytest.raises(
+            ArgumentError, match=f"at positions {offset} to .* there are 4 keys"
+        ):
+            attention(*torch.ones(3, 1, 1, 4, 2), mask, offset=offset)
     with pytest.raises(ArgumentError, match="static cache needs a causal mask"):
         attention(k, k, k, Mask(causal=False), offset=torch.tensor(0))
     with pytest.raises(ArgumentError, match="multiple of `kv_heads`, got 4 and 3"):

@@ -296,6 +296,19 @@ def test_initialising_by_selection_depends_on_seed_and_path_only():
         initialize(nn.Linear(4, 8), {"//Param": "xavier"})
 
 
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("orthogonal", "`bias` cannot be `orthogonal`: Only tensors with 2"),
+        (Init("normal", -1.0), "`weight` cannot be `normal`: .* std -1"),
+        (2, "rule of `//Param` is 2; expected an `Init`"),
+    ],
+)
+def test_an_initialiser_that_does_not_suit_is_named(rule, text):
+    with pytest.raises(ArgumentError, match=text):
+        initialize(nn.Linear(2, 2), {"//Param": rule})
+
+
 def test_a_module_of_the_meta_device_becomes_the_one_made_at_once():
     def made(device: str) -> Any:
         rotary = Rotary(4, 8, device=device)

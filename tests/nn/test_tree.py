@@ -283,3 +283,9 @@ def test_a_tree_serves_several_selections():
     assert grown[0] is grown.root
     assert repr(grown) == "<Tree of Net: 23 nodes, 12 parameters>"
     assert repr(select(grown, "//Block")) == "<Selection `//Block`: Block h.0, Block h.1>"
+
+
+def test_a_digit_that_is_no_number_is_a_name():
+    layers = nn.Sequential()
+    layers.add_module("²", nn.ReLU())
+    assert [(node.name, node.index) for node in tree(layers)][1:] == [("²", None)]

@@ -26,7 +26,7 @@ from hotgrid.train import (
     lora,
 )
 
-from .training_cases import data, loss, net, sgd, trainer
+from .training_cases import data, loss, net, sgd, trainer, weights
 
 
 @dataclass
@@ -160,6 +160,16 @@ def sparse() -> nn.Module:
     return nn.Sequential(nn.Embedding(4, 2, sparse=True))
 
 
+def counted(count: torch.Tensor) -> torch.Tensor:
+    made = trainer(step=lambda *given: {"loss": loss(*given), "count": count}, steps=2)
+    made.run()
+    return weights(made.module)
+
+
+def test_a_count_may_be_a_tensor_of_one_number():
+    assert torch.equal(counted(torch.tensor([3.0])), counted(torch.tensor(3.0)))
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -186,6 +196,9 @@ def sparse() -> nn.Module:
             lambda: Evaluation(TensorBatches(data(4), 2, endless=False), 1, [Loss(), Loss()]),
             "are called `loss`",
         ),
+        (lambda: lora(net(), "//Linear", True), "`rank` is True"),
+        (lambda: lora(net(), "//Linear", 1, float("nan")), "`alpha` is nan"),
+        (lambda: counted(torch.ones(2)), r"the `count` .* has the shape \[2\]"),
         (lambda: lora(nn.Sequential(weight_norm(nn.Linear(3, 2))), "*/*", 1), "weight of `0`"),
     ],
 )

@@ -106,6 +106,14 @@ def _expect_sense(q: Tensor, k: Tensor, mask: Mask, offset: int | Tensor) -> Non
             f"`documents` of the mask has the shape {list(documents.shape)}, and keys are "
             f"{k.shape[0]} x {k.shape[2]} positions; it needs one entry for each"
         )
+    placed = documents is not None or mask.window is not None
+    if isinstance(offset, int) and (
+        offset < 0 or (placed and offset + q.shape[2] > k.shape[2])
+    ):
+        raise ArgumentError(
+            f"queries are at positions {offset} to {offset + q.shape[2] - 1}, and there are "
+            f"{k.shape[2]} keys; a query needs a position among the keys"
+        )
     if isinstance(offset, Tensor) and not mask.causal:
         raise ArgumentError(
             "a static cache needs a causal mask, which hides what is not filled yet"

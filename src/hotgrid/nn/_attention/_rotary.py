@@ -85,7 +85,7 @@ class Rotary(nn.Module):
         """
         if isinstance(positions, int):
             end = positions + x.shape[-2]
-            if end > self.length:
+            if positions < 0 or end > self.length:
                 raise ArgumentError(
                     f"positions {positions} to {end - 1} do not fit a table of "
                     f"{self.length}; make it with a larger `length`"

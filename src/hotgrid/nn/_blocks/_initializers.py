@@ -118,7 +118,8 @@ def initialize(
         The paths of the parameters that no rule selects, which keep what they have.
 
     Raises:
-        ArgumentError: An expression selects nothing, or a parameter is on the meta device.
+        ArgumentError: An expression selects nothing, an initialiser does not suit a
+            parameter, or a parameter is on the meta device.
 
     Example:
         >>> layers = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
@@ -130,6 +131,10 @@ def initialize(
     chosen: dict[str, tuple[nn.Parameter, Init]] = {}
     for expression, rule in rules.items():
         init = Init(rule) if isinstance(rule, str) else rule
+        if not isinstance(init, Init):
+            raise ArgumentError(
+                f"the rule of `{expression}` is {rule!r}; expected an `Init` or the name of one"
+            )
         for path, parameter in select(grown, expression).parameters().items():
             chosen[path] = (parameter, init)
     for path, (parameter, init) in chosen.items():
@@ -140,7 +145,7 @@ def initialize(
         generator.manual_seed(int.from_bytes(digest[:8], "little"))
         try:
             init.fill(parameter, generator)
-        except ArgumentError as problem:
+        except (ArgumentError, ValueError, RuntimeError) as problem:
             raise ArgumentError(f"`{path}` cannot be `{init.name}`: {problem}") from None
     return [path for path in left if path not in chosen]
 

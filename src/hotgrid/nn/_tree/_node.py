@@ -253,7 +253,7 @@ def _grow(
             children.append(_grow(tree, child, name, node, kinds))
     if kind.counts:
         for child in children:
-            child.name = None if child.key.isdigit() else child.key
+            child.name = None if child.key.isdecimal() else child.key
     node.end = len(nodes)
     return node
 

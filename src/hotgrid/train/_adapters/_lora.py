@@ -85,6 +85,8 @@ def lora(
         >>> merge_lora(model)
         ['0']
     """
+    if alpha is not None and not math.isfinite(alpha):
+        raise ArgumentError(f"`alpha` is {alpha!r}; expected a finite number, or None")
     layers = select(model, selector).modules()
     for path, layer in layers.items():
         _check(path, layer, rank, selector)
@@ -126,7 +128,7 @@ def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
             "(`parametrize.remove_parametrizations`), or leave it out of the selector"
         )
     most = min(layer.in_features, layer.out_features)
-    if not isinstance(rank, int) or not 1 <= rank <= most:
+    if type(rank) is not int or not 1 <= rank <= most:
         raise ArgumentError(f"`rank` is {rank!r}; for `{path}` it can be 1 to {most}")
 
 

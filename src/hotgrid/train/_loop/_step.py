@@ -171,7 +171,14 @@ def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
             f"the step function returned {type(found).__name__}; expected the loss, a tensor "
             'with one number, or a dict with "loss"'
         )
-    loss = found["loss"]
+    loss, count = found["loss"], found.get("count")
+    if isinstance(count, Tensor) and count.ndim:
+        if count.numel() != 1:
+            raise ArgumentError(
+                f"the `count` of the step function has the shape {list(count.shape)}; expected "
+                "one number, such as its sum"
+            )
+        found = {**found, "count": count.reshape(())}
     if loss.is_complex():
         raise ArgumentError(
             f"the loss of the step function is {loss.dtype}; expected a real number, such as "
