@@ -26,12 +26,12 @@ from hotgrid.blt import (
     ingest,
     log_weights,
     ngram_features,
-    parse_direction,
     place,
     place_corpus,
     save_entropy_model,
     zone_of,
 )
+from hotgrid.blt._sphere._sphere import parse_direction
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 
 from .ingest.corpora import write_mixed

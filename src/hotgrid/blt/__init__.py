@@ -87,7 +87,6 @@ from ._sphere._place import (
 from ._sphere._sphere import (
     PlacedLeaf as PlacedLeaf,
     Sphere as Sphere,
-    parse_direction as parse_direction,
 )
 from ._sphere._zones import (
     ZONES as ZONES,

@@ -73,7 +73,8 @@ def run(
     """
     case = case_from(model, options)
     # Not earlier: a misspelled option need not wait for torch.
-    from hotgrid.grid.run import perform, start_ranks
+    from hotgrid.grid.run import perform
+    from hotgrid.grid.run._perform import start_ranks
 
     if start_ranks(case, sys.argv[1:], resume=resume):
         return

@@ -88,7 +88,7 @@ def query(
 def _axis(
     sphere: Sphere, text: str | None, node: int | None, direction: str | None, zone: str | None
 ) -> Tensor:
-    from hotgrid.blt import parse_direction
+    from hotgrid.blt._sphere._sphere import parse_direction
 
     if text is not None:
         return sphere.direction_of(text, zone=zone)

@@ -43,7 +43,7 @@ def view(
     case = None if name is None else case_from(name, {**options, "device": device})
     # Not before: a misspelled option need not wait for torch.
     from hotgrid.cluster import is_primary
-    from hotgrid.grid.run import start_ranks
+    from hotgrid.grid.run._perform import start_ranks
     from hotgrid.grid.view import ViewApp
 
     if case is not None and start_ranks(case, sys.argv[1:], resume=False):

@@ -14,7 +14,6 @@ from ._pace import (
 from ._perform import (
     perform as perform,
     prepared as prepared,
-    start_ranks as start_ranks,
 )
 from ._rollout import rollout as rollout
 from ._simulation import (
