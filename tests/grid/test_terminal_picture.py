@@ -188,6 +188,27 @@ def test_the_terminal_is_left_as_it_was(problem, monkeypatch: pytest.MonkeyPatch
     assert [callback for _, callback in sim._callbacks] == [fail]
 
 
+def test_an_interrupt_in_the_first_picture_leaves_the_terminal_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    terminal, sim = Terminal(12, 40), ramp()
+    with stderr_on(terminal, monkeypatch):
+        picture = TerminalPicture(sim)
+        stream = picture._stream
+
+        def write(text: str) -> int:
+            vars(stream).pop("write")
+            stream.write(text[:200])
+            raise KeyboardInterrupt
+
+        vars(stream)["write"] = write
+        with pytest.raises(KeyboardInterrupt), picture:
+            pass
+    shown = Screen().feed(terminal.close())
+    assert shown.cursor_shown and shown.column == 0
+    assert shown.front is shown.back is None
+
+
 def test_a_run_outlives_its_terminal(monkeypatch: pytest.MonkeyPatch):
     terminal, sim = Terminal(12, 40), ramp()
     with stderr_on(terminal, monkeypatch), TerminalPicture(sim) as picture:

@@ -130,7 +130,7 @@ class TerminalPicture:
         try:
             self.draw()
         except BaseException:
-            self._opened.close()
+            self._leave()
             raise
         self._follow(1)
         return self
@@ -203,10 +203,14 @@ class TerminalPicture:
                 self.draw()
         finally:
             self._follow(0)
-            self._opened.close()
-            if self._simulation._form.is_primary:
-                with contextlib.suppress(OSError):
-                    self._write(("\r\n" if self._writing else "") + _RESET + _SHOW)
+            self._leave()
+
+    def _leave(self) -> None:
+        """Leave the terminal as it was, also in the middle of a picture."""
+        self._opened.close()
+        if self._simulation._form.is_primary:
+            with contextlib.suppress(OSError):
+                self._write(("\r\n" if self._writing else "") + _RESET + _SHOW)
 
     def _follow(self, period: int) -> None:
         """Be called every N steps; never if N is zero."""
