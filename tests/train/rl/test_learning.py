@@ -1,12 +1,25 @@
 """That it learns: a short run for every day, and the stated results as long ones."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 import torch
 
 from hotgrid.train import rl
 from hotgrid.train.rl._environments import _wake
+
+RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"
+
+
+def test_the_stated_results_are_those_of_the_recipes():
+    [file] = RESULTS.glob("rl-learning-cpu-*.json")
+    recipes = json.loads(file.read_text(encoding="utf-8"))["machine"]["recipes"]
+    assert recipes.keys() == {"cartpole", "pendulum", "wake"}
+    for name, text in recipes.items():
+        recipe = rl.recipe_for(name)
+        assert text == f"{recipe.learner}, {recipe.settings}"
 
 
 def test_cartpole_is_balanced_after_some_seconds():
