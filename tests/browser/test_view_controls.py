@@ -100,3 +100,12 @@ def test_the_token_is_not_in_the_address(show):
     assert page.url.endswith("/models")
     gallery = show(None).page()
     reaches(gallery, "!location.search.includes('token')")
+
+
+def test_a_legend_has_the_colours_of_a_picture_that_stands_still(show):
+    here = show("life", size="16x16")
+    page = here.page()
+    end = "document.querySelector('#legend canvas').getContext('2d').getImageData(254, 0, 1, 1)"
+    for scheme, alive in (("light", 0), ("dark", 255), ("light", 0)):
+        page.emulate_media(color_scheme=scheme)
+        reaches(page, f"{end}.data[0] === {alive}")

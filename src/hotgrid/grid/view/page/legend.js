@@ -32,6 +32,7 @@ export class Legend {
         on("frame", show);
         on("look", show);
         on("hello", show);
+        on("colours", show);
     }
 
     #show() {

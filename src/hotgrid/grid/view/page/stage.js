@@ -186,6 +186,7 @@ export class Stage {
             this.table = this.#tables.table(state.colours, this.frame.colours, isDark());
             const drawing = state.volume ? this.volume : this.#drawing;
             drawing.setFrame(this.frame, this.table, this.camera.flip);
+            if (paint.colours) tell("colours");
         }
         if (paint.picture) this.#drawing.draw(this.camera);
         if (paint.picture && state.volume) {
