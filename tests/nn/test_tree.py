@@ -250,6 +250,8 @@ def test_selections_without_parameters_or_without_modules_are_errors():
         select(net, "//ReLU").parameters()
     with pytest.raises(ArgumentError, match=r"`/\.\.`"):
         select(net, "//Param").modules()
+    with pytest.raises(ArgumentError, match="nested too deeply"):
+        select(nn.Linear(2, 2), "//*[" + "not(" * 500 + "1" + ")" * 500 + "]")
     with pytest.raises(ArgumentError, match=r"torch\.nn\.Module, got int"):
         tree(3)
 

@@ -123,6 +123,8 @@ def test_data_of_no_schedule_is_refused():
         StepSchedule.from_json({"schedule": "Warmups", "steps": 3})
     with pytest.raises(ArgumentError, match="is not a schedule"):
         StepSchedule.from_json({"steps": 3})
+    with pytest.raises(ArgumentError, match="there is no schedule"):
+        StepSchedule.from_json({"schedule": ["Warmup"]})
     with pytest.raises(ArgumentError, match=r"Warmup.*steps"):
         StepSchedule.from_json({"schedule": "Warmup"})
     with pytest.raises(ArgumentError, match=r"`shape` of WSD is 'sqr'.*did you mean `sqrt`"):

@@ -102,7 +102,10 @@ def parse(text: str) -> Expression:
         ArgumentError: It is not one; the message shows where and what was expected.
     """
     reader = _Reader(text)
-    found = reader.expression()
+    try:
+        found = reader.expression()
+    except RecursionError:
+        fail(text, reader.now.place, "it is nested too deeply")
     if reader.now.kind != "end":
         reader.unexpected("the end")
     return found

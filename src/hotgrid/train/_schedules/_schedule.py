@@ -123,7 +123,7 @@ class StepSchedule(ABC):
             raise ArgumentError(
                 f"{data!r} is not a schedule; expected a table with `schedule`, its name"
             )
-        name = data["schedule"]
+        name = str(data["schedule"])
         if name not in _KNOWN:
             raise ArgumentError(
                 f"there is no schedule {name!r}{near(name, _KNOWN)}; known are "
