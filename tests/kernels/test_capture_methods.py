@@ -31,6 +31,18 @@ def test_an_inherited_method_is_not_taken_for_the_one_that_calls_it():
     assert vars(one) == {}
 
 
+class Calling(Base):
+    @capture
+    def grown(self, x: Tensor) -> Tensor:
+        return self.moved(x) * 3
+
+
+def test_a_captured_method_may_call_another_of_its_object():
+    one, x = Calling(), torch.zeros(1)
+    assert [float(one.grown(x)) for _ in range(2)] == [3, 3]
+    assert float(one.moved(x)) == 1
+
+
 class Layered(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -148,6 +148,9 @@ class Captured:
         bind = getattr(self.function, "__get__", None)
         if instance is None or bind is None:
             return self
+        # Part of another compiled function, where torch would lose the object.
+        if torch.compiler.is_compiling():
+            return bind(instance, owner)
         function = bind(instance, owner)
         if getattr(function, "__self__", None) is not instance:  # a static method
             return self
