@@ -82,18 +82,18 @@ class LiveControl:
         return self.simulation._solid is not None
 
     def advance(self, steps: int) -> bool:
-        """Make steps, with the planned changes of parameters; whether any is planned."""
-        simulation, planned = self.simulation, False
+        """Make steps, with the planned changes of parameters; whether any took place."""
+        simulation, changed = self.simulation, False
         while steps > 0:
             form = simulation._ready()
             change = simulation._schedule.next_change(simulation.step_count)
             now = steps if change is None else min(steps, change - simulation.step_count)
-            planned |= change is not None
             form.run(now)
             simulation.step_count += now
+            changed |= simulation.step_count == change
             steps -= now
         simulation._follow()
-        return planned
+        return changed
 
     def restart(self, start: Model, plan: ParameterSchedule, seed: int | None = None) -> None:
         """Go to step 0 of another start; None keeps the seed. Painted cells are removed."""
