@@ -370,8 +370,13 @@ def test_no_more_is_prepared_than_asked_for():
     plan = Plan(Numbers(1000))
     with PlanBatches(plan, 10, ahead=3, workers=2) as batches:
         batches.batch(0)
-        time.sleep(0.2)
-        assert batches._runner.samples.reads == 40
+        samples = batches._runner.samples
+        for _ in range(1000):
+            if samples.reads >= 40:
+                break
+            time.sleep(0.01)
+        time.sleep(0.1)
+        assert samples.reads == 40
 
 
 def test_closing_stops_the_threads_and_a_loader_can_go_on():

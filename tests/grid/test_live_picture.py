@@ -35,6 +35,15 @@ def frame(picture: LivePicture) -> tuple[np.ndarray, tuple[float, float]]:
     return np.frombuffer(data[24:], np.uint8).reshape(rows, columns), (low, high)
 
 
+async def ended(picture: LivePicture) -> None:
+    """Wait until the picture no longer plays."""
+    for _ in range(1000):
+        if picture._task is None:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it plays on")
+
+
 def say(picture: LivePicture, **content: object) -> None:
     """What the page sends."""
     picture.widget._handle_custom_msg(content, [])
@@ -97,14 +106,14 @@ def test_it_plays_while_the_page_draws():
 
     async def scene() -> None:
         widget.playing = True
-        for _ in range(500):
+        for _ in range(3000):
             say(picture, kind="drawn", number=widget.number)
             await asyncio.sleep(0.01)
             if widget.step > 20 and widget.number > 5:
                 break
         assert widget.step > 20
         widget.playing = False
-        await asyncio.sleep(0.1)
+        await ended(picture)
         paused = widget.step
         await asyncio.sleep(0.1)
         assert widget.step == paused == picture._simulation.step_count
@@ -113,7 +122,7 @@ def test_it_plays_while_the_page_draws():
         assert widget.number - picture._seen <= 2, "no page draws, so nothing more is sent"
         assert widget.playing
         widget.playing = False
-        await asyncio.sleep(0.1)
+        await ended(picture)
 
     asyncio.run(scene())
 
@@ -131,7 +140,7 @@ def test_a_run_that_fails_stops_and_says_why():
 
     async def scene() -> None:
         picture.widget.playing = True
-        await asyncio.sleep(0.3)
+        await ended(picture)
 
     asyncio.run(scene())
     assert "was not finite" in picture.widget.problem
