@@ -44,7 +44,7 @@ def has_bits(code: Tensor, bits: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Site:
-    """What a boundary sees in a step.
+    """The data that a boundary sees in a step.
 
     Attributes:
         lattice: The lattice.

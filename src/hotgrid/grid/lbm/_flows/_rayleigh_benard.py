@@ -55,7 +55,7 @@ class RayleighBenard(ThermalModel):
         return {"height": float(size[0])}
 
     def viscosity_in(self, numbers: Mapping[str, Any]) -> Any:
-        """From Rayleigh and Prandtl number."""
+        """The viscosity, from Rayleigh and Prandtl number."""
         scale = numbers["velocity"] * numbers["height"]
         return scale * (numbers["prandtl"] / numbers["rayleigh"]) ** 0.5
 
@@ -70,7 +70,7 @@ class RayleighBenard(ThermalModel):
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
-        """At rest, with the pressure that holds the fluid as it is heated."""
+        """Fluid at rest, with the pressure that balances its initial buoyancy."""
         _, [up, along] = super().begin(size, generator)
         y = self._heights(size)
         lift = 1.5 * self.velocity**2 * y * (1 - y)
