@@ -72,7 +72,7 @@ class HaloExchange:
     Attributes:
         block: What this rank owns.
         padded: The same with its margins: the space of buffers.
-        periodic: Whether the ends of each axis are joined.
+        periodic: Whether each axis is periodic.
         traffic: What was sent so far.
 
     Raises:

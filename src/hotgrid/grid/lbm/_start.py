@@ -69,7 +69,7 @@ def _around(
 ) -> tuple[list[Tensor], Tensor]:
     """Velocity and fluid of some rows with two cells more at each end of every axis.
 
-    Ends without faces are joined. Beyond a face there is no fluid, or its mirror image.
+    Axes without faces are periodic. Beyond a face there is no fluid, or its mirror image.
     """
     parts, rank = [*velocity, fluid], fluid.ndim
     for axis, n in enumerate(fluid.shape):

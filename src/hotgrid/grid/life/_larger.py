@@ -20,7 +20,7 @@ from ._rules import TOPOLOGIES, LargerRule, Topology, parted
 
 
 class LargerThanLife(CellModel):
-    """Two-state and aging automata with neighbourhoods of a large radius, as Evans' bugs.
+    """Two-state and aging automata with neighbourhoods of a large radius, such as Evans' bugs.
 
     Over a box, whole grids are added up along rows and then along columns, in a form of its
     own, `box_sums`; other neighbourhoods, and grids that are cut over ranks, cell by cell.

@@ -13,7 +13,7 @@ from hotgrid.grid.model import Parameter, State, observable
 
 
 class RayleighBenard(ThermalModel):
-    """A layer of fluid between a warm plate, at `y-`, and a cold one; x is joined, in 2-D.
+    """A layer of fluid between a warm plate, at `y-`, and a cold one; periodic along x, in 2-D.
 
     Above a Rayleigh number of 1708 the fluid turns over in rolls, far above it plumes
     rise. Temperatures are 1/2 and -1/2 at the plates.

@@ -14,7 +14,7 @@ from ._reynolds import ReynoldsFlow
 
 
 class TaylorGreen(ReynoldsFlow):
-    """A lattice of eddies with one wave along each axis, all ends joined.
+    """A lattice of eddies with one wave along each axis, in a periodic grid.
 
     In 2-D it keeps its form and decays by an exact law, `exact`. In 3-D it breaks up
     into ever smaller eddies.
