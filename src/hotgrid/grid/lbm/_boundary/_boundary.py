@@ -1,8 +1,7 @@
 """The base of boundaries: the cells they apply to, and the populations they replace.
 
 A step pulls populations from their upstream cells, lets every boundary, in order,
-replace some of them, and collides. Without a boundary, the
-grid is periodic.
+replace some of them, and collides. Without a boundary, the grid is periodic.
 """
 
 from abc import ABC, abstractmethod
