@@ -2,7 +2,7 @@
 
     python benchmarks/bench_neural_ca.py [--device cuda] [--size 1024] [--steps 200]
 
-Every form is first held against a slow twin in double precision. Then come Mcell/s, the
+Every form is first compared with a slow reference in double precision. Then come Mcell/s, the
 seconds of starting, and the memory of a gradient with and without `remat`.
 """
 
@@ -105,9 +105,9 @@ LIMITS = {"fp32": 1e-5, "tf32": 2e-3, "bf16": 5e-2}
 
 
 def check(sim: Simulation, kind: str) -> float:
-    """The largest difference to the slow twin after three steps; then back to the start.
+    """The largest difference from the slow reference after three steps; then back to the start.
 
-    The twin is uncompiled, over planes, in double precision.
+    The reference is uncompiled, over planes, in double precision.
     """
     start = sim.state
     sim.run(3, progress=False)

@@ -1,4 +1,4 @@
-"""How fast is an untuned model? Random models in every form, against a slow twin.
+"""How fast is an untuned model? Random models in every form, against a slow reference.
 
     python benchmarks/study_any_model.py [--device cuda] [--models 40] [--first 0] [--cells N]
 

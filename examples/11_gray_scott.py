@@ -1,6 +1,6 @@
 """Gray-Scott: two substances, and all the patterns they form, in one picture.
 
-`v` eats `u` and breeds; both spread. What comes of it depends on how fast food is fed and
+`v` eats `u` and breeds; both spread. The pattern depends on how fast food is fed and
 `v` is removed. Here both change slowly over the grid, so the picture is the whole map:
 full on the left, empty on the right, and holes, worms, coral and spots in between.
 Run it with `python examples/11_gray_scott.py [--out DIR] [--size N]`.

@@ -1,8 +1,8 @@
 """A flow of your own: a plate, a disc and a wing in the same stream, and their drag.
 
 Solids come from signed distances: any function that is negative inside. The picture
-shows the wakes
-of three bodies of equal height, two that shed eddies and one that does not, and their drag.
+shows the wakes of three bodies of equal height, two that shed eddies and one that does not, and
+their drag.
 Run it with `python examples/32_your_own_flow.py [--out DIR] [--size ROWS]`.
 """
 

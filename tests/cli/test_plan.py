@@ -194,7 +194,7 @@ def test_a_model_with_ends_of_two_kinds_is_refused(monkeypatch: pytest.MonkeyPat
             return {name: x.here for name, x in state.items()}
 
     monkeypatch.setattr(_plan_model, "model_of", lambda case: Mixed())
-    with pytest.raises(ArgumentError, match="cannot be cut"):
+    with pytest.raises(ArgumentError, match="cannot be split"):
         _plan_model.job_of_case(case_of("mixed", {}), (8, 8), 0.9)
 
 

@@ -87,7 +87,7 @@ class Mixed(Model):
 
 
 def test_ends_that_are_joined_for_some_fields_only_cannot_be_cut():
-    with pytest.raises(ArgumentError, match="cannot be cut over a mesh"):
+    with pytest.raises(ArgumentError, match="cannot be split over a mesh"):
         Simulation(Mixed(), size=(8, 8), compiled=False, mesh="1", communicator=SingleRank())
 
 

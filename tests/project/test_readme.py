@@ -44,7 +44,7 @@ def printed(page: Path, folder: Path, **variables: str) -> str:
 def test_every_python_example_runs(tmp_path: Path):
     output = printed(ROOT / "README.md", tmp_path)
     # A thousand steps of diffusion leave next to nothing of white noise (0.2887 at first).
-    found = re.search(r"([\d,]+) million cells a second, (0\.\d+) left", output)
+    found = re.search(r"([\d,]+) million cells a second, standard deviation (0\.\d+)", output)
     assert found, output
     assert 0 < float(found[2]) < 0.02
 

@@ -140,7 +140,7 @@ def test_when_nothing_is_good_all_reasons_are_reported(tmp_path: Path, capsys):
     (step_folder(tmp_path, 1) / MANIFEST).unlink()
     os.truncate(step_folder(tmp_path, 2) / SHARD, 1)
     with pytest.raises(
-        DamagedError, match=r"is good; begin .*\nstep 2: .*1 bytes.*\nstep 1: .*missing"
+        DamagedError, match=r"is damaged; begin .*\nstep 2: .*1 bytes.*\nstep 1: .*missing"
     ):
         checkpoints.load()
     assert checkpoints.latest() is None

@@ -180,7 +180,7 @@ def test_any_list_of_pairs_comes_back(ranks: dict[bytes, int], data, tmp_path_fa
             cut_by("("),
             "tokenizer.json` is not a tokenizer that can be loaded: `pat_str` '(' is not",
         ),
-        (cut_by("(" * 9000 + ")" * 9000), "groups within groups"),
+        (cut_by("(" * 9000 + ")" * 9000), "nested too deeply"),
         (
             tokenizer(added_tokens=[{"content": "a", "id": 1, "lstrip": True}]),
             "asks for 'lstrip'",

@@ -31,7 +31,7 @@ def core() -> ModuleType:
     """The native module.
 
     Raises:
-        MissingPartError: It is not built, does not load, or is switched off.
+        MissingPartError: The core is not built, does not load, or is switched off.
     """
     found = _found()
     if isinstance(found, ModuleType):

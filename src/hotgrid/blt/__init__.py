@@ -3,11 +3,11 @@
     model = load_ngram_table()
     patches = EntropyThreshold(model, size=4.5).patches(b"some bytes")
 
-Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and says how
+Layer: above `train` and `nn`. An `EntropyModel` predicts the next byte and how
 uncertain it is; an `NgramTable` looks that up. Segmenters cut bytes where a patch begins.
 A `LatentTransformer` reads and writes bytes, and does most of its work once per patch.
 `ingest` converts files of any kind into a `Corpus` of byte patches.
-A `Sidecar` keeps what patches belong to. `place_corpus` puts them on shells around a
+A `Sidecar` stores what patches belong to. `place_corpus` puts them on shells around a
 centre, and a `Sphere` finds those in a direction.
 """
 

@@ -35,7 +35,7 @@ def documentation(most: int = 1_200_000) -> list[str]:
     licence of Python.
 
     Raises:
-        MissingPartError: This Python has neither.
+        MissingPartError: This Python has neither of them.
     """
     found: list[str] = []
     left = most
@@ -92,7 +92,7 @@ def demo(
         depth: Layers.
         size: Width.
         device: Where to compute.
-        seed: Of weights and order.
+        seed: The seed of weights and order.
         show: Show progress on standard error.
 
     Raises:

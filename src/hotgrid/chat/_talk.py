@@ -30,7 +30,7 @@ Ctrl-C stops a reply."""
 
 
 def introduction(language: LanguageModel) -> str:
-    """Return a line that says what a model is, and what it is not."""
+    """Return a line that describes a model and its limits."""
     if about := language.card.get("about"):
         return f"{language.name}: {about}"
     count = sum(weight.numel() for weight in language.model.parameters()) / 1e6

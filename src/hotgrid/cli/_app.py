@@ -7,6 +7,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from hotgrid import __version__
 
+from ._filled_help import FilledHelp
 from ._terminal import Terminal
 from .blt._group import blt_group
 from .chat._group import chat_group
@@ -33,9 +34,9 @@ Examples:
   hotgrid rl train cartpole               train a reinforcement-learning agent
   hotgrid tree torch.nn:Transformer       modules and parameters of a model
   hotgrid blt patches README.md           split bytes into patches, by entropy
-  hotgrid ingest docs/ --out corpus       convert files of any kind into byte patches
+  hotgrid ingest docs/ --out corpus       convert files into byte patches
   hotgrid sphere view corpus              show a corpus as points on a sphere
-  hotgrid doctor                          what this machine has, and what is wrong
+  hotgrid doctor                          what this machine has or lacks
   hotgrid config show                     every setting and where it came from
   hotgrid -c logging.level=debug doctor   one setting for one command
   hotgrid completion bash --install       complete commands with TAB
@@ -137,9 +138,10 @@ Examples:
 _TUNE = f"""\
 Show, explain, fill or clear the winners of the tuner.
 
-The fastest way to compute an op is found by timing, once for each kind of call,
-and stored in the folder `autotune.cache`. So is the fastest form of a simulation,
-under the name grid: it takes a model and sizes, and --set options of the model.
+The fastest way to compute an op is found by timing, once for each kind of
+call, and stored in the folder `autotune.cache`. So is the fastest form of a
+simulation, under the name grid: it takes a model and sizes, and --set options
+of the model.
 
 Shapes of each op, and its options for --set, defaults first:
 {options_text()}
@@ -209,6 +211,7 @@ def build() -> App:
         help="Simulations on dense grids in PyTorch, from a laptop to a cluster.",
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
+        help_formatter=FilledHelp(),
         version=f"hotgrid {__version__}",
         console=Terminal(),
         default_parameter=Parameter(negative=(), show_default=False),

@@ -21,7 +21,7 @@ def shares(count: int, parts: int) -> tuple[int, ...]:
     """
     if count < 0 or parts < 1:
         raise ArgumentError(
-            f"cannot share {count} among {parts}: expected 0 or more things and a part or more"
+            f"cannot share {count} among {parts}: expected at least 0 items and at least 1 part"
         )
     # Not divmod: a compiler that leaves sizes open knows these two only.
     each, more = count // parts, count % parts

@@ -110,7 +110,7 @@ class GroupCommunicator(Communicator):
         options = _SUMMING.get(op)
         if options is None or (op == "max" and x.is_complex()):
             raise ArgumentError(
-                f"`op` {op!r} cannot be done with {x.dtype}: it can be 'sum', or 'max' of "
+                f"`op` {op!r} is not supported for {x.dtype}; use 'sum', or 'max' of "
                 "real numbers"
             )
         _expect_contiguous(x)
@@ -248,7 +248,7 @@ class GroupCommunicator(Communicator):
     def _lost(
         self, what: str, begun: float, error: RuntimeError, peer: int | None = None
     ) -> CommunicationError:
-        """What the backend raised, as an error that says which rank waited for which."""
+        """The backend's exception, as an error that says which rank waited for which."""
         # Backends name their source before the first sentence and give advice after it.
         reason = re.sub(r"^\[[^]]*\]\s*", "", str(error).partition("\n")[0])
         other = "another rank" if peer is None else f"rank {peer}"

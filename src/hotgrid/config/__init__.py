@@ -2,7 +2,7 @@
 
 A flag wins over a `HOTGRID_*` variable, which wins over the file, which wins over
 the default. The result is one frozen object, `current()`, that a `with override(...)`
-block can change for its own inside. An unknown key or a bad value is an error that
+block can change within itself. An unknown key or a bad value is an error that
 names the file, the line and the nearest valid word. Never imports torch or numpy.
 """
 

@@ -78,7 +78,7 @@ def _path(value: object) -> Path:
 
 
 def _field(expected: str, read: Callable[[Any], object], meaning: str, **default: Any) -> Any:
-    """A field of `Case`: what it must be, how it is read, and its line of `--help`."""
+    """A field of `Case`: its rule, how it is read, and its line of `--help`."""
     known = default or {"default": None}
     return field(metadata={"expected": expected, "read": read, "meaning": meaning}, **known)
 

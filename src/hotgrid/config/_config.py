@@ -171,7 +171,7 @@ Node = Mapping[str, type[Section]] | type[Section] | Named | Rule
 
 
 def child(node: Node, key: str) -> Node:
-    """Return what is under a key of a table, or raise `RefusalError` with the reason.
+    """Return the value under a key of a table, or raise `RefusalError` with the reason.
 
     The root of the tree is `SECTIONS`; a table is a section or the sections under
     free names; a leaf is the rule of a value.

@@ -1,4 +1,4 @@
-"""What a value of a setting may be. A rule also reads its value from plain text."""
+"""Rules for the values of settings. A rule also reads its value from plain text."""
 
 import datetime
 import json
@@ -44,7 +44,7 @@ class File:
 
 
 class Rule(ABC):
-    """What one value may be: `accept` checks it, `read` makes it from plain text."""
+    """A rule for one value: `accept` checks it, `read` makes it from plain text."""
 
     expected: str
 
@@ -56,7 +56,7 @@ class Rule(ABC):
         """
 
     def read(self, text: str) -> object:
-        """Return what TOML would give for this text; never raises."""
+        """Return the value that TOML would give for this text; never raises."""
         return text.strip()
 
     def _refused(self, value: object, words: Iterable[str] = ()) -> RefusalError:

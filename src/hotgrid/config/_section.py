@@ -12,7 +12,7 @@ from ._rules import RefusalError, Rule
 
 
 def about(rule: Rule, meaning: str) -> dict[str, Any]:
-    """Return the metadata of a key: what its value may be, and one line on it.
+    """Return the metadata of a key: the rule for its value, and one line on its meaning.
 
     A field with a default of None may stay unset.
     """

@@ -15,8 +15,8 @@ from ._section import Named, Section, settings_of
 
 _HEAD = """\
 # Settings of hotgrid. What is commented out shows the default: remove the `#`
-# in front of a line to change it. `hotgrid config show` tells what is in force,
-# `hotgrid config check` what is wrong. A flag (-c KEY=VALUE) wins over a
+# in front of a line to change it. `hotgrid config show` lists the settings in
+# force, `hotgrid config check` reports mistakes. A flag (-c KEY=VALUE) wins over a
 # variable (HOTGRID_SECTION_KEY), which wins over this file.
 """
 

@@ -250,7 +250,7 @@ def _raised(
     names: Sequence[str],
     called: str,
 ) -> Mapping[str, int]:
-    """What was decided, raised if it is a mismatch."""
+    """Return the decision, or raise it if it is a mismatch."""
     if not isinstance(decided, tuple):
         return decided
     problem, known = decided

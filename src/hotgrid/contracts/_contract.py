@@ -77,7 +77,7 @@ def _traced_try_unpack(
 
 
 class Contract:
-    """What a shape must be, and names for its parts.
+    """A shape contract: sizes, and names for them.
 
     Terms are separated by commas, or by blanks as in einops:
 

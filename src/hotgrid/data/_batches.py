@@ -54,7 +54,7 @@ class PackedBatches:
         fill_rate: How many sequences are added to it before each draw.
         waiting: How many sequences the packer chooses from.
         rest: What happens to what is cut off, as for `Packer`.
-        seed: Of the shuffle buffer.
+        seed: The seed of the shuffle buffer.
         rank: Which rank this is.
         ranks: How many ranks share the documents.
         epochs: How often to read everything; None never ends. The last rows that do not
@@ -117,7 +117,7 @@ class PackedBatches:
 
     @property
     def identity(self) -> str:
-        """What determines the batches, as text; a resumed run must have the same."""
+        """Settings that determine the batches, as text; a resumed run must have the same."""
         names = "\n".join(file.name for file in self.shards.files)
         return (
             f"{len(self.shards.files)} files ({zlib.crc32(names.encode()):08x}), seed "
@@ -127,7 +127,7 @@ class PackedBatches:
 
     @property
     def counters(self) -> Counters:
-        """What was read and packed up to the batch that was yielded last."""
+        """Counts up to the batch that was yielded last."""
         return self._last.counters
 
     def __iter__(self) -> Self:
@@ -247,7 +247,7 @@ class _Ahead:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(items,), daemon=True)
         self._thread.start()
-        # A thread that is still inside of native code when Python ends aborts the process.
+        # A thread that is still inside native code when Python ends aborts the process.
         atexit.register(self.stop)
 
     def next(self) -> Any:

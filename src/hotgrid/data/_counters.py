@@ -1,11 +1,11 @@
-"""What a loader has read and written so far."""
+"""Counters of what a loader has read and written."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class Counters:
-    """How much a loader has read, and what became of it.
+    """Counts of what a loader has read and yielded.
 
     Attributes:
         files: Files whose first document was read.

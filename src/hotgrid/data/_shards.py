@@ -22,7 +22,7 @@ _KINDS = (".txt", ".md", ".jsonl", ".parquet")
 
 
 class Position(NamedTuple):
-    """The next document: which block of the epoch, and which document in it."""
+    """The next document: the block in the epoch, and the document in the block."""
 
     epoch: int = 0
     block: int = 0

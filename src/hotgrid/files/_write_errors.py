@@ -24,7 +24,7 @@ _OF_THE_PATH = {
 def raise_write_error(path: Path, problem: OSError, *own: Path) -> NoReturn:
     """Raise the error for a `path` that could not be written.
 
-    A problem with a file that is neither in `own`, nor inside of one of these, nor a parent of
+    A problem with a file that is neither in `own`, nor inside one of these, nor a parent of
     `path`, is raised unchanged.
     """
     if problem.filename is not None:

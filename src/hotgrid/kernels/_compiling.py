@@ -1,4 +1,4 @@
-"""What `capture` does with a function: compile it, and record what that launches."""
+"""Compiling a function for `capture`, and recording the kernels that it launches."""
 
 import threading
 import types
@@ -119,7 +119,7 @@ class Trial:
 
 
 def _changes(node: Any) -> bool:
-    """Whether a part of a traced function changes a tensor that it was given."""
+    """Whether a part of a traced function changes one of its arguments."""
     if node.op == "placeholder":
         # What stands for it while tracing is new, and has a version like any tensor.
         return getattr(node.meta.get("example_value"), "_version", 0) > 0
@@ -127,7 +127,7 @@ def _changes(node: Any) -> bool:
 
 
 def _may_change(node: Any) -> bool:
-    """Whether it may be that a part of a traced function changes what it is given."""
+    """Whether a part of a traced function may change one of its arguments."""
     name = str(getattr(node.target, "__name__", node.target))
     schema = getattr(node.target, "_schema", None)
     in_place = name.endswith("_") and not name.endswith("__")

@@ -30,7 +30,7 @@ def core() -> ModuleType:
     """The native module, which by then knows torch's threads.
 
     Raises:
-        MissingPartError: It is not built, does not load, or is switched off.
+        MissingPartError: The core is not built, does not load, or is switched off.
     """
     found = _native.core()
     wanted = os.environ.get("HOTGRID_POOL", "")

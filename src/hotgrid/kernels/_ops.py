@@ -1,4 +1,4 @@
-"""Every tuned op by name: what `hotgrid tune` and the conformance tests go through."""
+"""Every tuned op by name, for `hotgrid tune` and the conformance tests."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -12,7 +12,7 @@ _BRIEF_AFTER_SECONDS = 0.7
 
 
 class Progress:
-    """A bar on standard error, inside of a `with` block.
+    """A bar on standard error, inside a `with` block.
 
     Args:
         what: What is done, in a word or two.

@@ -222,8 +222,8 @@ class Checkpoints:
                 if self._group.rank == 0:
                     logger("store").warning("step %d is skipped: %s", candidate, problem)
         raise DamagedError(
-            f"no checkpoint in `{self._folder}` is good; begin a new run, without resuming\n"
-            + "\n".join(problems)
+            f"every checkpoint in `{self._folder}` is damaged; begin a new run, without "
+            "resuming\n" + "\n".join(problems)
         )
 
     def _candidates(self, step: int | None) -> list[int]:

@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Keeping:
-    """The rules: a checkpoint is kept if one of them applies."""
+    """The rules for old checkpoints: one is kept if any rule applies."""
 
     last: int | None
     every: int | None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was loaded.
+    """A loaded checkpoint.
 
     Attributes:
         step: The step it was saved under.
@@ -56,7 +56,7 @@ class _Copy(NamedTuple):
 
 
 class Reading:
-    """A checkpoint that was checked, as far as it is requested. Nothing is loaded yet.
+    """A checkpoint whose requested parts were checked. Nothing is loaded yet.
 
     Raises:
         DamagedError: Something is not what was written.

@@ -73,7 +73,7 @@ def read_manifest(folder: Path, step: int) -> Manifest:
     """Read and check the manifest of a step.
 
     Raises:
-        DamagedError: It is not there, no JSON, changed since, or contradicts itself.
+        DamagedError: It is missing, not JSON, changed, or contradicts itself.
         StoreError: It is of a version that this hotgrid does not know.
     """
     path = folder / MANIFEST

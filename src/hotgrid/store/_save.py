@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Save:
-    """A save that has begun: all ranks agree on what it is, nothing is written yet.
+    """A save that has begun: all ranks agree on its contents, nothing is written yet.
 
     All ranks make it, and all call `finish`.
 
@@ -146,7 +146,7 @@ class Save:
         return [name, written.size, written.sums, self._mine]
 
     def _commit(self, records: list[Any], final: Path) -> None:
-        """On rank 0: write the manifest, the last of all, and show the checkpoint."""
+        """On rank 0, write the manifest last and show the checkpoint."""
         if self._group.rank != 0:
             return
         files = [
@@ -171,7 +171,7 @@ class Save:
 
 
 def _changes(tensor: Tensor) -> int:
-    """How often torch has written into a tensor, or what it shares memory with."""
+    """How often torch has written into a tensor, or into memory that it shares."""
     # Tensors of inference mode are not counted.
     return 0 if tensor.is_inference() else tensor._version
 

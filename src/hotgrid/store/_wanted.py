@@ -1,4 +1,4 @@
-"""What to load from a checkpoint: which tensors, which parts of them, and where to."""
+"""Which tensors to load from a checkpoint, which parts of them, and where to."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hotgrid.errors import ArgumentError
 WholeNumbers: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 LARGEST = 2**62 - 1
-"""What torch can count to in both directions; it keeps a few of the 64-bit ints for itself."""
+"""The largest size that torch handles in both directions; some 64-bit ints are reserved."""
 
 
 def shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a cell sees beyond the end of a dim."""
+"""Boundaries: what a cell sees beyond the end of a dim."""
 
 from collections.abc import Mapping
 from math import inf

@@ -34,7 +34,7 @@ def ravel_index(index: Sequence[int] | Sequence[Tensor], shape: Sequence[int]) -
 
     Raises:
         ArgumentError: A coordinate that is not whole, tensors that do not broadcast
-            together, or a `shape` that is none.
+            together, or a `shape` that is not a shape.
         DimensionError: Not one coordinate per dim, or an int out of range.
 
     Example:

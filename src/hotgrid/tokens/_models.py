@@ -50,7 +50,7 @@ def encoding_name_for_model(model_name: str) -> str:
     """The name of the encoding that a model uses.
 
     Args:
-        model_name: Such as `gpt-4o`, or a version of it such as `gpt-4o-2024-05-13`.
+        model_name: For example `gpt-4o`, or a version of it such as `gpt-4o-2024-05-13`.
 
     Raises:
         KeyError: The model is unknown.

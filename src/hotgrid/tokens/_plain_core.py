@@ -89,7 +89,7 @@ class BytePairs:
     def from_ranks(
         cls, ranks: Mapping[bytes, int], specials: Mapping[str, int], pattern: str | None
     ) -> "BytePairs":
-        """From tokens and their ranks."""
+        """Make one from tokens and their ranks."""
         del pattern
         return cls(_valid(ranks), specials)
 
@@ -97,7 +97,7 @@ class BytePairs:
     def from_rank_file(
         cls, file: bytes, specials: Mapping[str, int], pattern: str | None
     ) -> "BytePairs":
-        """From the lines of a `.tiktoken` file."""
+        """Make one from the lines of a `.tiktoken` file."""
         del pattern
         ranks: dict[bytes, int] = {}
         for number, line in enumerate(file.split(b"\n"), 1):
@@ -124,7 +124,7 @@ class BytePairs:
         specials: Mapping[str, int],
         pattern: str | None,
     ) -> "BytePairs":
-        """From tokens, and from pairs that merge, best first."""
+        """Make one from tokens and the pairs that merge, best first."""
         del pattern
         tokens = {rank: token for token, rank in _valid(ranks).items()}
         priorities: dict[tuple[bytes, bytes], int] = {}

@@ -142,7 +142,7 @@ def encoding_for_model(model_name: str) -> Encoding:
     """The encoding that an OpenAI model uses.
 
     Args:
-        model_name: Such as `gpt-4o`.
+        model_name: For example `gpt-4o`.
 
     Raises:
         KeyError: The model is unknown.

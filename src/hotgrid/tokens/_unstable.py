@@ -11,7 +11,7 @@ _CONTROLS = frozenset("\x1c\x1d\x1e\x1f")
 
 
 class Tables(Protocol):
-    """What an encoding must provide."""
+    """The methods that an encoding must provide."""
 
     _core: Any
     _texts: Any
@@ -58,7 +58,7 @@ def _settled(tables: Tables, text: str, allowed: Any) -> tuple[list[int], bytes]
 
 
 def _last_stretch(text: str, allowed: Any) -> str:
-    """What follows the last special token."""
+    """The text after the last special token."""
     return allowed.segments(text)[-1][0] if allowed is not None else text
 
 

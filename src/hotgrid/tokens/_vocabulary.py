@@ -26,7 +26,7 @@ class Vocabulary:
     """The half of `Encoding` that reads no text: making, decoding, copying."""
 
     name: str
-    """What it is called."""
+    """The name of the encoding."""
     max_token_value: int
     """The highest token."""
 
@@ -77,12 +77,12 @@ class Vocabulary:
         self._keeps_rest = self._normalises = False
 
     def _keep_rest(self) -> None:
-        """From now on, text between the matches of the pattern is a piece, too."""
+        """Treat text between the matches of the pattern as pieces, too."""
         self._texts = RegexPieces(self._core, self._pat_str, keeps_rest=True)
         self._keeps_rest = True
 
     def _normalise(self) -> None:
-        """From now on, put texts in Unicode's normal form C before encoding."""
+        """Put texts in Unicode's normal form C before encoding."""
         self._texts = NormalForm(self._texts, self._core)
         self._normalises = True
 

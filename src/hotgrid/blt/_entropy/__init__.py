@@ -1,1 +1,1 @@
-"""Models of the next byte, and what they say about each one."""
+"""Models of the next byte, and their outputs for each byte."""

@@ -1,4 +1,4 @@
-"""What a segmenter needs of a model of bytes."""
+"""The interface of byte models that segmenters use."""
 
 from abc import ABC, abstractmethod
 

@@ -22,7 +22,7 @@ def calibrate_thresholds(
 
     Args:
         model: An entropy model.
-        documents: Such as it will be used for, and was not trained on.
+        documents: For example it will be used for, and was not trained on.
         sizes: Mean lengths in bytes.
 
     Returns:

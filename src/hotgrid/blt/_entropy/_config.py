@@ -13,7 +13,7 @@ class EntropyConfig:
     """The sizes of an `EntropyModel`; the defaults are those of facebook/blt-entropy.
 
     Args:
-        size: Of the residual stream.
+        size: Channels of the residual stream.
         layers: How many blocks.
         heads: Heads of attention.
         hidden: The hidden size of MLPs.

@@ -99,7 +99,7 @@ class NgramCounts:
         return _Order(found, counts, p, contexts, total, kinds, entropy)
 
     def _shorter(self, keys: Keys, contexts: Keys, size: int) -> tuple[Floats, Floats]:
-        """What contexts without their first byte give: probabilities, and entropies."""
+        """Probabilities and entropies of contexts without their first byte."""
         if not size:
             return np.full(len(keys), 1 / 256), np.full(len(contexts), math.log(256))
         below = self._orders[-1]

@@ -13,7 +13,7 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True)
 class Signals:
-    """What an entropy model says about each byte of one document of t bytes.
+    """The outputs of an entropy model for each byte of one document of t bytes.
 
     Attributes:
         uncertainty: The entropy in nats of the next byte, before the first byte and after
@@ -21,7 +21,7 @@ class Signals:
         prominence: The norm of the embedding of each byte.
         embeddings: The residual stream at each byte before the last norm, which would
             discard its magnitude; None if not asked for.
-        logits: Of the next byte, t + 1 rows; None if not asked for.
+        logits: The logits of the next byte, t + 1 rows; None if not asked for.
     """
 
     uncertainty: Tensor

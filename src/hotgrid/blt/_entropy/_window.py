@@ -14,10 +14,10 @@ from ._config import EntropyConfig
 
 
 class EntropyOutput(NamedTuple):
-    """What a forward pass returns.
+    """The result of a forward pass.
 
     Attributes:
-        logits: Of the next byte, of shape `(b, t, vocabulary)`.
+        logits: The logits of the next byte, of shape `(b, t, vocabulary)`.
         embeddings: The residual stream before the last norm, of shape `(b, t, size)`.
     """
 
@@ -38,7 +38,7 @@ class Layers(Protocol):
 
 @lru_cache(maxsize=1)
 def _compiled_parts() -> tuple[Any, Any]:
-    """What comes before and after attention, compiled once for all layers and lengths."""
+    """The layers before and after attention, compiled once for all layers and lengths."""
     before, after = Block.before, Block.after
     return torch.compile(before, dynamic=True), torch.compile(after, dynamic=True)
 

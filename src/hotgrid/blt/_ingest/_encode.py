@@ -32,8 +32,8 @@ class Encoded:
 
     Attributes:
         data: The bytes of its views, one after another.
-        entropies: Of each byte, in nats; each view is predicted from its own beginning.
-        lengths: Of patches, in bytes.
+        entropies: The entropy of each byte in nats. Views are predicted separately.
+        lengths: The lengths of patches, in bytes.
         patch_entropies: The mean over the bytes of each patch.
         prominence: The largest norm in each patch; None if the model has no embeddings.
         embeddings: The mean over the bytes of each patch; None if the model has none.

@@ -34,7 +34,7 @@ class Merge:
 
     Args:
         folder: The folder of the corpus.
-        settings: Those of the ingest.
+        settings: The settings of the ingest.
         units: How many units there are.
     """
 

@@ -33,7 +33,7 @@ def signature(data: bytes) -> NDArray[np.uint64]:
 
 
 def similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
-    """The estimated Jaccard similarity of two documents, by their signatures."""
+    """The estimated Jaccard similarity of two documents, from their signatures."""
     return float((a == b).mean())
 
 
@@ -43,12 +43,12 @@ def pack(found: NDArray[np.uint64]) -> str:
 
 
 def unpack(text: str) -> NDArray[np.uint64]:
-    """A signature from its text."""
+    """Parse a signature."""
     return np.frombuffer(base64.b64decode(text), "<u8")
 
 
 class NearDuplicates:
-    """Finds the first earlier document that is similar to one.
+    """Finds the first earlier document that is similar to a given one.
 
     Args:
         threshold: The similarity from which documents are duplicates.

@@ -79,7 +79,7 @@ class Processes:
 
     Args:
         folder: The folder of the corpus.
-        settings: Those of the ingest.
+        settings: The settings of the ingest.
         count: How many processes.
         timeout: Seconds that a document may take.
         inherited: Descriptors that workers keep open: the lock of the folder.

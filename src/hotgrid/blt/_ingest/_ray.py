@@ -25,7 +25,7 @@ class RayTasks:
 
     Args:
         folder: The folder of the corpus.
-        settings: Those of the ingest.
+        settings: The settings of the ingest.
 
     Raises:
         MissingPartError: Ray is not installed.

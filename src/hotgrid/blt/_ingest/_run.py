@@ -39,7 +39,7 @@ _COPIED = 1 << 20
 
 @dataclass(frozen=True)
 class IngestSummary:
-    """What an ingest has done.
+    """The result of an ingest.
 
     Attributes:
         folder: The corpus.

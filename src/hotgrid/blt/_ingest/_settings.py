@@ -136,7 +136,7 @@ class IngestSettings:
         return cls(**values)
 
     def of_documents(self) -> dict[str, Any]:
-        """What decides about a document's bits; the model counts by its bytes."""
+        """The settings that decide a document's bits; the model counts by its bytes."""
         table = self.to_table()
         kept = {name: table[name] for name in table if name not in _NOT_OF_A_DOCUMENT}
         kept["model"] = _hash_of(self.model)

@@ -67,6 +67,6 @@ class CrossAttention(nn.Module):
 
 
 def _taken(of_patches: Tensor, index: Tensor) -> Tensor:
-    """What belongs to the patch of each byte: `(b, p, ...)` to `(b, t, ...)`."""
+    """The row of the patch of each byte: `(b, p, ...)` to `(b, t, ...)`."""
     rows = torch.arange(len(index), device=index.device)[:, None]
     return of_patches[rows, index]

@@ -21,9 +21,9 @@ class HashedNgrams(nn.Module):
     arithmetic that wraps around; before the beginning there are zeros. All tables are one.
 
     Args:
-        size: Of an embedding.
-        lengths: Of n-grams.
-        rows: Of each table.
+        size: Channels of an embedding.
+        lengths: Lengths of n-grams.
+        rows: Rows of each table.
         functions: Hash functions for each length.
 
     Raises:

@@ -138,8 +138,8 @@ class LatentTransformer(nn.Module):
         """Return the logits of the next byte at each position.
 
         Args:
-            ids: Of bytes, after the beginning-of-sequence token; see `patched`.
-            lengths: Of patches; the first is 1, and zeros on the right fill rows. They add up
+            ids: Ids of bytes, after the beginning-of-sequence token; see `patched`.
+            lengths: Lengths of patches; the first is 1, zeros on the right fill rows. They sum
                 to the ids of a row, or to one more, which says whether the next byte begins
                 a patch. Otherwise the last byte reads the last patch but one.
             documents: The document of each position, see `documents_of`. Patches must not

@@ -28,7 +28,7 @@ def patch_index(lengths: Tensor, ids: int) -> PatchIndex:
     """Return the patches of `ids` bytes a row.
 
     Args:
-        lengths: Of patches; zeros on the right fill rows. The first is 1 in each row, for the
+        lengths: Lengths of patches; zeros on the right fill rows. The first is 1, for the
             beginning-of-sequence token, so that no byte reads a patch that holds the next one.
         ids: How many ids a row has.
 

@@ -1,1 +1,1 @@
-"""What the models of this package share: the ids of bytes, blocks, and files of weights."""
+"""Parts that the models of this package share: ids of bytes, blocks, files of weights."""

@@ -12,12 +12,12 @@ from ._segmenter import Segmenter, SegmentStream
 
 @dataclass(frozen=True)
 class AtMost(Segmenter):
-    """The patches of another segmenter; one above `length` bytes becomes full ones and a rest.
+    """The patches of another segmenter; those longer than `length` bytes are split.
 
-    It is causal if the other is.
+    It is causal if the other segmenter is.
 
     Args:
-        segmenter: The other one.
+        segmenter: The segmenter whose patches are split.
         length: The longest patch in bytes.
 
     Raises:
@@ -35,7 +35,7 @@ class AtMost(Segmenter):
 
     @property
     def causal(self) -> bool:
-        """Whether the other one is."""
+        """Whether the wrapped segmenter is causal."""
         return self.segmenter.causal
 
     def starts(self, data: bytes) -> Tensor:
@@ -57,10 +57,10 @@ class _Stream(SegmentStream):
 
 
 def _split(starts: Tensor, unfinished: int, length: int) -> tuple[Tensor, int]:
-    """Starts with those of split patches, and the bytes of the last patch so far.
+    """Starts including those of split patches, and the bytes of the last patch so far.
 
     Args:
-        starts: Of the other segmenter.
+        starts: Where patches of the other segmenter begin.
         unfinished: The bytes of its last patch before these.
         length: The longest patch.
     """

@@ -73,7 +73,7 @@ class _Causal(EntropySegmenter, CausalSegmenter):
         Args:
             last: The entropy of the byte before; empty at the beginning.
             at: How many bytes there were before.
-            entropies: Of the bytes that follow.
+            entropies: The entropies of the bytes that follow.
         """
 
 
@@ -105,7 +105,7 @@ class EntropyThreshold(_Causal):
 class EntropyJump(_Causal):
     """A patch begins where the entropy grows by more than a threshold: the monotonic rule.
 
-    It follows slow changes, as of repetitive text. As in BLT, the second byte begins one too.
+    It adapts to slow changes, as in repetitive text. As in BLT, the second byte begins one too.
     """
 
     kind: ClassVar[str] = "jump"
@@ -136,13 +136,13 @@ class EntropyThresholdAndJump(_Causal):
 
 @dataclass(frozen=True)
 class EntropyBudget(EntropySegmenter):
-    """As many patches as a mean length gives, at the highest entropies of a document.
+    """Patches at the highest entropies of a document, as many as a mean length gives.
 
-    It compares all entropies, so it is not causal. Of equal ones the earlier is taken.
+    It compares all entropies, so it is not causal. Of equal ones the first is taken.
 
     Args:
         model: Predicts bytes.
-        size: Bytes of a patch in the mean.
+        size: Mean length of a patch in bytes.
 
     Raises:
         ArgumentError: The size is below 1.
@@ -194,12 +194,12 @@ def _known(threshold: float | None) -> float:
 
 
 def _growth(last: Tensor, entropies: Tensor) -> Tensor:
-    """Each entropy less the one before; the first of all does not count."""
+    """Each entropy minus the one before; the first of all does not count."""
     first = last if len(last) else entropies[:1]
     return torch.diff(torch.cat([first, entropies]))
 
 
 def _forced(starts: Tensor, at: int, count: int) -> Tensor:
-    """The first `count` bytes of all begin patches."""
+    """Mark the first `count` bytes of all as beginnings of patches."""
     starts[: max(0, count - at)] = True
     return starts

@@ -120,7 +120,7 @@ def unit_starts(language: str, data: bytes) -> Iterator[int]:
 
 
 def _members(node: Any, grammar: Grammar, depth: int = 2) -> Iterator[list[Any]]:
-    """The units inside of a unit: of its body, or of that of a class which it exports."""
+    """The units inside a unit: of its body, or of that of a class which it exports."""
     children = node.named_children
     if node.type in grammar.blocks:
         yield children[1:]

@@ -78,7 +78,7 @@ SEGMENTERS: MappingProxyType[str, Made] = MappingProxyType(
         **{name: _plain(partial(Syntax, name), name) for name in SYNTAXES},
     }
 )
-"""What makes a segmenter, by name: of a model, a threshold and a mean size, each or None."""
+"""Makes each segmenter by name, from a model, a threshold and a mean size, each or None."""
 
 
 def segmenter(
@@ -93,7 +93,7 @@ def segmenter(
 
     Args:
         name: Which one.
-        model: Of those by entropy; by default the n-gram table that comes with hotgrid.
+        model: The model of entropies; by default the n-gram table that comes with hotgrid.
         threshold: In nats; by default the calibrated one for `size`.
         size: The mean length of patches; by default 4.5, and 4 for static ones.
         most: Split longer patches.

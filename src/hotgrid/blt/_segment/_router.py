@@ -62,7 +62,7 @@ class Routed(CausalSegmenter):
 
     Args:
         model: Gives the embedding of each byte.
-        router: Of the same size.
+        router: A router of the same size.
         threshold: The least probability.
 
     Raises:

@@ -1,1 +1,1 @@
-"""What patches belong to, in an SQLite file with plain columns."""
+"""The sidecar: documents, views and patches in an SQLite file with plain columns."""

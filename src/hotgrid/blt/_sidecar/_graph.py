@@ -10,7 +10,7 @@ class Leaf:
     """A piece of a view, such as a patch.
 
     Attributes:
-        label: Such as `patch_3`.
+        label: For example `patch_3`.
         start: The first byte in the view.
         end: After the last byte.
         confidence: That it is a piece, 0 to 1.

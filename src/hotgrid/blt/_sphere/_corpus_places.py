@@ -20,17 +20,17 @@ from ._write import write_places
 from ._zones import ZONES, ZoneRule, into_zone, zone_rule
 
 BY = ("embeddings", "ngrams", "order")
-"""What directions can come from."""
+"""The sources of directions."""
 
 
 @dataclass(frozen=True)
 class PlaceSummary:
-    """What `place_corpus` has done.
+    """The result of `place_corpus`.
 
     Attributes:
         nodes: How many leaves have a place.
         by: What directions came from.
-        steps: Of the relaxation.
+        steps: Steps of the relaxation.
         zones: How many leaves are in each zone.
         rows: For each eighth of the shells: first and last shell, radii, leaves, and their
             mean entropy and prominence (None if it is not known).
@@ -45,7 +45,7 @@ class PlaceSummary:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known about all leaves, in order."""
+    """The data of all leaves, in order."""
 
     nodes: NDArray[np.int64]
     zones: NDArray[np.str_]

@@ -1,4 +1,4 @@
-"""Directions of points: three principal axes of what is known about them."""
+"""Directions of points: three principal axes of their features."""
 
 import math
 from collections.abc import Sequence
@@ -59,10 +59,10 @@ def unit(vectors: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Projection:
-    """Features to directions.
+    """A projection of features to directions.
 
     Attributes:
-        mean: What is subtracted, of shape `(d,)`.
+        mean: The mean, which is subtracted, of shape `(d,)`.
         axes: Three rows to multiply with, of shape `(3, d)`.
     """
 
@@ -71,19 +71,19 @@ class Projection:
 
     @checked(features="n d", returns="n 3")
     def units(self, features: Tensor) -> Tensor:
-        """Return directions; that of what is like the mean is x."""
+        """Return directions; features equal to the mean point along x."""
         found = (features - self.mean.to(features)) @ self.axes.to(features).T
         size = found.norm(dim=1, keepdim=True)
         ahead = found.new_tensor([1.0, 0.0, 0.0])
         return torch.where(size > 1e-9, found / size.clamp(min=1e-9), ahead)
 
     def to_table(self) -> dict[str, Any]:
-        """It as JSON values."""
+        """Return it as JSON values."""
         return {"mean": self.mean.tolist(), "axes": self.axes.tolist()}
 
     @classmethod
     def from_table(cls, table: dict[str, Any]) -> "Projection":
-        """It from what `to_table` gave."""
+        """Return the projection that `to_table` described."""
         mean, axes = (
             torch.tensor(table[name], dtype=torch.float64) for name in ("mean", "axes")
         )
@@ -94,7 +94,7 @@ class PrincipalAxes:
     """The mean and the covariance of features that come in parts.
 
     Args:
-        device: Where they are summed up.
+        device: Where the sums are kept.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -104,7 +104,7 @@ class PrincipalAxes:
         self._squares: Tensor | None = None
 
     def add(self, features: Tensor) -> None:
-        """Take some more rows into account."""
+        """Add rows of features."""
         rows = features.to(self._device, torch.float64)
         total, squares = rows.sum(0), rows.T @ rows
         self._sum = total if self._sum is None else self._sum + total

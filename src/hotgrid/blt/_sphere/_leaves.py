@@ -115,7 +115,7 @@ def source_at(path: str | Path) -> Source:
     """The sidecar in a folder, or in a file with or without its corpus beside it.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no sidecar.
     """
     place = Path(path)
     if place.is_dir():

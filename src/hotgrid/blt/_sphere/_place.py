@@ -31,7 +31,7 @@ def log_weights(
     logarithm keeps it.
 
     Args:
-        prominence: Of each point, from 0.
+        prominence: The prominence of each point, from 0.
         entropies: In nats; None leaves them out.
         temperature: How much entropies count.
 
@@ -82,7 +82,7 @@ def place(
     out.
 
     Args:
-        weights: Of each point, on any scale that keeps the order, such as `log_weights`.
+        weights: One for each point, on any scale that keeps the order, such as `log_weights`.
         shells: How many.
         inner: The radius of the innermost.
         outer: The radius of the outermost.
@@ -112,11 +112,11 @@ def relax(
 
     Points begin spread over shells by their weight. In each step, in even and odd pairs of
     shells in turn, points move to the neighbour until the boundary between both is where the
-    capacities of all shells inside of it put it, or a shell is empty. The lightest move in
+    capacities of all shells inside it put it, or a shell is empty. The lightest move in
     and the heaviest move out, so shells stay in order.
 
     Args:
-        weights: Of each point.
+        weights: One for each point.
         shells: How many.
         inner: The radius of the innermost.
         outer: The radius of the outermost.

@@ -32,7 +32,7 @@ class DocumentBytes:
         self._sizes = lru_cache(maxsize=64)(self._read_sizes)
 
     def row(self, number: int) -> dict[str, Any]:
-        """What the list of documents says about one."""
+        """The entry of a document in the list of documents."""
         with self._list.open("rb") as file:
             file.seek(int(self._lines[number]))
             return json.loads(file.readline())

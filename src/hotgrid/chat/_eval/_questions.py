@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class ChoiceScore:
-    """How often the right choice was the likeliest.
+    """How often the right choice was the likeliest one.
 
     Attributes:
         accuracy: By likelihood.
@@ -77,7 +77,7 @@ def score_choices(
 
     Raises:
         DamagedError: A row is not such a question.
-        ArgumentError: There is none.
+        ArgumentError: There are no questions.
     """
     rows = _rows(paths, limit)
     pairs: list[tuple[list[int], list[int]]] = []
@@ -119,7 +119,7 @@ def score_answers(
 
     Raises:
         DamagedError: A row is not such a question.
-        ArgumentError: There is none.
+        ArgumentError: There are no questions.
     """
     rows = _rows(paths, limit)
     for row in rows:
@@ -140,7 +140,7 @@ def score_answers(
 
 
 def final_answer(text: str) -> str:
-    """Return what a worked answer ends with, written in one way.
+    """Return the final answer of a worked solution, in a normal form.
 
     Example:
         >>> final_answer("48 / 2 = 24, so 48 + 24 = 72 clips. #### 72")

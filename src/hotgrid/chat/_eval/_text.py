@@ -76,7 +76,7 @@ def score_rows(language: LanguageModel, rows: Tensor, *, batch: int = 8) -> Text
 
     Args:
         language: The model.
-        rows: Of shape (rows, length, 2): tokens, and whether they count.
+        rows: Tokens, and whether they count, of shape (rows, length, 2).
         batch: Rows computed at once.
     """
     model, encoding = language.model, language.encoding

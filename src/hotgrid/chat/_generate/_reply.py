@@ -16,7 +16,7 @@ def length_limit(model: GPT) -> int:
 
 
 class Reply:
-    """A prompt and what follows it.
+    """A prompt and its reply.
 
     Special tokens, and those beyond the vocabulary, end a reply: they have no text.
 
@@ -28,7 +28,7 @@ class Reply:
 
     Attributes:
         tokens: All tokens so far.
-        seed: Of its numbers; see `uniform`.
+        seed: The seed of its random numbers; see `uniform`.
         prompt: How many of them are the prompt's.
         finish: Why it ended; None while it has not.
 
@@ -64,7 +64,7 @@ class Reply:
         self._end: Finish | None = None
 
     def __len__(self) -> int:
-        """How many tokens it has beside the prompt."""
+        """How many tokens it has besides the prompt."""
         return len(self.tokens) - self.prompt
 
     def uniform(self, ahead: int = 0) -> float:
@@ -130,7 +130,7 @@ class Reply:
         return self._piece(text + self._stream.close())
 
     def _text(self) -> str:
-        """Return the text of tokens that were not told; a stop text ends the reply."""
+        """Return the text of tokens that was not returned yet; a stop text ends the reply."""
         untold, self._untold = self._untold, []
         if not self.sampling.stop:
             self._new += untold

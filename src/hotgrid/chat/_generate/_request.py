@@ -13,7 +13,7 @@ from ._text import Piece
 
 
 class Worker(Protocol):
-    """What a request needs of its engine."""
+    """The parts of an engine that a request needs."""
 
     @property
     def running(self) -> bool:
@@ -77,7 +77,7 @@ class Request:
 
     @property
     def left(self) -> int:
-        """The most tokens that may still come after those under way."""
+        """The most tokens that can still come after those being computed."""
         return self.reply.left - self.coming
 
     def cancel(self) -> None:

@@ -33,7 +33,7 @@ class Sampling:
         top_p: Only the likeliest tokens that together have this probability; None for all.
         repetition: Logits of tokens that the sequence already has are divided by it where
             positive and multiplied where negative; 1 changes nothing.
-        seed: Of the randomness; None for another one each time.
+        seed: The random seed; None for a new one each time.
         max_tokens: The most new tokens.
         stop: Texts before which the reply ends.
         logprobs: How many of the likeliest tokens to report with their log probabilities,
@@ -115,7 +115,7 @@ def uniforms(seeds: Sequence[int], firsts: Sequence[int], count: int) -> np.ndar
     """Return `count` numbers of several sequences, as `uniform` does: `(count, seeds)`.
 
     Args:
-        seeds: Of each sequence.
+        seeds: The seed of each sequence.
         firsts: The first number of each; those before 0 mean nothing.
         count: How many of each.
     """
@@ -179,7 +179,7 @@ def choose(
     """Return the next token of each sequence; -1 where the logits are not finite.
 
     Args:
-        logits: Of the next token.
+        logits: The logits of the next token.
         settings: How to choose.
         uniforms: A number in [0, 1) for each sequence.
         seen: Whether a sequence has a token already; needed where `repetition` is not 1.

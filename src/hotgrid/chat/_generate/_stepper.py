@@ -83,7 +83,7 @@ class Stepper:
         return _STEPS if self._bursts and rows <= MOST else 1
 
     def burst(self, rows: Sequence[Row], steps: int) -> FusedBatch:
-        """Return what decodes some rows for some steps; there must be bursts for them."""
+        """Return a decoder for some rows and steps; there must be bursts for them."""
         return self._batch(self._shape(rows, steps))
 
     def prepare(self) -> None:
@@ -170,7 +170,7 @@ class Stepper:
         return self._model.head(features.gather(1, last)[:, 0])
 
     def _last(self, before: Tensor) -> Tensor:
-        """Return what `Memory.last` is after some token; zeros where there is none."""
+        """Return the value of `Memory.last` after a token; zeros where there is none."""
         x = self._model.embed(before.clamp(min=0))
         if self._model.config.embed_norm:
             x = F.rms_norm(x, x.shape[-1:])

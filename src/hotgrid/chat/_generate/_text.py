@@ -19,7 +19,7 @@ class Piece:
     Attributes:
         text: Its text; whole characters, and never a part of a stop text.
         tokens: The tokens since the piece before. That which ends a text is not among them.
-        likelihoods: Of these tokens, where they were asked for.
+        likelihoods: The log probabilities of these tokens, if they were requested.
         finish: Why the reply ended, in its last piece: `stop` (the model's end or a stop
             text), `length` (as many tokens as allowed) or `cancelled`.
     """
@@ -47,7 +47,7 @@ class TextStream:
         return self._certain(self._decoder.decode(self._encoding.decode_bytes(tokens)))
 
     def close(self) -> str:
-        """Return what is left; half a character becomes U+FFFD."""
+        """Return the remaining text; half a character becomes U+FFFD."""
         text = self._certain(self._decoder.decode(b"", final=True))
         rest, self._held = self._held, ""
         return text + rest

@@ -21,8 +21,8 @@ class GPTConfig:
         head_size: Size of a head; by default `size / heads`.
         context: The most tokens of a training sequence; rotary tables are `stretch` times
             as long.
-        hidden: Width inside of a block's MLP; by default four times `size`.
-        activation: Of the MLP: `relu2`, `gelu`, or `swiglu` and the like.
+        hidden: Width inside a block's MLP; by default four times `size`.
+        activation: The activation of the MLP: `relu2`, `gelu`, or `swiglu` and the like.
         norm: A norm of `hotgrid.nn`: `rms_plain` has no parameters, `rms` a gain.
         eps: The small number under the root of the norm.
         rotary_base: Base of the angles of the rotary positions.
@@ -104,7 +104,7 @@ class GPTConfig:
 
     @property
     def inner(self) -> int:
-        """Width inside of an MLP."""
+        """Width inside an MLP."""
         return self.hidden or 4 * self.size
 
     def window_of(self, layer: int) -> int | None:

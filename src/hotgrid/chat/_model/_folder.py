@@ -52,7 +52,7 @@ class LanguageModel:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the model."""
         return str(self.card.get("name") or (self.path.name if self.path else "model"))
 
     @cached_property
@@ -137,7 +137,7 @@ def load_model(
             a folder in the layout of Llama with its `tokenizer.json`. None is the model that
             comes with hotgrid.
         device: Where to put it.
-        dtype: Of its parameters; by default as they were saved. Compressed layers keep
+        dtype: Type of its parameters; by default as they were saved. Compressed layers keep
             their codes.
 
     Raises:

@@ -58,7 +58,7 @@ class Block(nn.Module):
 
 @dataclass
 class Memory:
-    """What a GPT remembers of the tokens so far, to continue from them.
+    """The state of a GPT after some tokens, to continue from them.
 
     Attributes:
         caches: Keys and values of every layer.
@@ -155,7 +155,7 @@ class GPT(nn.Module):
             batch: How many sequences.
             length: The most tokens of each.
             static: Whether shapes stay the same, for CUDA graphs; see `KVCache`.
-            dtype: Of keys and values; by default that of the weights.
+            dtype: The dtype of keys and values; by default that of the weights.
         """
         config, weight = self.config, self.embed.weight
         caches = [
@@ -189,7 +189,7 @@ class GPT(nn.Module):
                 not count.
             documents: The document of each token, where several share a row; a token sees
                 those of its own.
-            memory: Of the tokens before these; it is updated.
+            memory: The cache of the tokens before these; it is updated.
         """
         logits = self.head(self.features(tokens, documents=documents, memory=memory))
         if targets is None:
@@ -208,7 +208,7 @@ class GPT(nn.Module):
     def features(
         self, tokens: Tensor, *, documents: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
-        """Return what the head reads: the normed stream after the last block."""
+        """Return the input of the head: the normed stream after the last block."""
         masks = self._masks(documents)
         x = start = self._embedded(tokens, documents, memory)
         middle: Tensor | None = None

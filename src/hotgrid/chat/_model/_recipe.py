@@ -17,7 +17,7 @@ _BATCH, _DEPTH = 2**19, 12
 
 @dataclass(frozen=True)
 class _Rule:
-    """How a value follows from those before it, and the same in words."""
+    """A rule that derives a value from those before it, and the same in words."""
 
     words: str
     value: Callable[[Mapping[str, Any]], Any]

@@ -74,7 +74,7 @@ class ConversationEncoder:
         self.encoding, self._most, self._held = encoding, int(hold_out * _PARTS), held
 
     def __call__(self, rows: Sequence[Any]) -> list[NDArray[np.integer]]:
-        """Return arrays of shape `[n, 2]`, without what begins them."""
+        """Return arrays of shape `[n, 2]`, without the tokens that begin them."""
         return [self._encoded(row) for row in rows if self._is_held(row) == self._held]
 
     def _encoded(self, row: Any) -> NDArray[np.integer]:

@@ -26,7 +26,7 @@ class TokenBatch(NamedTuple):
     """Rows of tokens, and what follows each.
 
     Attributes:
-        tokens: Of shape (rows, context).
+        tokens: The tokens, of shape (rows, context).
         targets: The token after each; -100 where it does not count.
         documents: The document of each token in its row; None where tokens see those of
             other documents before them in the row.
@@ -127,7 +127,7 @@ class TextBatches:
         isolate: Whether tokens see those of their own document alone.
         rank: Which rank this is.
         ranks: How many ranks share the documents.
-        seed: Of the shuffle buffer.
+        seed: The seed of the shuffle buffer.
         rest: `"keep"` packs what is cut off to fill a row as another sequence, `"drop"` loses
             it.
         counts: Whether sequences have the shape `[n, 2]`.
@@ -168,7 +168,7 @@ class TextBatches:
 
     @property
     def counters(self) -> Counters:
-        """What was read and packed so far."""
+        """Counts of what was read and packed so far."""
         return self._inner.counters
 
     def __iter__(self) -> Self:
@@ -194,7 +194,7 @@ class HeldOutRows:
     """Rows for evaluation, as `Evaluation` takes them.
 
     Args:
-        rows: Of shape (rows, context + 1), or with a channel that says which tokens count.
+        rows: Tokens (rows, context + 1), or with a channel that says which of them count.
         bos: The token that begins a document.
         size: Rows of a batch.
         isolate: Whether tokens see those of their own document alone.

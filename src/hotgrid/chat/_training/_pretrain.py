@@ -95,7 +95,7 @@ class TextData:
         raise ArgumentError(f"there is no text in {_shown(self.paths)}")
 
     def identity(self) -> str:
-        """What it is, for a run that is resumed: names and sizes of files, and options."""
+        """The data's identity for a resumed run: names and sizes of files, and options."""
         files = [*self.shards(self.paths).files]
         files += self.shards(self.valid).files if self.valid else []
         sizes = [(file.name, file.stat().st_size) for file in files]
@@ -176,7 +176,7 @@ def _work(
     card: Mapping[str, Any],
     ranks: Communicator,
 ) -> Work:
-    """What there is to do: the model, its optimizers, batches and evaluation."""
+    """The parts of a run: the model, its optimizers, batches and evaluation."""
     rows, accumulate = run.shared(recipe["batch_tokens"] // recipe["context"], ranks.size)
     bos = encoding.encode_single_token("<|bos|>")
     valid = data.held_out(encoding, config.context)

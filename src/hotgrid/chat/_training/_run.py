@@ -1,4 +1,4 @@
-"""How a run of training is carried out: rows, ranks, saving, and what went wrong."""
+"""Training runs: rows, ranks, saving, and messages about failures."""
 
 import contextlib
 import hashlib
@@ -56,7 +56,7 @@ class RunSettings:
         evaluate_every: Evaluate every N steps; by default ten times in all.
         save_every: Save every N steps; by default twenty times in all.
         log_every: Show metrics every N steps; by default fifty times in all.
-        seed: Of weights, order and shuffling.
+        seed: The seed of weights, order and shuffling.
         show: Show progress on standard error.
     """
 
@@ -108,7 +108,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Work:
-    """What a run trains on.
+    """The parts of a training run.
 
     Attributes:
         model: What is trained.

@@ -23,7 +23,7 @@ def samples(
         prompt: How each begins; by default as documents do.
         max_tokens: The most new tokens of each.
         temperature: How random they are.
-        seed: Of the first; each has its own.
+        seed: The seed of the first; each has its own.
     """
     encoding = language.encoding
     tokens = [encoding.encode_single_token(BOS), *encoding.encode_ordinary(prompt)]

@@ -31,13 +31,13 @@ _FULL, _PART = 0.1, 1e-3
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is tuned, and how.
+    """The settings of fine-tuning.
 
     Args:
         method: `full` trains all parameters, `select` those that a selector names, `lora`
             small matrices beside those of the selector.
         select: A selector, as in `hotgrid.nn.select`; by default all matrices of the blocks.
-        rank: Of the matrices of `lora`.
+        rank: The rank of the matrices of `lora`.
         alpha: Strength of `lora`; by default the rank.
         epochs: How often all conversations are read.
         steps: How many steps to make instead.

@@ -43,7 +43,7 @@ class Answers:
         model: The name of the model.
         encoding: Its vocabulary, for log probabilities.
         chat: Whether it is a conversation, not a completion.
-        counts: Of tokens.
+        counts: The numbers of tokens.
         usage: Whether a stream tells the counts.
     """
 

@@ -179,7 +179,7 @@ class Api:
 
 
 class _Stream(StreamingResponse):
-    """A stream of events that ends its requests when the client goes."""
+    """A stream of events that ends its requests when the client disconnects."""
 
     def __init__(self, pieces: Pieces, answers: Answers) -> None:
         headers = {"X-Accel-Buffering": "no"}

@@ -1,4 +1,4 @@
-"""What a client asks for: bodies of requests, checked field by field."""
+"""Requests of clients: their bodies, checked field by field."""
 
 import json
 from collections.abc import Mapping
@@ -159,7 +159,7 @@ class Asked:
 
 
 def parse_chat(body: bytes, limit: int) -> Asked:
-    """Return what a body for `/v1/chat/completions` asks for.
+    """Return the request in a body for `/v1/chat/completions`.
 
     Raises:
         ApiError: It is not JSON, or a field is missing, unknown or wrong.
@@ -177,7 +177,7 @@ def parse_chat(body: bytes, limit: int) -> Asked:
 
 
 def parse_completion(body: bytes, limit: int) -> Asked:
-    """Return what a body for `/v1/completions` asks for.
+    """Return the request in a body for `/v1/completions`.
 
     Raises:
         ApiError: It is not JSON, or a field is missing, unknown or wrong.

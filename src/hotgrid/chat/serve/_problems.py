@@ -11,7 +11,7 @@ class ApiError(HotgridError):
     """An answer that is an error.
 
     Args:
-        status: Of HTTP.
+        status: The HTTP status.
         message: What is wrong and what to do.
         param: The field that is wrong.
         code: A word for programs.

@@ -25,7 +25,7 @@ def demo(
         depth: Layers; by default 4.
         size: Width; by default 128.
         device: Where to compute; by default cpu.
-        seed: Of weights and order; by default 0.
+        seed: Seed of weights and order; by default 0.
     """
     from hotgrid.chat import demo as train_demo
     from hotgrid.train import read_run, text_plot

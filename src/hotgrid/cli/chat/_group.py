@@ -28,7 +28,7 @@ _COMMANDS = MappingProxyType(
             """\
 Examples:
   hotgrid chat tokenizer books/ --size 8192 --out tokenizer.json
-  hotgrid chat tokenizer 'shards/*.parquet' --column text --size 32768 --out 32k.json
+  hotgrid chat tokenizer shards/ --column text --size 32768 --out 32k.json
 """,
         ),
         "train": (
@@ -41,9 +41,9 @@ can be overridden. A run that was interrupted continues with --resume.
 Examples:
   hotgrid chat train books/ --depth 4 --out out/base
   hotgrid chat train books/ --depth 4 --out out/base --resume
-  hotgrid chat train books/ --depth 2 --steps 200 --batch-tokens 4096 --context 256
-  hotgrid chat train 'shards/*.parquet' --depth 12 --precision bfloat16 --compile
-  torchrun --nproc-per-node 8 -m hotgrid chat train shards/ --depth 20 --out out/d20
+  hotgrid chat train books/ --depth 2 --steps 200 --batch-tokens 4096
+  hotgrid chat train shards/ --depth 12 --precision bfloat16 --compile
+  torchrun --nproc-per-node 8 -m hotgrid chat train shards/ --depth 20
 """,
         ),
         "tune": (
@@ -55,8 +55,8 @@ or "question" and "answer", or "text". Only replies count in the loss.
 
 Examples:
   hotgrid chat tune out/base dialogues.jsonl --out out/tuned
-  hotgrid chat tune out/base dialogues.jsonl --method lora --rank 8 --out out/tuned
-  hotgrid chat tune out/base a.jsonl --method select --select "//MLP//Linear" --out o
+  hotgrid chat tune out/base dialogues.jsonl --method lora --out out/tuned
+  hotgrid chat tune out/base a.jsonl --method select --select "//MLP//Linear"
 """,
         ),
         "eval": (
@@ -65,7 +65,7 @@ Examples:
             """\
 Examples:
   hotgrid chat eval out/base --text held-out/
-  hotgrid chat eval out/tuned --choices questions.jsonl --answers gsm8k-test.jsonl
+  hotgrid chat eval out/tuned --choices mmlu.jsonl --answers gsm8k-test.jsonl
   hotgrid chat eval --samples 3 --json
 """,
         ),

@@ -40,7 +40,7 @@ def tune(
         steps: Steps to make instead.
         batch_tokens: Tokens of a step; by default 8 rows.
         context: Tokens of a row; by default those of the model.
-        rate: Of AdamW, by default 0.001; with full a factor of the rates of training, by
+        rate: Rate of AdamW, by default 0.001; with full a factor of the rates of training, by
             default 0.1.
         hold_out: Share of conversations that is held out; by default 0.02.
         run: How the run is carried out.

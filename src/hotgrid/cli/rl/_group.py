@@ -27,8 +27,8 @@ Keys of --set:
   every learner  hidden rate gamma n_steps tau chance
   dqn            double duelling atoms low high clip scale
   sac            actor_rate entropy temperature
-  the loop       copies collect updates batch warmup capacity evaluate_every episodes
-                 final_episodes
+  the loop       copies collect updates batch warmup capacity evaluate_every
+                 episodes final_episodes
 
 Examples:
   hotgrid rl train cartpole --seed 1 --steps 50000 --out out/cartpole

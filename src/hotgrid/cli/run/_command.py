@@ -165,7 +165,7 @@ def _memory(outcome: "RunOutcome") -> str:
 
 
 def _startup(simulation: "Simulation") -> str:
-    """What the time before the first step was spent on."""
+    """A description of the time before the first step."""
     return f"{'compiling and ' if simulation.compiled else ''}the first step"
 
 

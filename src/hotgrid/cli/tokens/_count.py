@@ -26,7 +26,7 @@ _DEFAULT = Choice()
 
 @dataclass(frozen=True)
 class Count:
-    """What was counted in one text, or in all."""
+    """The counts of one text, or of all."""
 
     name: str
     bytes: int

@@ -115,7 +115,7 @@ def _written_as(out: Path | None) -> Format:
     """The format of the suffix of a new file.
 
     Raises:
-        ArgumentError: It has none.
+        ArgumentError: The name has no known suffix.
     """
     if out is None or out.suffix in _SUFFIXES:
         return _by_suffix(out)

@@ -1,4 +1,4 @@
-"""What the commands of `hotgrid tokens` read: files, folders, globs, standard input, a text."""
+"""The inputs of `hotgrid tokens`: files, folders, globs, standard input, a text."""
 
 import codecs
 import glob
@@ -204,7 +204,7 @@ def _hidden(name: str) -> bool:
 
 
 def special_rules(specials: bool) -> dict[str, Any]:
-    """What `--specials` means for `Encoding.encode`."""
+    """The value of `allowed_special` of `Encoding.encode` for `--specials`."""
     return {"allowed_special": "all" if specials else set(), "disallowed_special": ()}
 
 

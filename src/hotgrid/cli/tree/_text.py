@@ -16,7 +16,7 @@ _SHAPE_COLOURS = {0: "red", 1: "yellow", 2: "green"}
 
 
 def table_of(nodes: Iterable["Node"], *, guides: bool) -> Table:
-    """The table; with guides the first column shows what is inside what."""
+    """The table; with guides the first column shows the nesting."""
     table = Table(box=None, pad_edge=False)
     for heading in ("type", "path", "shape", "dtype", "parameters"):
         table.add_column(

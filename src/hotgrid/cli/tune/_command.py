@@ -41,8 +41,8 @@ def tune(
         explain: Time every candidate on each shape; without one, list the op's options.
         fill: Tune each shape now, so that no later call has to.
         clear: Remove every winner, or those of the op, also of other machines in the file.
-        k: Of ops that have one: how many elements; by default 1.
-        dim: Of ops that have one: along which dimension; by default -1, the last.
+        k: How many elements, for ops that have it; by default 1.
+        dim: Along which dimension, for ops that have it; by default -1, the last.
         set_: Any option of the op, such as radius=8; repeatable. They are listed below.
         dtype: The type of the tensor; by default float32.
         device: Its device; by default cpu.

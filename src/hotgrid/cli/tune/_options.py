@@ -1,4 +1,4 @@
-"""What each op of `hotgrid tune` takes, for its help, which must not import torch.
+"""The options of each op of `hotgrid tune`, for its help, which must not import torch.
 
 A test compares it with the ops themselves.
 """

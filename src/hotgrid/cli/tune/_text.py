@@ -62,7 +62,7 @@ def _explained(call: Mapping[str, Any]) -> Iterator[str]:
         least = _duration(call["limit_seconds"])
         yield f"limit: {call['bytes'] / 1e6:,.1f} MB at {rate:,.1f} GB/s take {least}"
     else:
-        yield "limit: none, such a call takes longer to start than to work"
+        yield "limit: none, since such a call takes longer to start than to run"
     rows = [
         (
             each["name"],

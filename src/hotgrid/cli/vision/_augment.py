@@ -31,7 +31,7 @@ def augment(
         images: Image files; by default synthetic pictures.
         versions: How many versions of each image; by default 8.
         size: Height and width of each; by default 160.
-        seed: Of the random numbers; by default 0.
+        seed: Seed of the random numbers; by default 0.
     """
     from PIL import Image
 

@@ -32,11 +32,11 @@ small-resnet, fine-tune) or a .toml or .json file; --set changes a part of it.
 A run that was interrupted continues with --resume, bit for bit.
 
 Examples:
-  hotgrid vision train --data cifar10/ --model fast_resnet --out out/fast
-  hotgrid vision train --data cifar10/ --model swin_cifar --epochs 100 --device cuda
-  hotgrid vision train --data cifar10/ --model fast_resnet --out out/fast --resume
-  hotgrid vision train --data photos/ --model resnet50 --pretrained resnet50.safetensors \\
-    --recipe fine-tune --set layer_decay=0.8
+  hotgrid vision train --data cifar/ --model fast_resnet --out out/fast
+  hotgrid vision train --data cifar/ --model swin_cifar --epochs 100
+  hotgrid vision train --data cifar/ --model fast_resnet --out out/fast --resume
+  hotgrid vision train --data photos/ --model resnet50 \\
+    --pretrained resnet50.safetensors --recipe fine-tune --set layer_decay=0.8
   torchrun --nproc-per-node 8 -m hotgrid vision train --data imagenet/ \\
     --model swin_tiny_patch4_window7_224 --precision bfloat16 --compile
 """,
@@ -46,8 +46,8 @@ Examples:
             "Evaluate a model on held-out images.",
             """\
 Examples:
-  hotgrid vision eval out/fast --data cifar10/
-  hotgrid vision eval out/fast --data cifar10/ --flip --out report/ --json
+  hotgrid vision eval out/fast --data cifar/
+  hotgrid vision eval out/fast --data cifar/ --flip --out report/ --json
 """,
         ),
         "predict": (

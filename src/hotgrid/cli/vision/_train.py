@@ -110,7 +110,7 @@ def train(
 
 
 def _changes(given: tuple[str, ...]) -> tuple[dict[str, str], dict[str, Any]]:
-    """What is set of the recipe, as text, and of the model."""
+    """The given settings of the recipe, as text, and of the model."""
     from hotgrid.vision._training._recipe import read_text
 
     recipe: dict[str, str] = {}

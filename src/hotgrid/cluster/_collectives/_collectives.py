@@ -41,7 +41,7 @@ def all_reduce(
     get equal parts.
 
     Args:
-        x: Of one shape on all ranks.
+        x: A tensor of the same shape on all ranks.
         communicator: The ranks.
         op: What is done, element by element.
 
@@ -114,7 +114,7 @@ def reduce_scatter(
     for `"mean"` divided by the number of ranks.
 
     Args:
-        x: Of one shape on all ranks.
+        x: A tensor of the same shape on all ranks.
         communicator: The ranks.
         dim: Along which dim the result is cut.
         op: What is done, element by element.
@@ -201,7 +201,7 @@ def broadcast(x: Tensor, communicator: Communicator, source: int = 0) -> Tensor:
     Gradient: the rank `source` gets the sum of the gradients of all ranks, the others 0.
 
     Args:
-        x: Of one shape on all ranks; only that of `source` is read.
+        x: A tensor of the same shape on all ranks; only that of `source` is read.
         communicator: The ranks.
         source: The rank that has it.
 
@@ -226,7 +226,7 @@ def permute(x: Tensor, communicator: Communicator, targets: Mapping[int, int]) -
     Gradient: each is sent back to where its tensor came from; a rank that sent nothing gets 0.
 
     Args:
-        x: Of one shape on all ranks.
+        x: A tensor of the same shape on all ranks.
         communicator: The ranks.
         targets: Which rank sends to which, `{source: target}`. No target may appear twice.
 
@@ -264,7 +264,7 @@ def to_device(x: Tensor, communicator: Communicator, target: int, source: int = 
     `source` must call `backward` too, on a loss that its result is part of.
 
     Args:
-        x: Of one shape on all ranks; only that of `source` is read.
+        x: A tensor of the same shape on all ranks; only that of `source` is read.
         communicator: The ranks.
         target: Where it goes.
         source: Where it is.

@@ -27,7 +27,7 @@ class Stage:
     axes: tuple[int, ...]
 
     def blocks(self, size: Sequence[int]) -> tuple[Block, ...]:
-        """What every rank owns of a grid in this layout."""
+        """The part of a grid that every rank owns in this layout."""
         return _blocks(self.parts, tuple(size))
 
 

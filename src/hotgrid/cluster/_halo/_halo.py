@@ -22,7 +22,7 @@ are needed in full."""
 
 @dataclass
 class Traffic:
-    """What a rank has sent.
+    """Counts of what a rank has sent.
 
     Attributes:
         exchanges: How often margins were filled or folded.
@@ -63,7 +63,7 @@ class HaloExchange:
         size: Cells of the whole grid.
         margin: Cells at every cut side; a sequence has one number per axis, and an axis
             of one rank then repeats its own far end.
-        periodic: Whether the ends of an axis are joined, for all or for each. At an end that is
+        periodic: Whether an axis is periodic, for all or for each. At an end that is
             bounded a block has no margin.
         components: For each buffer, which components are needed in which margin; None
             for all. In a corner those that both its margins need hold.
@@ -72,7 +72,7 @@ class HaloExchange:
     Attributes:
         block: What this rank owns.
         padded: The same with its margins: the space of buffers.
-        periodic: Whether the ends of each axis are joined.
+        periodic: Whether each axis is periodic.
         traffic: What was sent so far.
 
     Raises:
@@ -267,7 +267,7 @@ def _leg(trip: Trip, buffers: Sequence[Tensor], needs: Sequence[Needs | None]) -
 
 
 def _components(direction: Sequence[int], needs: Needs | None) -> list[int] | None:
-    """What the margins on the far side of a direction all need; None for everything."""
+    """The components that all margins on the far side of a direction need; None for all."""
     wanted = [
         needs[axis, -step]
         for axis, step in enumerate(direction)

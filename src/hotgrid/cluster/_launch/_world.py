@@ -109,8 +109,8 @@ def _join(device: torch.device) -> None:
         raise CommunicationError(
             f"rank {os.environ.get('RANK')} of {os.environ.get('WORLD_SIZE')} could not join "
             f"the others at {os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')} "
-            f"within {patience.total_seconds():g} s: {str(problem).splitlines()[0]}. See that "
-            "all ranks were started, that hosts reach each other, and that "
+            f"within {patience.total_seconds():g} s: {str(problem).splitlines()[0]}. Check "
+            "that all ranks were started, that hosts reach each other, and that "
             "`GLOO_SOCKET_IFNAME` names the network between them"
         ) from problem
     atexit.register(_leave)
@@ -134,8 +134,8 @@ def _expect_restarts_to_work() -> None:
     if hosts > 1 and again and _store_outlives_ranks():
         # Each host counts its own restarts, so nothing common identifies attempts.
         raise ArgumentError(
-            "torchrun would give ranks that it starts again the addresses of those that are "
-            "gone: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all hosts, or leave out "
+            "torchrun would give restarted ranks the addresses of lost ones: set "
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 on all hosts, or leave out "
             "`--max-restarts`"
         )
 

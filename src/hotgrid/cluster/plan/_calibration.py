@@ -1,4 +1,4 @@
-"""What the planner knows about this machine, measured once and stored."""
+"""Measurements of this machine for the planner, made once and stored."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class ModelSpeed:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured on one machine.
+    """The measurements of one machine.
 
     Attributes:
         date: When, in ISO form.

@@ -23,7 +23,7 @@ _PACKING_PASSES = 4
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be computed: a grid, and what one cell of it costs.
+    """A job: a grid, and the cost of one cell of it.
 
     Attributes:
         size: Stored cells along each axis.
@@ -31,7 +31,7 @@ class Job:
         bytes_stored_per_cell: What a device keeps for a cell, all buffers together.
         bytes_sent_per_cell: What an exchange carries for a cell of a margin.
         reach: How far changes travel along each axis in a number of steps.
-        periodic: Whether the ends of the grid are joined, for all axes or for each.
+        periodic: Whether the grid is periodic, for all axes or for each.
         share: The part of a copy's bandwidth that the steps reach.
         updates_per_cell: Cells that share one stored cell, such as 32 bits of a word.
         modes_per_cell: Bytes of modes that the Fourier transforms of a step make or take,
@@ -89,7 +89,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one layout of a job costs. Times are seconds for one step.
+    """The cost of one layout of a job. Times are seconds for one step.
 
     Attributes:
         mesh: Devices along each axis.

@@ -68,7 +68,7 @@ class Device:
         _expect_not_negative("host_time", self.host_time)
 
     def shared(self, ranks: int) -> "Device":
-        """What each of several ranks has of it when they run on it together."""
+        """The part of it that each of several ranks has when they run on it together."""
         return replace(
             self, memory_bytes=self.memory_bytes / ranks, bandwidth=self.bandwidth / ranks
         )
@@ -76,7 +76,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Link:
-    """What joins a device to the others.
+    """The connection of a device to the others.
 
     Attributes:
         bandwidth: Bytes a second that can leave a device; as many can come in meanwhile.

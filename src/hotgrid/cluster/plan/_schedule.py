@@ -197,7 +197,7 @@ def _exchanged(
 def _neighbour(
     clock: "NDArray[np.float64]", axis: int, step: int, periodic: bool
 ) -> "NDArray[np.float64]":
-    """What the neighbour has; beyond a bounded end it never had anything."""
+    """The value of the neighbour; beyond a bounded end it is never anything."""
     import numpy as np
 
     found = np.roll(clock, -step, axis)

@@ -27,7 +27,7 @@ COMPONENTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentLogging(Section):
-    """What one component logs and where to; None means as in `[logging]`.
+    """Level and targets of one component; None means as in `[logging]`.
 
     Example:
         >>> ComponentLogging(name="autotune", level="debug").targets is None
@@ -45,7 +45,7 @@ class ComponentLogging(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Logging(Section):
-    """What is logged and where to; owned by `hotgrid.config`.
+    """Levels and targets of logging; owned by `hotgrid.config`.
 
     Example:
         >>> debug = ComponentLogging(name="autotune", level="debug")

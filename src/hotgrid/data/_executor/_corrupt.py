@@ -62,7 +62,7 @@ class Quarantine:
 
     @property
     def samples(self) -> tuple[CorruptSample, ...]:
-        """Those found so far, by number."""
+        """The damaged samples found so far, by number."""
         with self._lock:
             return tuple(self._samples[index] for index in sorted(self._samples))
 

@@ -105,7 +105,7 @@ class PlanBatches:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the source knows besides, such as `classes`."""
+        """Further facts that the source knows, such as `classes`."""
         return self._runner.samples.facts
 
     @property

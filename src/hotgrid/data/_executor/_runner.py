@@ -118,7 +118,7 @@ class Runner:
         return {name: values[name] for name in self.columns}
 
     def _corrupt(self, problem: Exception, index: int, operator: str, column: str) -> Exception:
-        """The error of a damaged sample; a wrong argument stays what it is."""
+        """The error of a damaged sample; other errors of hotgrid are returned unchanged."""
         if isinstance(problem, HotgridError) and not isinstance(problem, DamagedError):
             return problem
         reason = str(problem) or type(problem).__name__
@@ -129,7 +129,7 @@ class Runner:
         """Raise unless a value has the shape that its operator promised.
 
         Raises:
-            ArgumentError: It has another.
+            ArgumentError: The column has another type.
         """
         if getattr(value, "shape", ()) != self.types[name].shape:
             maker = next((c.name for c in self.calls if name in c.outputs), "the source")

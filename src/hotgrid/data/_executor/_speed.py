@@ -13,7 +13,7 @@ from ._runner import Runner
 
 @dataclass(frozen=True)
 class PlanSpeed:
-    """What `plan_speed` has measured.
+    """The measurements of `plan_speed`.
 
     Attributes:
         samples: Samples a second, with all workers.

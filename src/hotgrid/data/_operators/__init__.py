@@ -1,4 +1,4 @@
-"""operators: what makes columns, one file each. One enters by `@operator` and an export."""
+"""operators: functions from columns to columns, one file each, registered by `@operator`."""
 
 from ._centre_crop import CentreCrop as CentreCrop
 from ._decode_centre_crop import DecodeCentreCrop as DecodeCentreCrop

@@ -16,8 +16,8 @@ class CentreCrop(Operator):
     """Cut out the centre of an image. A smaller image is a damaged sample.
 
     Args:
-        height: Of the result.
-        width: Of the result.
+        height: The height of the result.
+        width: The width of the result.
 
     Raises:
         ArgumentError: A size is not possible.

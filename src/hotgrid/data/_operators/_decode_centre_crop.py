@@ -20,8 +20,8 @@ class DecodeCentreCrop(Operator):
     so nothing is computed twice; against resizing first, edges differ by less than a pixel.
 
     Args:
-        height: Of the result.
-        width: Of the result.
+        height: The height of the result.
+        width: The width of the result.
         share: The share of the height and width of that part which is kept, about its centre.
         reduce: Decode a JPEG at a smaller size where it suffices.
         fast: As of `decode_image`.

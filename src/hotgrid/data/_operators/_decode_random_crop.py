@@ -22,8 +22,8 @@ class DecodeRandomCrop(Operator):
     2, 4 or 8 pixels. Large photos are many times faster so.
 
     Args:
-        height: Of the result.
-        width: Of the result.
+        height: The height of the result.
+        width: The width of the result.
         area: The least and the largest share of the area.
         ratio: The least and the largest width over height.
         reduce: Decode at a smaller size where it suffices.

@@ -20,8 +20,8 @@ class Normalise(Operator):
     On a GPU, normalise there instead: uint8 is a quarter of the bytes to transfer.
 
     Args:
-        mean: Of every channel, of values from 0 to 1.
-        std: Of every channel.
+        mean: The mean of each channel, of values from 0 to 1.
+        std: The standard deviation of each channel.
 
     Raises:
         ArgumentError: They do not have equally many values, or a deviation is not positive.

@@ -20,7 +20,7 @@ MOST_PIXELS = 1 << 26
 
 
 class Head(NamedTuple):
-    """What the header of an image says; `colours` are of a JPEG that simplejpeg decodes."""
+    """The header of an image; `colours` are of a JPEG that simplejpeg decodes."""
 
     height: int
     width: int

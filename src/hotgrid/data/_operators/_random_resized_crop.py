@@ -21,8 +21,8 @@ class RandomResizedCrop(Operator):
     the definition of torchvision's `RandomResizedCrop`.
 
     Args:
-        height: Of the result.
-        width: Of the result.
+        height: The height of the result.
+        width: The width of the result.
         area: The least and the largest share of the area.
         ratio: The least and the largest width over height.
         antialias: False resizes without antialiasing, by OpenCV (`hotgrid[opencv]`): twice as

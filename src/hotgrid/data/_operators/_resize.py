@@ -16,8 +16,8 @@ class Resize(Operator):
     """Resize an image to an exact size, bilinear.
 
     Args:
-        height: Of the result.
-        width: Of the result.
+        height: The height of the result.
+        width: The width of the result.
         antialias: False resizes without antialiasing, by OpenCV (`hotgrid[opencv]`): twice as
             fast, with moiré where an image shrinks much.
 

@@ -66,7 +66,7 @@ class Pad(Operator):
     """Make all sequences equally long: fill up at the end, and cut what is longer.
 
     Args:
-        length: Of the result, along the first axis.
+        length: The length of the result along the first axis.
         value: What fills up.
         cut: False makes a longer sequence a damaged sample.
 

@@ -36,7 +36,7 @@ class Operator(ABC):
 
     @abstractmethod
     def outputs(self, types: Mapping[str, ColumnType]) -> dict[str, ColumnType]:
-        """Return the names and types of what it makes, given the types of its inputs.
+        """Return the names and types of its outputs, given the types of its inputs.
 
         Raises:
             ArgumentError: It cannot work with these types and settings.
@@ -72,8 +72,8 @@ def operator(
 
     Args:
         name: Its name in plans.
-        inputs: Of a function: the type of every input.
-        outputs: Of a function: the names and types of what it returns, in order.
+        inputs: For a function, the type of every input.
+        outputs: For a function, the names and types of what it returns, in order.
 
     Raises:
         ArgumentError: The name is taken, or the types do not belong to the parameters.
@@ -104,7 +104,7 @@ def operator(
 
 
 def operators() -> dict[str, type[Operator]]:
-    """Return every operator by name, with those of other packages."""
+    """Return every operator by name, including those of other packages."""
     return {name: OPERATORS.get(name) for name in OPERATORS.names()}
 
 

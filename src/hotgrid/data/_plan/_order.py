@@ -55,5 +55,5 @@ class Order:
         return build_document(cls, document, where)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return what is not a default, as JSON."""
+        """Return the settings that are not defaults, as JSON."""
         return document_fields(self)

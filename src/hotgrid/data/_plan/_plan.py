@@ -128,7 +128,7 @@ class Plan:
         return made
 
     def types(self) -> dict[str, ColumnType]:
-        """Return every column and its type; the source is asked for its columns.
+        """Return every column and its type; the source provides its own.
 
         Raises:
             ArgumentError: Types do not fit; the text names column, operator and source.
@@ -160,7 +160,7 @@ class Plan:
         return {name: known[name] for name in self.yields}
 
     def needed(self, columns: Sequence[str]) -> tuple[Step, ...]:
-        """Return the steps that make these columns, each after what it needs."""
+        """Return the steps that make these columns, in an order that satisfies their inputs."""
         wanted, found = {*columns}, []
         for step in reversed(ordered(self.steps)):
             if wanted & {*step.outputs.values()}:
@@ -169,7 +169,7 @@ class Plan:
         return tuple(reversed(found))
 
     def graph(self) -> str:
-        """Return the plan as text: source, columns with their types, steps, what comes out."""
+        """Return the plan as text: source, columns with their types, steps, outputs."""
         known = self.types()
         width = max(map(len, known), default=0)
         kinds = max((len(str(each)) for each in known.values()), default=0)
@@ -263,7 +263,7 @@ def _only_output(
 
 
 def _nested(value: Any) -> int:
-    """How deep objects and lists are inside of each other."""
+    """How deep objects and lists are inside each other."""
     depth, level = 0, [value]
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1

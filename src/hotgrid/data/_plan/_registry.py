@@ -54,7 +54,7 @@ class Registry(Generic[Kind]):
         return self._classes[name]
 
     def names(self) -> list[str]:
-        """Every name, sorted, with those of other packages."""
+        """Every name, sorted, including those of other packages."""
         self.load()
         return sorted(self._classes)
 

@@ -38,7 +38,7 @@ class Samples(ABC):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What else is known, such as `classes`, the names of the labels."""
+        """Further facts, such as `classes`, the names of the labels."""
         return {}
 
 
@@ -116,7 +116,7 @@ def source(kind: str) -> Callable[[Class], Class]:
 
 
 def sources() -> dict[str, type[Source]]:
-    """Return every source by name, with those of other packages."""
+    """Return every source by name, including those of other packages."""
     return {name: SOURCES.get(name) for name in SOURCES.names()}
 
 

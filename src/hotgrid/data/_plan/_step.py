@@ -64,7 +64,7 @@ class Step:
         )
 
     def types(self, known: Mapping[str, ColumnType], source: str) -> dict[str, ColumnType]:
-        """Return the types of the columns that it makes, given those of all others.
+        """Return the types of the columns that it makes, given those of the others.
 
         Raises:
             ArgumentError: An input is missing or of another type, or an output does not

@@ -97,7 +97,7 @@ class ColumnType:
         )
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value of this column; None if nothing is."""
+        """Why a value is not valid in this column; None if it is."""
         if self.kind in _OBJECTS:
             right = isinstance(value, _OBJECTS[self.kind])
             return None if right else f"a {type(value).__name__} instead of {self}"

@@ -1,4 +1,4 @@
-"""sources: where samples are, one file each. A source enters by `@source` and an export."""
+"""sources: where samples come from, one file each, registered by `@source`."""
 
 from ._arrow import ArrowFiles as ArrowFiles
 from ._class_folders import ClassFolders as ClassFolders

@@ -114,7 +114,7 @@ class Rows(Samples):
 
     @property
     def metadata(self) -> dict[bytes, bytes]:
-        """What the file says about its schema."""
+        """The metadata of the file's schema."""
         return self._metadata
 
     def _find(self, index: int) -> tuple[int, int]:
@@ -225,7 +225,7 @@ def column_named(name: str, known: Sequence[str], where: str) -> str:
     """The name, if it is known.
 
     Raises:
-        ArgumentError: It is not.
+        ArgumentError: The name is not known.
     """
     if name not in known:
         hint = near(name, known) or f"; there are {', '.join(known)}"

@@ -14,7 +14,7 @@ _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
 
 def found_files(paths: Sequence[str], suffixes: tuple[str, ...]) -> list[Path]:
-    """Files, folders and patterns as files, in the order given and sorted inside of each.
+    """Files, folders and patterns as files, in the order given and sorted inside each.
 
     `{000..009}` in a path stands for a number each; it and `*` are the patterns.
 
@@ -125,7 +125,7 @@ def _expanded(path: str) -> list[str]:
         return [path]
     low, high = found.groups()
     if int(high) - int(low) >= 1_000_000:
-        raise ArgumentError(f"`{path}` stands for more than a million files")
+        raise ArgumentError(f"`{path}` matches more than a million files")
     numbers = [str(n).zfill(len(low)) for n in range(int(low), int(high) + 1)]
     return [
         each

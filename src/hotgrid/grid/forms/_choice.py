@@ -202,7 +202,7 @@ class FormExplanation:
         call: The setting, as winners are kept under.
         ranking: Every form that can run it, timed now.
         obstacles: Why others cannot run it, by name.
-        drawbacks: Of those that can, why they are not timed unless requested, by name.
+        drawbacks: Why some that can run it are not timed unless requested, by name.
         chosen: The form that a simulation takes by itself.
         bytes: What a step must read and write.
         limit: The seconds that this takes at least; 0 where it was not measured.
@@ -281,7 +281,7 @@ def _prepared(
 
 
 def _seconds(ranking: "Ranking") -> dict[str, float]:
-    """Of a step, by the name of each form that can win."""
+    """The seconds of a step in each form that can win, by name."""
     return {each.name: each.score or 0.0 for each in ranking.outcomes if each.able}
 
 
@@ -302,7 +302,7 @@ def _word(kind: object) -> str:
 
 
 def _digest(model: Model) -> str:
-    """Of what a step computes: the class, its choices, what it declares and its code.
+    """A digest of what a step computes: its class, choices, declarations and code.
 
     A change inside a function that a step calls is not seen; the winner is then perhaps no
     longer the fastest, and still right.

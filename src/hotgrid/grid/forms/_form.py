@@ -48,7 +48,7 @@ _COMPILER_ERROR = re.compile(r"No space left|cannot find|\berror: ")
 
 @dataclass(frozen=True)
 class Setting:
-    """What a form needs to know about a simulation.
+    """The facts about a simulation that a form needs.
 
     Attributes:
         model: The model.
@@ -169,10 +169,10 @@ class Form(ABC):
         return self.read()
 
     def part(self, reach: int, joined: Sequence[bool]) -> tuple[State, Block]:
-        """What is stored here and a margin of cells around it, with its box.
+        """The cells stored here and a margin around them, with their box.
 
         A collective call where the grid is cut. Margins are at cut sides only, and across the
-        ends of the grid along `joined` axes.
+        edges of the grid along `joined` axes.
         """
         size = self.setting.size
         return self.own(), Block((0,) * len(size), size, size)

@@ -15,7 +15,7 @@ from hotgrid.grid.model import Field, Input, Model
 
 @dataclass(frozen=True)
 class Need:
-    """What a simulation takes of memory at its largest, in bytes.
+    """The most memory that a simulation takes, in bytes.
 
     Attributes:
         device: Where it runs.
@@ -37,7 +37,7 @@ def check_memory(
     """Refuse a grid that cannot fit; of one over a mesh of such a shape, a rank's part.
 
     Raises:
-        ArgumentError: It does not; the message names the given size and batch.
+        ArgumentError: The grid does not fit; the message names its size and batch.
     """
     need = needed(model, size, storage, batch or 1, mesh, on_cpu=device.type == "cpu")
     places = [(need.device, free_memory(device), f"on {device}")]
@@ -67,7 +67,7 @@ def needed(
     *,
     on_cpu: bool,
 ) -> Need:
-    """What a model on a grid takes, or a rank's part of it; within a third if compiled."""
+    """The memory of a model on a grid, or of a rank's part; within a third if compiled."""
     running = model.fitted(size)
     part = _part(size, mesh)
     one = _bytes(running.fields, _part(running.stored_size(size), mesh), storage)

@@ -16,7 +16,7 @@ _CELLS_WORTH_FUSING = 1 << 17
 
 
 def fusing(setting: Setting) -> Callable[[Callable[..., Any]], Callable[..., Any]] | None:
-    """What compiles the elementwise work of a phase; None where it does not pay."""
+    """A compiler for the elementwise work of a phase; None where it does not pay."""
     if not setting.compiled or setting.cells < _CELLS_WORTH_FUSING:
         return None
     return lambda function: compile_step(function, setting)
@@ -76,7 +76,7 @@ class Phase:
         if read:
             name = min(read)
             raise ArgumentError(
-                f"{self._name} reads `self.{name}`, which does not change with the run's own; "
+                f"{self._name} reads `self.{name}`, which does not change during a run; "
                 f"read `params[{name!r}]`, and make tables of it with `whole.table`"
             )
         self._tried = True

@@ -227,7 +227,7 @@ class GraphForm(RollForm):
         super().run(steps)
 
     def _present_versions(self) -> list[int]:
-        """Of parameters whose tables a recording holds: writing into them counts it."""
+        """The versions of parameters whose tables a recording holds; writes increase them."""
         if not self.setting.phased:
             return []
         return [x._version for x in self._params if not x.is_inference()]

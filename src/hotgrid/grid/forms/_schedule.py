@@ -152,7 +152,7 @@ def alike(one: Any, other: Any, depth: int = 8) -> bool:
 
 
 def _parts(x: Any) -> Mapping[Any, Any] | None:
-    """What an object is made of, by name or index; None if unknown."""
+    """The parts of an object, by name or index; None if unknown."""
     if isinstance(x, Mapping):
         return x
     if isinstance(x, list | tuple):

@@ -59,7 +59,7 @@ class LatticeModel(Model):
         parameters: The parameters of the flow, by name.
         lattice: The velocities, or their name; they set the number of dims.
         collision: How populations relax, or its name.
-        boundaries: Applied in this order; without any the ends of the grid are joined.
+        boundaries: Applied in this order; without any, the grid is periodic.
         force: Force on every cell along each axis (Guo); empty for none.
         viscosity_map: What the viscosity is multiplied by, `[*space]`, or a function
             from the size; None is one everywhere.
@@ -201,13 +201,13 @@ class LatticeModel(Model):
         inputs: Mapping[str, Neighbours],
         numbers: Mapping[str, Any],
     ) -> list[Site]:
-        """What every boundary sees of some populations."""
+        """The site of every boundary, for some populations."""
         return [Site(lattice, f, inputs, numbers, k) for k in range(len(self.boundaries))]
 
     def _arrived(
         self, f: Neighbours, inputs: Mapping[str, Neighbours], numbers: Mapping[str, Any]
     ) -> tuple[list[Site], list[Tensor]]:
-        """What boundaries see, and the populations that come into a collision."""
+        """The sites of boundaries, and the populations that come into a collision."""
         sites = self._sites(self.lattice, f, inputs, numbers)
         found = streamed(self.lattice, f)
         for boundary, site in zip(self.boundaries, sites, strict=True):
@@ -371,7 +371,7 @@ class LatticeModel(Model):
         return torch.uint8 if len(self.boundaries) <= 8 else torch.int32
 
     def _check_faces(self, size: tuple[int, ...]) -> None:
-        """The ends of an axis are joined, or both of them closed."""
+        """Each axis is periodic, or both of its faces have a boundary."""
         faces = {b.face: b for b in self.boundaries if isinstance(b, Face)}
         solid = self.solid(size)
         for face, boundary in faces.items():
@@ -382,8 +382,8 @@ class LatticeModel(Model):
             )
             if far not in faces and not closed:
                 raise ArgumentError(
-                    f"the face {face!r} has a boundary and {far!r} has none, but the ends of "
-                    f"an axis are joined unless both are closed; add a boundary at {far!r}"
+                    f"the face {face!r} has a boundary and {far!r} has none, but an axis is "
+                    f"periodic unless both faces have one; add a boundary at {far!r}"
                 )
 
     def _check_relaxation(self, size: tuple[int, ...]) -> None:

@@ -26,7 +26,7 @@ class Flow(LatticeBoltzmann):
     Arguments:
         lattice: The velocities, or their name; they set the number of dims.
         collision: How populations relax, or its name.
-        boundaries: Applied in this order; without any the ends of the grid are joined.
+        boundaries: Applied in this order; without any, the grid is periodic.
         force: Force on every cell along each axis; empty for none.
         viscosity_map: What the viscosity is multiplied by, `[*space]`, or a function
             from the size.

@@ -15,7 +15,7 @@ class Lattice:
     pairs of opposites: 1 and 2, 3 and 4, and so on.
 
     Attributes:
-        name: Such as `D2Q9`: dimensions and velocities.
+        name: For example `D2Q9`: dimensions and velocities.
         velocities: One tuple of whole numbers for each population.
         weights: One number for each population; they add up to one.
         opposite: For each population the one with the reversed velocity.
@@ -111,7 +111,7 @@ def find_lattice(lattice: Lattice | str) -> Lattice:
         9
 
     Raises:
-        ArgumentError: There is none with that name.
+        ArgumentError: There is none of this name.
     """
     if isinstance(lattice, Lattice):
         return lattice

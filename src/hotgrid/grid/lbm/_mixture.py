@@ -198,7 +198,7 @@ class TwoComponents(LatticeBoltzmann):
 
     @once
     def _moments(self, state: State) -> tuple[Tensor, list[Tensor]]:
-        """Of both together: density minus one, and momentum along each axis."""
+        """Moments of both components: density minus one, and momentum along each axis."""
         densities = self._densities(state)
         axes = tuple(range(densities[0].ndim))
 

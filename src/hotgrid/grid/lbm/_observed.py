@@ -1,4 +1,4 @@
-"""What can be seen of a flow: pictures, numbers to watch, and why it broke."""
+"""The observables and views of a flow, and why it became unstable."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -207,7 +207,7 @@ class LatticeBoltzmann(LatticeModel):
         return {k: v for k, v in super().observables().items() if k not in absent}
 
     def over_parts(self, name: str) -> Over | None:
-        """As declared; only masses where the neighbours of a cell exert a force on it."""
+        """As declared; only masses where neighbours exert a force on a cell."""
         own = type(self)
         alone = (
             own.force_around is LatticeModel.force_around

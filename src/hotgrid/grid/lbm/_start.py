@@ -41,7 +41,7 @@ def at_start(
         collision: How populations relax.
         tau: The relaxation time of the viscosity, a number or `[*space]`.
         force: Force on a cell along each axis, numbers; empty for none.
-        faces: The faces of the grid that have a boundary; other ends are joined.
+        faces: The faces of the grid that have a boundary; the others are periodic.
         solid: Where there is no fluid, bool `[*space]`; None without obstacles.
     """
     found = at_equilibrium(lattice, density, velocity)
@@ -69,7 +69,7 @@ def _around(
 ) -> tuple[list[Tensor], Tensor]:
     """Velocity and fluid of some rows with two cells more at each end of every axis.
 
-    Ends without faces are joined. Beyond a face there is no fluid, or its mirror image.
+    Axes without faces are periodic. Beyond a face there is no fluid, or its mirror image.
     """
     parts, rank = [*velocity, fluid], fluid.ndim
     for axis, n in enumerate(fluid.shape):
@@ -109,7 +109,7 @@ def _slope(plane: Tensor, fluid: Tensor, axis: int) -> Tensor:
 
 
 def _along(x: Tensor, axis: int) -> list[Tensor]:
-    """What the inner cells see along an axis, from two cells below to two above."""
+    """Inner cells and their neighbours along an axis, from two cells below to two above."""
     for other in range(x.ndim):
         if other != axis:
             x = x.narrow(other, START_REACH, x.shape[other] - 2 * START_REACH)

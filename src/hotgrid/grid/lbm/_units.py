@@ -29,7 +29,7 @@ _KINDS: Mapping[str, tuple[int, int, int]] = {
 
 @dataclass(frozen=True)
 class Units:
-    """What a cell and a step are in the world, for a flow with given numbers.
+    """The size of a cell and a step in metres and seconds, for a flow with given numbers.
 
     Attributes:
         length: A length in the world, in metres.

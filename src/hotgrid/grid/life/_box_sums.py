@@ -30,7 +30,7 @@ class BoxSumForm(Form):
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
-        """The ends are joined as a whole, so the box must not be larger than the grid."""
+        """Sums wrap around once, so the box must not be larger than the grid."""
         across = 2 * setting.model.radius + 1
         if min(setting.size) < across:
             return f"a box of {across} cells does not fit into {setting.size}"

@@ -1,4 +1,4 @@
-"""What the automata of this package share: their cells, their ends, and how they start."""
+"""The base of the automata of this package: cells, edges, and initial states."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class CellModel(Model):
     With more than two states, the others are neither. With noise it has a field `random` too.
 
     Arguments:
-        topology: How the ends are joined; by default as the bounds say, else `"torus"`.
+        topology: How the edges are joined; by default as the bounds say, else `"torus"`.
         density: The share of living cells at the start.
         noise: The probability with which a step turns a cell over.
         bounds: The bounds that a rule has; the grid must have their size.
@@ -148,7 +148,7 @@ class CellModel(Model):
         return drawn(size, alive)
 
     def with_noise(self, after: Tensor, state: Mapping[str, Neighbours]) -> dict[str, Tensor]:
-        """What a step returns, from what the rule gave, uint8 `[*space]`."""
+        """The result of a step, from that of the rule, uint8 `[*space]`."""
         if not self._flips:
             return {"cells": after}
         random = next_random(state["random"].here)

@@ -66,11 +66,11 @@ class Covered(Model):
         self.rule: Any = getattr(inner, "rule", None)
 
     def own_forms(self) -> Sequence[type[Any]]:
-        """Those of the model on the torus."""
+        """The forms of the model on the torus."""
         return self.inner.own_forms()
 
     def reach(self, steps: int, rank: int) -> tuple[int, ...]:
-        """As on the torus."""
+        """The reach of the model on the torus."""
         return self.inner.reach(steps, rank)
 
     def stored_size(self, size: tuple[int, ...]) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ class Elementary(CellModel):
         self.start, self.packed = start, packed
 
     def faster(self, size: tuple[int, ...]) -> Model:
-        """On words of 32 cells, if the columns allow it."""
+        """The model on words of 32 cells, if the columns allow it."""
         if not self.packed or size[-1] % CELLS_PER_WORD:
             return self
         # The left cell is the highest bit of Wolfram's number and the lowest of a window.

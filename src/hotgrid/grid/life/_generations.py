@@ -25,7 +25,7 @@ class Generations(CellModel):
     Arguments:
         rule: A rule as `GenerationsRule.parse` reads it; by default that of the pattern, else
             Star Wars, `B2/S345/C4`.
-        topology: How the ends are joined, as for `Life`.
+        topology: How the edges are joined, as for `Life`.
         pattern: The pattern in the middle at the start, as for `Life`.
         density: The share of living cells of a random start.
 

@@ -26,7 +26,7 @@ class Isotropic(CellModel):
     Arguments:
         rule: A rule as `IsotropicRule.parse` reads it; by default that of the pattern, else
             `B2-a/S12`, known as Just Friends.
-        topology: How the ends are joined, as for `Life`.
+        topology: How the edges are joined, as for `Life`.
         packed: Whether 32 cells share a word, where they can.
         pattern: The pattern in the middle at the start, as for `Life`.
         density: The share of living cells of a random start.
@@ -59,7 +59,7 @@ class Isotropic(CellModel):
         super().__init__(topology, density, bounds=bounds, pattern=found)
 
     def faster(self, size: tuple[int, ...]) -> Model:
-        """On words of 32 cells, if the columns allow it."""
+        """The model on words of 32 cells, if the columns allow it."""
         if not self.packed or size[-1] % CELLS_PER_WORD:
             return self
         return PackedWindow(self._table, self.boundary)

@@ -20,7 +20,7 @@ from ._rules import TOPOLOGIES, LargerRule, Topology, parted
 
 
 class LargerThanLife(CellModel):
-    """Two-state and aging automata with neighbourhoods of a large radius, as Evans' bugs.
+    """Two-state and aging automata with neighbourhoods of a large radius, such as Evans' bugs.
 
     Over a box, whole grids are added up along rows and then along columns, in a form of its
     own, `box_sums`; other neighbourhoods, and grids that are cut over ranks, cell by cell.
@@ -28,7 +28,7 @@ class LargerThanLife(CellModel):
     Arguments:
         rule: A rule as `LargerRule.parse` reads it; by default that of the pattern, else
             `R5,C0,M1,S34..58,B34..45,NM`, known as Bosco's rule.
-        topology: How the ends are joined, as for `Life`.
+        topology: How the edges are joined, as for `Life`.
         pattern: The pattern in the middle at the start, as for `Life`.
         density: The share of living cells of a random start.
 

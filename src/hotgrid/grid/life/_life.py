@@ -30,9 +30,9 @@ class Life(CellModel):
         rule: A rule as `Rule.parse` reads it; by default that of the pattern, else B3/S23.
         neighbourhood: `"moore"` (8 neighbours), `"von_neumann"` (4) or `"hexagonal"` (6);
             by default as given by the rule.
-        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells. The others
-            join them with a twist; hexagons cannot have those. By default as the bounds of the
-            rule or of the pattern say, else a torus.
+        topology: `"torus"` joins opposite edges; a `"plane"` is surrounded by dead cells. The
+            others join edges with a twist; hexagons cannot have those. By default as the bounds
+            of the rule or of the pattern say, else a torus.
         packed: Whether 32 cells share a word; by default if the columns are a multiple of
             32, and there is neither age nor noise.
         pattern: The pattern in the middle at the start: itself, by name, or a file that
@@ -117,7 +117,7 @@ class Life3D(CellModel):
         rule: A rule as `Rule.parse` reads it, counts separated by commas, or as ranges.
         neighbourhood: `"moore"` (26 neighbours) or `"von_neumann"` (6); by default as the
             given by the rule.
-        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
+        topology: `"torus"` joins opposite edges; a `"plane"` is surrounded by dead cells.
         packed: Whether 32 cells share a word; by default if the columns are a multiple of
             32, and there is no noise.
         density: The share of living cells at the start.

@@ -19,7 +19,7 @@ class WindowRule(CellModel):
             in each dim of the window, and returns the new cells `[..., *space]`, of any
             type: what is not zero is alive. It is called once for all cells.
         radius: How many cells away it looks.
-        topology: `"torus"` joins the ends; a `"plane"` is surrounded by dead cells.
+        topology: `"torus"` joins opposite edges; a `"plane"` is surrounded by dead cells.
         density: The share of living cells at the start.
 
     Example:

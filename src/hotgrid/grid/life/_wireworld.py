@@ -25,7 +25,7 @@ class Wireworld(CellModel):
     Arguments:
         pattern: The circuit in the middle at the start: by name, a file in RLE, or itself; by
             default an XOR gate fed by two clocks.
-        topology: How the ends are joined, as for `Life`.
+        topology: How the edges are joined, as for `Life`.
 
     Example:
         >>> Wireworld().states

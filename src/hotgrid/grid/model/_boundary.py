@@ -1,4 +1,4 @@
-"""What cells see beyond the ends of the grid: by name or number, for each face."""
+"""Boundaries: what cells see beyond the edges of the grid, by name or number, per face."""
 
 from collections.abc import Sequence
 from numbers import Real
@@ -14,7 +14,7 @@ FieldBoundary = FieldFace | Sequence[FieldFace | tuple[FieldFace, FieldFace]]
 """One for all faces, or for each axis one or two (the low and the high end)."""
 
 BOUNDARIES = ("periodic", "neumann", "mirror")
-"""The named ones. `periodic` joins the ends. `neumann` mirrors the grid at its outermost
+"""The named boundaries. `periodic` wraps around. `neumann` mirrors the grid at its outermost
 face, which has no gradient then. `mirror` mirrors it at the centre of the outermost cell."""
 
 

@@ -111,7 +111,7 @@ def checked_device(device: str | torch.device | None) -> torch.device:
 
 
 def given_tensors(what: str, given: object) -> State:
-    """What was given by name, as tensors of real numbers."""
+    """Arguments given by name, as tensors of real numbers."""
     if not isinstance(given, Mapping):
         got = brief(given) if isinstance(given, Tensor) else type(given).__name__
         raise ArgumentError(f"`{what}` must be a dict from names to tensors, got {got}")

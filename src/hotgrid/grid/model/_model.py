@@ -24,7 +24,7 @@ from ._window import window_shape
 State = dict[str, Tensor]
 """Fields by name: `[*space]`, or `[components, *space]` where a field has several."""
 Planes = Tensor | Sequence[Tensor]
-"""What a step returns for a field: one tensor, or one `[*space]` for each component."""
+"""The result of a step for a field: one tensor, or one `[*space]` for each component."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Field:
         name: The key in the state.
         components: How many numbers a cell carries.
         dtype: The type it is stored in; None is the floating type of the simulation.
-        boundary: What cells see beyond the ends of the grid: `"periodic"` the other end,
+        boundary: What cells see beyond the edges of the grid: `"periodic"` the other edge,
             `"neumann"` the grid mirrored at its face (no gradient there), `"mirror"` the
             grid mirrored at the centre of the last cell, a number that number. For all
             faces alike, or for each axis one or a pair of the low and the high end.
@@ -68,7 +68,7 @@ class Field:
         return faces(self.name, self.boundary, rank)
 
     def joined(self, rank: int) -> tuple[bool, ...]:
-        """For every axis, whether its ends are joined."""
+        """For every axis, whether it is periodic."""
         return tuple(low == "periodic" for low, _ in self.faces(rank))
 
 
@@ -133,9 +133,9 @@ class Model(HasParameters, ABC):
     """
 
     fields: Sequence[Field] = ()
-    """The fields: what changes."""
+    """The fields, which change."""
     inputs: Sequence[Input] = ()
-    """The inputs: what does not change."""
+    """The inputs, which do not change."""
     radius: int = 1
     """How many cells away a step looks."""
     ranks: Sequence[int] = (2,)
@@ -374,7 +374,7 @@ class Model(HasParameters, ABC):
         return {**self._with_role("view"), **fields}
 
     def unit_of(self, view: str) -> str:
-        """What the numbers of a view are measured in; empty where they have no unit."""
+        """The unit of the numbers of a view; empty where they have none."""
         return ""
 
     def reach_of(self, view: str) -> int | None:
@@ -390,7 +390,7 @@ class Model(HasParameters, ABC):
         return False
 
     def joined_axes(self, rank: int) -> tuple[bool, ...]:
-        """For each axis, whether a view looks across the ends of the grid."""
+        """For each axis, whether a view looks across the edges of the grid."""
         each = [field.joined(rank) for field in self.fields]
         return tuple(all(axis) for axis in zip(*each, strict=True))
 
@@ -407,12 +407,12 @@ class Model(HasParameters, ABC):
         return self if type(self).painted is Model.painted else None
 
     def brushes(self) -> Sequence[Brush]:
-        """What can be painted: by default every field that has one number in a cell."""
+        """The brushes: by default one for every field that has one number in a cell."""
         plain = [f for f in self.fields if f.components == 1]
         return [Brush(f.name, f.name.replace("_", " ").capitalize()) for f in plain]
 
     def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
-        """A state with a stroke in it.
+        """A state after a brush stroke.
 
         Arguments:
             state: The fields, `[*space]` or `[components, *space]`.
@@ -438,7 +438,7 @@ class Model(HasParameters, ABC):
         return self._with_role("observable")
 
     def over_parts(self, name: str) -> Over | None:
-        """How an observable follows from those of parts of the grid; None if it does not."""
+        """How an observable is combined from parts of the grid; None if it cannot be."""
         return getattr(getattr(type(self), name, None), "_grid_over", None)
 
     def _with_role(self, role: str) -> dict[str, Callable[[State], Tensor]]:

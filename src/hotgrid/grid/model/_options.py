@@ -159,7 +159,7 @@ def _text(value: object) -> object:
 
 
 def _expected(option: Option) -> str:
-    """What a value looks like, as text."""
+    """A value as text."""
     words: list[str] = []
     for kind in _alternatives(option.kind):
         if typing.get_origin(kind) is Literal:

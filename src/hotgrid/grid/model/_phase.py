@@ -54,5 +54,5 @@ def has_phase(model: Model) -> bool:
 
 
 def is_local(model: Model) -> bool:
-    """Whether a model has a step of its own beside its phase."""
+    """Whether a model has a step of its own besides its phase."""
     return type(model).step is not PhaseModel.step

@@ -30,7 +30,7 @@ def uniform(
 
 
 def next_random(x: Tensor) -> Tensor:
-    """The next random numbers, int32: Marsaglia's xorshift, which goes through all but 0.
+    """The next random numbers, int32: Marsaglia's xorshift, which visits every number but 0.
 
     Without a product: that of two int32 overflows, which C++ does not define.
     """

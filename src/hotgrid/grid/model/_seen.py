@@ -15,9 +15,9 @@ Part = TypeVar("Part")
 
 
 class SeenState(dict[str, Tensor]):
-    """A state with a cache for what was computed from it.
+    """A state with a cache of results computed from it.
 
-    It exists for one observation, during which nothing changes it.
+    It lives for one observation, during which the state does not change.
 
     Arguments:
         fields: The state.
@@ -47,7 +47,7 @@ def once(*, reach: int) -> Callable[[Method[Part]], Method[Part]]: ...
 def once(method: Any = None, *, reach: int = 0) -> Any:
     """Compute a part of several views or observables once per observation.
 
-    For a method of a model that takes a state and is pure. Outside of an observation it is
+    For a pure method of a model that takes a state. Outside an observation it is
     computed each time.
 
     Arguments:
@@ -75,7 +75,7 @@ def _once(method: Method[Part], reach: int) -> Method[Part]:
 
 
 def observed(model: object, name: str, value: object) -> Any:
-    """What an observable gave, as a number."""
+    """The result of an observable, as a number."""
     if isinstance(value, Tensor) and value.numel() == 1:
         return value.item()
     if isinstance(value, Real):
@@ -88,7 +88,7 @@ def observed(model: object, name: str, value: object) -> Any:
 
 
 def pictured(model: object, name: str, value: object) -> Tensor:
-    """What a view gave, on the CPU."""
+    """The result of a view, on the CPU."""
     if isinstance(value, Tensor):
         return value.cpu()
     raise ArgumentError(

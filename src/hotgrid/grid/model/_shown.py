@@ -1,4 +1,4 @@
-"""What a model shows: methods that are pictures, and numbers to watch."""
+"""Views and observables: methods that are pictures, and numbers to watch."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +22,7 @@ def view(method: F) -> F:
 
 
 Over = Literal["sum", "mean", "max"]
-"""How the numbers of parts of a grid make up that of the whole."""
+"""How the value for the whole grid follows from those of its parts."""
 
 
 @overload

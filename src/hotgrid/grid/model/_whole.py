@@ -11,7 +11,7 @@ Made = TypeVar("Made")
 
 
 class Whole:
-    """What a phase may do to fields beyond a cell: Fourier transforms and sums over the grid.
+    """Operations of a phase on whole fields: Fourier transforms and sums over the grid.
 
     All methods take tensors `[..., *space]` of own cells, with any leading dims, and work over
     the dims of space. The same code runs on one device and on a mesh, where a rank has its

@@ -58,7 +58,7 @@ class GridWindow(tuple[int, ...]):
 
 
 def window_shape(size: Sequence[int]) -> tuple[int, ...]:
-    """The shape of what is to be made: that of the box, or of the whole grid.
+    """The shape to make: that of the box, or of the whole grid.
 
     Example:
         >>> window_shape((8, 6))
@@ -140,7 +140,7 @@ def in_window(x: Tensor, size: Sequence[int]) -> Tensor:
 
 
 def window_on(block: Block, *, windowed: bool) -> tuple[int, ...]:
-    """What a model is called with for a box: a `GridWindow`, or the whole size if that must be.
+    """The size to call a model with for a box: a `GridWindow`, or the whole size if needed.
 
     A box that goes around the whole grid could not be told from the grid by its shape.
     """

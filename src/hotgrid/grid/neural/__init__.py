@@ -1,4 +1,4 @@
-"""neural: cells that hold numbers and react to what is around them. A part of `grid`."""
+"""neural: cells that hold numbers and react to their neighbourhood. A part of `grid`."""
 
 from ._cell_network import FILTERS as FILTERS, CellNetwork as CellNetwork
 from ._digits_ca import DigitsCA as DigitsCA

@@ -14,12 +14,12 @@ from hotgrid.files import whole_file
 from hotgrid.grid.model import CellVectors, mixed
 
 FILTERS = ("identity", "sobel_y", "sobel_x", "laplacian")
-"""What a cell can perceive of the 3 x 3 cells around it, channel by channel."""
+"""The filters by which a cell can perceive the 3 x 3 cells around it, channel by channel."""
 _TENSORS = ("hidden", "hidden_bias", "output", "output_bias")
 
 
 def perceived(cells: CellVectors, filters: Sequence[str]) -> Tensor:
-    """What cells perceive, `[*space, filters * channels]`, the channels of a filter together.
+    """The perceptions of cells, `[*space, filters * channels]`, by filter and then channel.
 
     Sobel filters are divided by 8, the Laplacian (1 2 1, 2 -12 2, 1 2 1) by 16.
     """
@@ -99,7 +99,7 @@ class CellNetwork:
         scale: float = 0.0,
         seed: int = 0,
     ) -> Self:
-        """A network to begin a training with: the output layer is 0, or random of a scale."""
+        """An untrained network: the output layer is 0, or random with a scale."""
         draw = torch.Generator().manual_seed(seed)
         inside = len(filters) * channels
         bound = 1 / math.sqrt(inside)
@@ -151,7 +151,7 @@ class CellNetwork:
         """Read what `save` wrote; numbers are returned in single precision.
 
         Raises:
-            ArgumentError: There is no such file, or it is none of a network.
+            ArgumentError: There is no such file, or it does not contain a network.
         """
         return cls.read(path)[0]
 
@@ -160,7 +160,7 @@ class CellNetwork:
         """Read what `save` wrote: the network, and the other tensors.
 
         Raises:
-            ArgumentError: There is no such file, or it is none of a network.
+            ArgumentError: There is no such file, or it does not contain a network.
         """
         from safetensors import SafetensorError, safe_open
 

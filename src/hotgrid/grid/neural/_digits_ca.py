@@ -47,7 +47,7 @@ class DigitsCA(NeuralCells):
         True
 
     Raises:
-        ArgumentError: The file is none of self-classifying digits.
+        ArgumentError: The file does not contain self-classifying digits.
     """
 
     size = (4 * BOX, 6 * BOX)
@@ -65,7 +65,7 @@ class DigitsCA(NeuralCells):
         if network.output[0].any() or network.output_bias[0]:
             raise ArgumentError(
                 f"`weights` is `{weights}`, a network that changes the first channel, ink; "
-                "write the file by `benchmarks/train_digits_ca.py`"
+                "write the file with `benchmarks/train_digits_ca.py`"
             )
         super().__init__(network, alive=0, threshold=0.5, alive_around=False, boundary=0.0)
         self.weights = weights
@@ -115,7 +115,7 @@ class DigitsCA(NeuralCells):
         return 0
 
     def brushes(self) -> Sequence[Brush]:
-        """On draws ink, off erases it."""
+        """One brush: on draws ink, off erases it."""
         return (Brush("ink", "Ink", kind="states", radius=1.2),)
 
     def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:

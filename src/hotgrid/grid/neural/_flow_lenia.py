@@ -80,7 +80,7 @@ class FlowLenia(Model):
 
     @cached_property
     def offsets(self) -> Sequence[tuple[int, int]]:
-        """Where matter may come from."""
+        """The offsets from which matter may come."""
         reach = range(-self.window, self.window + 1)
         return tuple(product(reach, reach))
 
@@ -136,7 +136,7 @@ class FlowLenia(Model):
         flow: Callable[[tuple[int, int]], tuple[Tensor, Tensor]],
         params: Mapping[str, Tensor],
     ) -> Tensor:
-        """What comes from all cells of the window."""
+        """The matter that comes from all cells of the window."""
         side = 2 * params["spread"]
         found: Tensor | None = None
         for at in self.offsets:

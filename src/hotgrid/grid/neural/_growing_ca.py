@@ -40,7 +40,7 @@ class GrowingCA(NeuralCells):
         True
 
     Raises:
-        ArgumentError: The file is none of a growing automaton.
+        ArgumentError: The file does not contain a growing automaton.
     """
 
     size = (32, 32)
@@ -54,7 +54,7 @@ class GrowingCA(NeuralCells):
         if target.ndim != 3 or len(target) != _COLOURS or target.dtype != torch.uint8:
             raise ArgumentError(
                 f"`weights` is `{weights}`, which lacks a `target` of bytes `[4, rows, "
-                "columns]`; write the file by `benchmarks/train_growing_ca.py`"
+                "columns]`; write the file with `benchmarks/train_growing_ca.py`"
             )
         if network.channels <= _COLOURS:
             raise ArgumentError(

@@ -38,7 +38,7 @@ class Lenia(Model):
 
     A step adds `rate * (2 exp(-(m - centre)^2 / (2 width^2)) - 1)`, where m is the mean of the
     cells within the radius, weighted by exp(4 - 1 / (r (1 - r))) at the distance r in radii.
-    Cells stay between 0 and 1. The ends of the grid are joined.
+    Cells stay between 0 and 1. The grid is periodic.
 
     Arguments:
         radius: How many cells the neighbourhood reaches, at least 2.

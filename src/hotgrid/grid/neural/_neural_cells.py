@@ -39,7 +39,7 @@ class NeuralCells(VectorModel):
         alive: The channel that says whether a cell is alive; None if all are.
         threshold: Above which number of that channel it is.
         alive_around: Whether cells beside one above the threshold are alive too.
-        boundary: What cells see beyond the ends of the grid; see `Field`.
+        boundary: What cells see beyond the edges of the grid; see `Field`.
 
     Example:
         >>> class Pattern(NeuralCells):

@@ -43,7 +43,7 @@ def _row(
     C: tl.constexpr, PADDED: tl.constexpr, CONSTANT: tl.constexpr,
     ALIVE: tl.constexpr, AROUND: tl.constexpr,
 ):  # fmt: skip
-    """What filters need of a row: its cells, sums across and along, and the most alive."""
+    """The inputs of filters in a row: its cells, sums across and along, and the most alive."""
     left = _seen(given, y, x - 1, c, rows, columns, ends, beyond, C, PADDED, CONSTANT)
     here = _seen(given, y, x, c, rows, columns, ends, beyond, C, PADDED, CONSTANT)
     right = _seen(given, y, x + 1, c, rows, columns, ends, beyond, C, PADDED, CONSTANT)
@@ -163,7 +163,7 @@ TILINGS = (
     Tiling(64, 8, 4),
     Tiling(128, 64, 4),
 )
-"""Those that are timed; the first is taken where nothing is."""
+"""The tilings that are timed; the first is used where nothing is timed."""
 
 
 class PackedNetwork(NamedTuple):
@@ -185,12 +185,12 @@ class PackedNetwork(NamedTuple):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """In the order in which the kernel takes them."""
+        """The tensors in the order in which the kernel takes them."""
         return self[1:]
 
 
 class Ends(NamedTuple):
-    """What is beyond the ends: the row or column seen there, -1 for a constant number."""
+    """The row or column that is seen beyond each edge, -1 for a constant number."""
 
     low_y: int
     high_y: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Aspect:
-    """How a picture shows a simulation; what is left out is chosen by itself.
+    """How a picture shows a simulation; settings that are left out are chosen automatically.
 
     Attributes:
         view: One of the model's views; by default the model's own choice.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SOLID = 0.62
 """The grey of solid cells, from black to white."""
 SOLID_LEVEL = 255
-"""What stands for a solid cell among the levels of `Colours`."""
+"""The level that stands for a solid cell in `Colours`."""
 Kind = Literal["states", "signed", "plain", "coded"]
 _MAPS: dict[Kind, str] = {"states": "binary", "signed": "RdBu_r", "plain": "inferno"}
 # A field is signed when its smaller side is at least this share of its larger one;
@@ -48,7 +48,7 @@ class Colours:
     map: str | None = None
 
     def colour_map(self) -> Any:
-        """The colour map of matplotlib, with a grey for what is solid."""
+        """The colour map of matplotlib, with a grey for solid cells."""
         from matplotlib import colormaps
         from matplotlib.colors import ListedColormap
 
@@ -102,11 +102,11 @@ class Colours:
 
 
 CODED = Colours("coded", 0.0, SOLID_LEVEL - 1.0)
-"""Of views whose numbers are colours."""
+"""The colours of views whose numbers are colours themselves."""
 
 
 def colours_for(model: Model, view: str, numbers: np.ndarray) -> Colours:
-    """The colours of a view: those that suit its numbers, unless these are colours."""
+    """The colours for a view: those that suit its numbers, unless they are colours."""
     return CODED if view in model.coloured else colours_of(numbers)
 
 

@@ -1,4 +1,4 @@
-"""What a simulation holds, written as files for other programs."""
+"""A simulation written as files for other programs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

@@ -101,7 +101,7 @@ class LivePicture:
             self.widget.frame = header + image.tobytes()
 
     def _hear(self, widget: object, content: object, buffers: object) -> None:
-        """What the page says: that it has drawn a frame, or that it wants one step."""
+        """Handle a message of the page: it has drawn a frame, or wants one step."""
         match content:
             case {"kind": "drawn", "number": int(number)} if number <= self._sent:
                 self._seen = max(self._seen, number)

@@ -35,7 +35,7 @@ class ReducedView:
 
     Attributes:
         name: The view.
-        colours: Those of the last image; the range grows at once and shrinks slowly.
+        colours: The colours of the last image; their range grows at once and shrinks slowly.
 
     Raises:
         ArgumentError: The model has no such view.
@@ -164,7 +164,7 @@ def fitted(shape: Sequence[int], rows: int, columns: int) -> tuple[int, int, int
 
 
 def _plane(x: Tensor) -> Tensor:
-    """What is seen of `[*space]`, in two dims."""
+    """The visible part of `[*space]`, in two dims."""
     return x[x.shape[0] // 2] if x.ndim == 3 else x[None] if x.ndim == 1 else x
 
 

@@ -37,7 +37,7 @@ def has_true_colour() -> bool:
 
 
 def colour_codes(palette: "NDArray[np.uint8]", true_colour: bool) -> list[str]:
-    """What follows `38;` or `48;` in the escape code of each colour of a palette."""
+    """The code after `38;` or `48;` in the escape sequence of each colour of a palette."""
     if true_colour:
         return [f"2;{r};{g};{b}" for r, g, b in palette.tolist()]
     distances = ((palette[:, None].astype(int) - _TABLE) ** 2).sum(-1)
@@ -230,7 +230,7 @@ class TerminalPicture:
         return self._codes[colours.kind]
 
     def _frame(self, lines: Sequence[str], size: os.terminal_size) -> str:
-        """The codes that put lines in the place of those before."""
+        """The codes that replace the previous lines by new ones."""
         before: Sequence[str] = self._lines
         begin = f"\x1b[{len(before)}A\r" if before else "\r"
         if self._size is not None and size != self._size:

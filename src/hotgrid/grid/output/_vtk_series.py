@@ -43,7 +43,7 @@ class VtkSeries:
     """
 
     names = (_COLLECTION, _FILES)
-    """What it writes into the folder."""
+    """The files that it writes into the folder."""
 
     def __init__(self, folder: str | Path, steps: Iterable[int] = ()) -> None:
         self.path = checked_path("folder", folder) / _COLLECTION

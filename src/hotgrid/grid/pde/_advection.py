@@ -67,7 +67,7 @@ class Advection(Model):
         inputs: Mapping[str, Neighbours],
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
-        """One step: what flows in, less what flows out."""
+        """One step: the flow in minus the flow out."""
         u, courant = state["u"], params["courant"]
         reach = range(-self.radius, self.radius + 1)
         seen = [u[along(u.rank, u.rank - 1, by)] for by in reach]
@@ -102,7 +102,7 @@ class Advection(Model):
 
 
 def _upwind(seen: list[Tensor], way: Tensor) -> Tensor:
-    """The mean of what is swept through the face behind the middle of some cells."""
+    """The mean over the cells that are swept through the face behind the middle one."""
     return seen[0]
 
 

@@ -54,7 +54,7 @@ class Burgers(Model):
         inputs: Mapping[str, Neighbours],
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
-        """One step of explicit Euler: what flows in, less what flows out."""
+        """One step of explicit Euler: the flow in minus the flow out."""
         u = state["u"]
         change = params["viscosity"] * laplacian(u)
         for dim in range(u.rank):
@@ -87,6 +87,6 @@ class Burgers(Model):
 
 
 def _flux(left: Tensor, right: Tensor) -> Tensor:
-    """What flows from the left cell into the right one: Engquist and Osher 1981."""
+    """The flux from the left cell into the right one: Engquist and Osher 1981."""
     forth, back = left.clamp(min=0), right.clamp(max=0)
     return 0.5 * (forth * forth + back * back)

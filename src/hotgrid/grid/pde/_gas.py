@@ -1,4 +1,4 @@
-"""Gas: the compressible equations of Euler."""
+"""Gas: the compressible Euler equations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ class _Side(NamedTuple):
 class Gas(Model):
     """A gas without viscosity: density `rho`, momenta `mx` and `my`, energy `energy`.
 
-    The equations of Euler, by MUSCL-Hancock with the three waves of HLLC: second order where
+    Euler's equations, by MUSCL-Hancock with the three waves of HLLC: second order where
     it is smooth, and shocks at the right speed. Periodic; x is the last dim and dx is one.
     `dt` times the largest speed, that of sound included, must stay below 1/2.
 
@@ -126,7 +126,7 @@ class Gas(Model):
         inputs: Mapping[str, Neighbours],
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
-        """What flows in, less what flows out."""
+        """The flow in minus the flow out."""
         law = _Euler(params["gamma"])
         gains = conserved_change(law, [state[name] for name in _NAMES], params["dt"])
         return {name: state[name].here + gain for name, gain in zip(_NAMES, gains, strict=True)}

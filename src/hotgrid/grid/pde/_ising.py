@@ -32,7 +32,7 @@ _BESIDE = ((-1, 0), (1, 0), (0, -1), (0, 1))
 class Ising(Model):
     """Spins of +1 and -1 that prefer their neighbours' direction, in a bath of heat.
 
-    A step draws half of the spins, as on the black squares of a chess board, from their
+    A step draws half of the spins, as on the black squares of a chessboard, from their
     distribution given the other half (heat bath, Glauber 1963); the next step draws the
     white ones. Random numbers are in the state, so a run is the same in every form. Periodic,
     sides must be even; the critical temperature is 2.269.
@@ -100,7 +100,7 @@ class Ising(Model):
         return {"spin": spin, "turn": turn, "random": random_numbers(size, generator)}
 
     def static(self, size: tuple[int, ...]) -> dict[str, Tensor]:
-        """The colours of a chess board."""
+        """The colours of a chessboard."""
         rows, columns = ((x % 2).to(torch.int8) for x in places(size))
         return {"colour": rows[:, None] ^ columns}
 

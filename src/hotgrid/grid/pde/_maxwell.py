@@ -33,7 +33,7 @@ class Maxwell(Model):
     be anything of at least 1.
 
     Arguments:
-        margin: Cells of the absorbing layer; 0 joins opposite ends.
+        margin: Cells of the absorbing layer; 0 makes the grid periodic.
         glass: Permittivity of a ball of glass in the middle, which bends and reflects light;
             1 for none.
 
@@ -96,7 +96,7 @@ class Maxwell(Model):
         }
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """A flash beside the glass, at a random height."""
+        """A flash of light to the side of the glass, at a random height."""
         rows, columns = size
         row = rows // 2 + int(torch.randint(-rows // 8, rows // 8 + 1, (), generator=generator))
         e = torch.exp(-_squares(size, (row, columns // 4)) / 18)

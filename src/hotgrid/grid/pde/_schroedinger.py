@@ -106,6 +106,6 @@ class Schroedinger(Model):
 
     @observable(over="sum")
     def norm(self, state: State) -> Tensor:
-        """The probability of the whole grid, up to what half a step changes."""
+        """The probability of the whole grid, up to the change in half a step."""
         re, im = state["re"].double(), state["im"].double()
         return total(re * re + im * im)

@@ -98,7 +98,7 @@ class ShallowWater(Model):
         inputs: Mapping[str, Neighbours],
         params: Mapping[str, Tensor],
     ) -> dict[str, Planes]:
-        """What flows in, less what flows out."""
+        """The flow in minus the flow out."""
         law = _Water(params["gravity"])
         gains = conserved_change(law, [state[name] for name in _NAMES], params["dt"])
         return {name: state[name].here + gain for name, gain in zip(_NAMES, gains, strict=True)}

@@ -143,7 +143,7 @@ class SimulationCheckpoints:
         return _table(loaded.extra, "notes")
 
     def notes(self) -> dict[str, Any] | None:
-        """What the newest checkpoint was saved with; None if there is none, or no good one."""
+        """The settings of the newest checkpoint; None if there is none, or no good one."""
         try:
             return _table(self._store.load(None, ()).extra, "notes")
         except StoreError:

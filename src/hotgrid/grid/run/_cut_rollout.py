@@ -21,7 +21,7 @@ def cut_inputs(model: Model, halo: HaloExchange, fixed: Sequence[Tensor]) -> tup
     """The part of whole inputs that this rank's steps read, margins included.
 
     Raises:
-        ArgumentError: The ends of the grid are joined in `halo` and not in the model, or
+        ArgumentError: The grid is periodic in `halo` and not in the model, or
             the other way round.
     """
     joined = joined_ends(model, len(halo.mesh.shape))
@@ -29,8 +29,8 @@ def cut_inputs(model: Model, halo: HaloExchange, fixed: Sequence[Tensor]) -> tup
         if parts > 1 and halo.periodic[axis] != joined[axis]:
             wanted = joined[0] if len(set(joined)) == 1 else joined
             raise ArgumentError(
-                f"{type(model).__name__} has ends that are {_said(joined[axis])} along axis "
-                f"{axis}, and `halo` was made for ends that are {_said(halo.periodic[axis])}: "
+                f"{type(model).__name__} is {_said(joined[axis])} along axis {axis}, but "
+                f"`halo` was made for an axis that is {_said(halo.periodic[axis])}: "
                 f"give it `periodic={wanted}`"
             )
     return tuple(take(x, halo.padded) for x in fixed)
@@ -46,7 +46,7 @@ def with_far_inputs(model: Model, setting: Setting) -> tuple[Model, tuple[Tensor
 
 
 def phase_on(setting: Setting, halo: HaloExchange) -> tuple[Setting, CutWhole]:
-    """What the phase of a cut grid sees: inputs of owned cells, and the grid of all ranks."""
+    """The setting and grid of a phase on a cut grid: inputs of owned cells, all ranks."""
     own = {name: take(x, halo.block) for name, x in setting.inputs.items()}
     whole = CutWhole(halo.communicator, halo.mesh, halo.block.whole)
     return replace(setting, inputs=own), whole
@@ -97,4 +97,4 @@ def _steps_of(model: Model, halo: HaloExchange) -> int:
 
 
 def _said(joined: bool) -> str:
-    return "joined" if joined else "bounded"
+    return "periodic" if joined else "bounded"

@@ -157,12 +157,12 @@ def has_series(case: Case) -> bool:
 
 
 def formats_at_end(case: Case) -> list[str]:
-    """What is exported of the last state alone."""
+    """The exports of the last state alone."""
     return [each for each in case.export if not (each == "vti" and has_series(case))]
 
 
 def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
-    """What the run writes into its folder."""
+    """The files that the run writes into its folder."""
     names = export_names(simulation, formats_at_end(case), case.view)
     if has_series(case):
         names += VtkSeries.names
@@ -173,7 +173,7 @@ def _files(case: Case, folder: Path, simulation: Simulation) -> list[str]:
 
 
 def _start(case: Case) -> str:
-    """What determines the initial state besides model and seed: files of cells."""
+    """The files of cells that determine the initial state besides model and seed."""
     found = hashlib.blake2b(digest_size=16)
     for name, value in sorted(case.set.items()):
         if (

@@ -1,4 +1,4 @@
-"""What a live run does with a simulation between steps, besides what users call."""
+"""Control of a live run between steps, besides what users call."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from ._snapshot import saved_parameters
 
 @dataclass(frozen=True)
 class Moment:
-    """What this rank stored at one moment, for undo.
+    """The state that this rank stored at one moment, for undo.
 
     Attributes:
         own: The fields of the cells that this rank stores.

@@ -15,9 +15,9 @@ class RunOutcome:
     Attributes:
         simulation: Its final state.
         speed: How fast it was.
-        observables: At the end.
+        observables: The observables at the end.
         files: What was written.
-        copy_bandwidth: Of the device, in bytes a second; None when no step was made, or
+        copy_bandwidth: That of the device, in bytes a second; None when no step was made, or
             when it is not known and the run was too short to measure it.
         is_primary: Whether this process reports it.
         stopped: Whether it was stopped before its end.

@@ -54,7 +54,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What is written down of the states on the way."""
+    """Writes observations and series along the way."""
 
     rows: Observations | None = None
     series: VtkSeries | None = None
@@ -310,7 +310,7 @@ def _keep_what_can_be(run: _Run, seen: _Seen, every: int) -> None:
 
 
 def _left(run: _Run, film: Recorder | None) -> str:
-    """What an interrupt has left, and how to continue; empty if another rank reports it."""
+    """What an interrupted run saved, and how to continue; empty if another rank reports it."""
     case, simulation = run.case, run.simulation
     if run.ranks.rank:
         return ""
@@ -427,7 +427,7 @@ def _series(run: _Run, out: Path, every: int) -> VtkSeries:
 
 
 def _earlier(run: _Run, path: Path, read: Callable[[], list[Result]]) -> list[Result]:
-    """What a resumed run wrote up to here, as the first rank finds it, on all ranks."""
+    """The files that a resumed run wrote so far, as the first rank finds them, on all ranks."""
 
     def found() -> list[Result]:
         return [] if run.ranks.rank or not path.is_file() else read()

@@ -1,4 +1,4 @@
-"""What the planner has to know about a model, and short runs that measure it."""
+"""Facts about a model for the planner, and short runs that measure it."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ def model_key(case: Case) -> str:
 
 
 def job_of_case(case: Case, size: tuple[int, ...], share: float) -> Job:
-    """What a model costs on a grid of any size; nothing of that size is made.
+    """The cost of a model on a grid of any size; nothing of that size is made.
 
     Raises:
         ArgumentError: The model does not run on such a grid, or cannot be cut.
@@ -110,7 +110,7 @@ def _seconds_per_step(case: Case, size: tuple[int, ...], kind: str) -> tuple[flo
 
 @dataclass(frozen=True)
 class Checked:
-    """A prediction beside what was measured.
+    """A prediction and the measured value.
 
     Attributes:
         predicted: By the planner.
@@ -126,7 +126,7 @@ class Checked:
 
     @property
     def error(self) -> float:
-        """How far the prediction is off, as a part of what was measured."""
+        """The error of the prediction, relative to the measured value."""
         return self.predicted.step_time / self.measured - 1
 
     def plain(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ class Simulation(GridState):
         return self.speed
 
     def show(self, view: str | None = None) -> Picture | LivePicture:
-        """A picture of the state, drawn by itself in a notebook; `.save(path)` keeps it.
+        """A picture of the state, which a notebook displays; `.save(path)` writes it.
 
         In a notebook where anywidget is installed (`pip install hotgrid[notebook]`) it is live,
         with buttons to play, pause and step; `draw` gives a still one there, too. So does this
@@ -170,7 +170,7 @@ class Simulation(GridState):
         self._follow(plan)
 
     def identity(self) -> dict[str, str]:
-        """What a saved state must agree with to be loaded, as text, by name.
+        """The facts that a saved state must agree with to be loaded, as text, by name.
 
         The seed is not part of it: it decides the start, which a saved state replaces.
         Parameters are those of the start; changes are saved beside it.

@@ -51,7 +51,7 @@ class Speed:
 
 
 def speed_note(simulation: GridState, *, fresh: bool) -> Callable[[float], str]:
-    """What a progress bar shows for a rate in steps a second; a `fresh` one compiles first."""
+    """The note of a progress bar for a rate in steps a second; a `fresh` one compiles first."""
     from hotgrid.kernels import kept_bandwidth
 
     # Measuring would take longer than many runs; a long run does it at its end.

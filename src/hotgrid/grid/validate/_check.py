@@ -1,4 +1,4 @@
-"""What a check is: a name, whether it is quick, and a function that gives rows."""
+"""A check: a name, whether it is quick, and a function that gives rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

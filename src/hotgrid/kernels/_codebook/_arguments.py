@@ -14,7 +14,7 @@ def expect_form(form: object) -> None:
     """Check the name of a form.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no such form.
     """
     if form not in FORMS:
         raise ArgumentError(

@@ -65,7 +65,7 @@ def _core_ready(
 def _planned(
     form: str, x: Tensor, codes: Tensor, scale: Tensor, table: Any
 ) -> tuple[Callable[..., None], tuple[int, int]]:
-    """Return what multiplies contiguous tensors of these shapes, and the shape of the result.
+    """Return a function that multiplies tensors of these shapes, and the shape of the result.
 
     It takes `x`, the parts, and the tensor for the result.
     """

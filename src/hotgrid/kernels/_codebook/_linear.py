@@ -30,7 +30,7 @@ class CodebookLinear(nn.Module):
     Args:
         coded: The weight.
         bias: `[out_features]`, or None.
-        error: Of the outputs, relative, as it was measured.
+        error: The relative error of the outputs, as measured.
 
     Attributes:
         form: `rows`, `pq`, `int4` or `int8`.
@@ -67,7 +67,7 @@ class CodebookLinear(nn.Module):
 
     @property
     def coded(self) -> Coded:
-        """The weight as it is kept."""
+        """The weight as it is stored."""
         return Coded(
             self.form, self.in_features, self.codes, self.scale, self.table, self.signs
         )

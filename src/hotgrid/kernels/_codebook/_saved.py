@@ -137,7 +137,7 @@ def _described(layer: nn.Module) -> str:
 
 
 def _names(tensors: dict[str, Tensor], module: nn.Module) -> set[str]:
-    """The names that a file has, and those that share a tensor with one of them."""
+    """The names in a file, and those that share a tensor with one of them."""
     shared = {each.data_ptr() for name, each in module.state_dict().items() if name in tensors}
     return {
         name

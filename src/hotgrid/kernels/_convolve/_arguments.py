@@ -13,7 +13,7 @@ FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 """The types of numbers that can be convolved."""
 
 BOUNDARIES = ("periodic", "zero")
-"""What a cell may see beyond the end."""
+"""The boundaries: what a cell sees beyond the edge."""
 
 
 def check_weights(x: Any, kernel: Any, boundary: Any) -> None:

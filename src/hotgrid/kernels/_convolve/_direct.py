@@ -21,7 +21,7 @@ _CONVOLUTIONS: Any = (F.conv1d, F.conv2d, F.conv3d)
 
 
 def by_windows(x: Tensor, kernel: Tensor, before: Sequence[int], periodic: bool) -> Tensor:
-    """Return what torch's convolution gives for cells with a margin; it has derivatives."""
+    """Return torch's convolution of cells with a margin; it has derivatives."""
     cells, weights = widened(x, kernel)
     cells = extended(cells, before, rest(kernel, before), periodic)
     run = _CONVOLUTIONS[kernel.ndim - 1]

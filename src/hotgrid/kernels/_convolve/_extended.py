@@ -26,7 +26,7 @@ def extended(x: Tensor, before: Sequence[int], after: Sequence[int], periodic: b
 
 
 def seen_at(cells: Tensor, index: Sequence[int], space: Sequence[int]) -> Tensor:
-    """Return what one weight of the kernel sees, of cells with their margin."""
+    """Return the cells that one weight of the kernel sees, from cells with their margin."""
     for dim, (first, n) in enumerate(zip(index, space, strict=True), 1):
         cells = cells.narrow(dim, first, n)
     return cells

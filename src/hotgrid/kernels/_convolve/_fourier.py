@@ -1,4 +1,4 @@
-"""The candidate that multiplies spectra: the work hardly grows with the kernel."""
+"""A candidate that multiplies spectra: the work hardly grows with the kernel."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
@@ -33,13 +33,13 @@ class Plan(NamedTuple):
     """How grids of one shape are transformed.
 
     Attributes:
-        dims: Those of space, counted from the end.
+        dims: The dims of space, counted from the end.
         margin_before: Cells that each dim gets before its first; zeros on a torus of a fast
             length, which is what a transform takes it for.
         margin_after: Cells that each dim gets after its last.
         fill: Zeros behind, as `pad` takes them, up to fast lengths; empty if none are needed.
-        lengths: Of the transform.
-        factor: Of the inverse transform.
+        lengths: The lengths of the transform.
+        factor: The factor of the inverse transform.
         around: Zeros behind the kernel, as `pad` takes them, up to the same lengths.
         back: How far it is moved back in each dim, so that on a torus the weight of the cell
             itself comes first.

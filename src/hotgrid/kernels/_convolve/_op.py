@@ -67,10 +67,10 @@ def compare(
         )
     if not bool(kernel.isfinite().all()):
         lost = bool(found.isfinite().all()) and not bool(expected.isfinite().all())
-        return "NaN or Inf of the kernel do not show" if lost else None
+        return "NaN or Inf of the kernel are lost" if lost else None
     calm = x.isfinite().flatten(1).all(1)
     if bool((found.isfinite() & ~expected.isfinite())[~calm].any()):
-        return "NaN or Inf of a cell do not show"
+        return "NaN or Inf of a cell are lost"
     right, got = expected[calm].double().flatten(1), found[calm].double().flatten(1)
     limits = torch.finfo(x.dtype)
     forgiven = _FORGIVEN_DOUBLE if x.dtype == torch.float64 else _FORGIVEN
@@ -132,7 +132,7 @@ CONVOLVE = Op(
     options={"radius": 1, "dims": 2, "boundary": "periodic"},
     excerpt=excerpt,
 )
-"""A kernel over every cell: the reference, the candidates, what the tuner must know."""
+"""A kernel over every cell: the reference, the candidates, and facts for the tuner."""
 
 tuned_convolve = Tuned(CONVOLVE)
 """Convolve `[count, *space]` through the fastest candidate; arguments are checked before."""

@@ -9,7 +9,7 @@ from hotgrid.tensors import shift
 
 
 def reference(x: Tensor, kernel: Tensor, before: tuple[int, ...], periodic: bool) -> Tensor:
-    """Return the sum of `kernel[j]` times what `x` has at the offset `j - before`."""
+    """Return the sum of `kernel[j]` times the cells of `x` at the offset `j - before`."""
     cells, weights = x.double(), kernel.double()
     total = torch.zeros_like(cells, memory_format=torch.contiguous_format)
     for index in product(*map(range, kernel.shape)):

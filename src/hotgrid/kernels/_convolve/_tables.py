@@ -1,4 +1,4 @@
-"""The candidate that multiplies spectra, that of the kernel made by matrix products.
+"""A candidate that multiplies spectra; the kernel's is made by matrix products.
 
 A kernel is small beside its grid. Its spectrum is a product with a table of waves for each
 dim, which depend on sizes alone and are kept: where the kernel lies on the torus, and that it
@@ -75,7 +75,7 @@ def _of_one_device(device: torch.device) -> torch.cuda.device | nullcontext[None
 
 
 def _bytes(call: Call, sizes: tuple[int, ...]) -> int:
-    """What its tables take, nearly: two numbers for each weight and wave, half of the last."""
+    """The size of its tables, nearly: two numbers per weight and wave, half in the last dim."""
     size, last = 8 if call.dtype == "float64" else 4, len(sizes) - 1
     each = [k * (call.sizes[f"n{dim}"] + k) for dim, k in enumerate(sizes)]
     return size * (2 * sum(each) - each[last])

@@ -16,7 +16,7 @@ from ._registered import multiplied, operator
 from ._tensor import TORCHS, converted_product
 
 FEW = 8
-"""As many vectors as `linear` still takes for a few; more are a matrix product."""
+"""The most vectors that `linear` treats as a few; more are a matrix product."""
 _HALVES = (torch.bfloat16, torch.float16)
 
 
@@ -151,12 +151,12 @@ def _layer(
 
 
 def _torch_layer(multiply: object, weight: Tensor, x: Tensor, bias: Tensor) -> Tensor:
-    """Return the same by torch's own layer."""
+    """Return the result of torch's own layer."""
     return F.linear(x, weight, bias)
 
 
 def _torch_wins(vectors: Tensor, weight: Tensor, bias: Tensor) -> bool:
-    """Whether a product of torch is the fastest one; torch also adds a bias in it."""
+    """Whether torch's product is the fastest; torch adds the bias in the same call."""
     tensors = (weight, vectors, bias)
     if not weight.dtype == vectors.dtype == bias.dtype or traced(*tensors):
         return False

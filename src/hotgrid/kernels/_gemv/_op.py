@@ -43,7 +43,7 @@ def _layout(weight: Tensor) -> str:
 
 
 def work(call: Call) -> Work:
-    """The matrix is read once; beside it the vectors are small."""
+    """The matrix is read once; compared with it the vectors are small."""
     rows, cols, count = (call.sizes[name] for name in ("rows", "cols", "count"))
     size = getattr(torch, call.dtype).itemsize
     small = getattr(torch, str(call.settings["x"])).itemsize
@@ -119,7 +119,7 @@ GEMV = Op(
     options={"count": 1, "columns": False},
     excerpt=excerpt,
 )
-"""A matrix times a few vectors: the reference, the candidates, and what the tuner must know."""
+"""A matrix times a few vectors: the reference, the candidates, and facts for the tuner."""
 
 tuned_gemv = Tuned(GEMV)
 """Gemv through the fastest candidate; arguments are positional and checked before."""

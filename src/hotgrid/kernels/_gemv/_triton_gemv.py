@@ -102,7 +102,7 @@ def _launch(
     y: Tensor,
     faults: Faults | None,
 ) -> tuple[Any, ...]:
-    """What the launcher takes."""
+    """The arguments of the launcher."""
     rows, columns = weight.shape
     given = y if scales is None else scales
     noted = y if faults is None else faults.record
@@ -121,11 +121,11 @@ class _Plan(NamedTuple):
     """How the work is divided.
 
     Attributes:
-        rows: Of a program; more than one where columns are contiguous.
-        parts: Of a row.
+        rows: Rows of a program; more than one where columns are contiguous.
+        parts: Into how many parts a row is split.
         span: The length of a part.
         block: The length of a step in it.
-        warps: Of a program.
+        warps: Warps of a program.
         even: Whether all steps are whole.
     """
 

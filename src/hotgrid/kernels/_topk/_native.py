@@ -71,7 +71,7 @@ def _core_ready(
 def _planned(
     x: Tensor, k: int, dim: int, largest: bool
 ) -> tuple[list[int], tuple[int, int, int, int, int, int, bool]]:
-    """The shape of results, and what the core takes beside memory, type and threads."""
+    """The shape of results, and the arguments of the core besides memory, type and threads."""
     shape = list(x.shape)
     n, inner = shape[dim], prod(shape[dim + 1 :])
     outer_step, step = n * inner, inner

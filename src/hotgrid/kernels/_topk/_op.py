@@ -141,7 +141,7 @@ TOPK = Op(
     options={"k": 1, "dim": -1, "largest": True, "sorted": True},
     excerpt=excerpt,
 )
-"""Top-k: the reference, the candidates, and what the tuner must know of a call."""
+"""Top-k: the reference, the candidates, and facts for the tuner."""
 
 tuned_topk = Tuned(TOPK)
 """Top-k through the fastest candidate; arguments are positional and checked before."""

@@ -52,7 +52,7 @@ def _taken(key, place, K: tl.constexpr, WIDTH: tl.constexpr):
 @triton.jit
 def _one_by_one(x, start, n, all, faults, K: tl.constexpr, LARGEST: tl.constexpr,
                 BLOCK: tl.constexpr, WIDTH: tl.constexpr, CHECK: tl.constexpr):  # fmt: skip
-    """As `_taken` for a whole row: k times the best after the last one."""
+    """Like `_taken`, for a whole row: k times the best after the last one."""
     slot = tl.arange(0, WIDTH)
     found = tl.full([WIDTH], 0, tl.int32)
     key, place = _part(x, start, 0, n, all, faults, LARGEST, BLOCK, CHECK)

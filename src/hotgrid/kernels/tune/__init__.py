@@ -3,7 +3,7 @@
 An `Op` holds a reference and candidates as data; `Tuned` makes it a function that times
 the candidates on the first call of a kind, keeps the winner, and from then on only looks
 it up. `explain` shows why. Guarded kernels record bad accesses in `Faults`;
-`in_red_zones` finds those of kernels that note nothing.
+`in_red_zones` finds those of kernels that record nothing.
 """
 
 from ._arguments import expect_array as expect_array, written as written

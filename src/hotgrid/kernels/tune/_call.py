@@ -1,4 +1,4 @@
-"""One call of an op, described for the tuner: what it is, how big, and the least it costs."""
+"""One call of an op, described for the tuner: its kind, its size, and its least cost."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _BASES: dict[AutotuneLevel, float] = {"minimal": 2.5, "balanced": 2.0, "extensiv
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """What the tuner may know of a call: everything but the numbers in the tensors.
+    """The facts of a call that the tuner may use: everything but the numbers in the tensors.
 
     Attributes:
         op: The name of the op.

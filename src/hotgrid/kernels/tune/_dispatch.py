@@ -32,7 +32,7 @@ _MOST_REMEMBERED = 4096  # exact calls; they are cheap to find again
 
 @dataclass
 class _Regime:
-    """What was chosen under one set of settings.
+    """The choices made under one set of settings.
 
     Attributes:
         config: The configuration it was last entered with.
@@ -91,7 +91,7 @@ class Tuned:
         return function(*arguments)
 
     def fast(self, name: Hashable, *tensors: Tensor) -> Callable[..., Any] | None:
-        """Return what computes a call like an earlier one, which needs no check again.
+        """Return the function that computed an earlier call of this kind, without checks.
 
         Args:
             name: Which function is called, and with which settings.
@@ -137,7 +137,7 @@ class Tuned:
             regime.fast.keep(name, tensors, partial(compute, function))
 
     def function_of(self, *arguments: Any) -> Callable[..., Any] | None:
-        """Return what computed an earlier call like this one under the settings in force."""
+        """Return the function of an earlier call like this one under the settings in force."""
         return _chosen_before(self._regime, arguments)
 
     def candidate_for(self, *arguments: Any) -> Candidate:
@@ -296,7 +296,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def _chosen_before(
     regime: _Regime | None, arguments: Sequence[Any]
 ) -> Callable[..., Any] | None:
-    """What was chosen for a call, if the regime is that of the settings in force."""
+    """The choice for a call, if it was made under the settings in force."""
     if regime is None or regime.config is not current():
         return None
     return regime.chosen.get(signature_of(arguments))
@@ -311,7 +311,7 @@ def _recorded(arguments: Sequence[Any]) -> bool:
 
 
 def signature_of(arguments: Sequence[Any]) -> Hashable:
-    """Return what distinguishes calls: of tensors everything but their numbers."""
+    """Return the key of a call: everything about tensors except their numbers."""
     return tuple(
         [
             (x.dtype, x.device, x.shape, x.stride()) if isinstance(x, Tensor) else x

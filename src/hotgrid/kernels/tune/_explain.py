@@ -62,9 +62,9 @@ def explain(
 
     Args:
         tuned: The op.
-        shape: Of the main tensor.
+        shape: The shape of the main tensor.
         options: The op's own, as text; what is left out has its default.
-        dtype: Such as `float32`.
+        dtype: For example `float32`.
         device: Where to run.
 
     Raises:

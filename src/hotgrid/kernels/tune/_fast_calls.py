@@ -28,7 +28,7 @@ class FastCalls:
         ] = {}
 
     def find(self, name: Hashable, tensors: Sequence[Tensor]) -> Callable[..., Any] | None:
-        """Return what was kept for tensors like these; None while traced or recorded."""
+        """Return the function kept for tensors like these; None while traced or recorded."""
         # The check of torch does not notice these modes.
         if count_dispatch_modes() or in_forward_mode():
             return None

@@ -34,7 +34,7 @@ def without_lost_threads(device: torch.device) -> Iterator[None]:
 
 
 def on_one_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function for a forked child, where torch has one thread in it."""
+    """Return a function that runs another on one thread of torch, for forked children."""
 
     @wraps(function)
     def run(*arguments: Any) -> Any:

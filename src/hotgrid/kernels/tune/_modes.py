@@ -1,4 +1,4 @@
-"""What is around a call: compilers, tracers, transforms, modes, autocast and gradients."""
+"""The context of a call: compilers, tracers, transforms, modes, autocast and gradients."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -32,7 +32,7 @@ _PLAIN = (Tensor, Parameter)
 def traced(*tensors: Tensor) -> bool:
     """Return whether a call must go through torch's own dispatcher.
 
-    That is the case under `torch.compile` and `torch.jit.trace`, inside of dispatch modes and
+    That is the case under `torch.compile` and `torch.jit.trace`, inside dispatch modes and
     of transforms such as `vmap`, and for tensor subclasses, meta tensors, zero tensors and
     lazily negated views. Any other call can go straight to a candidate, which saves 25 us.
     """
@@ -78,7 +78,7 @@ def differentiated(x: Tensor) -> bool:
 
 
 def transformed() -> bool:
-    """Return whether this is inside of a transform such as `torch.func.grad`, or forward mode.
+    """Return whether this is inside a transform such as `torch.func.grad`, or forward mode.
 
     These know the derivatives of torch's operations, not those of ours.
     """
@@ -97,7 +97,7 @@ def autocast_type(x: Tensor) -> torch.dtype | None:
     return torch.get_autocast_dtype(kind)
 
 
-# An operator called inside of a dispatch mode computes below the keys with which torch resolves
+# An operator called inside a dispatch mode computes below the keys with which torch resolves
 # lazy views (conjugated, negated, zeros): their memory would be read as it is.
 _LAZY: Any = DispatchKeySet(DispatchKey.Conjugate)
 for _key in (DispatchKey.Negative, DispatchKey.ZeroTensor):
@@ -112,7 +112,7 @@ def _lazy_views_resolved() -> AbstractContextManager[Any]:
 
 
 def resolving(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that computes the same inside of dispatch modes as elsewhere."""
+    """Return a function that computes the same inside dispatch modes as elsewhere."""
 
     @wraps(compute)
     def call(*arguments: Any) -> Any:

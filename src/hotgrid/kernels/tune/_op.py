@@ -22,7 +22,7 @@ class Group:
     """A family of candidates that are worth trying at the same time.
 
     Attributes:
-        name: Such as `native` or `triton`.
+        name: For example `native` or `triton`.
         priority: Groups with a higher one are tried first; a negative one means never.
             A number, or a function of the call.
 

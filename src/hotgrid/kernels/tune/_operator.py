@@ -69,7 +69,7 @@ def _straight(
     check: Callable[..., Sequence[Any]],
     formula: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Return what computes a call without gradients at once, and any other by the formula."""
+    """Return a function that computes at once without gradients, else by the formula."""
 
     def call(keys: Any, *arguments: Any) -> Any:
         tensors, settings = [], []
@@ -93,7 +93,7 @@ def _straight(
 
 
 def _with_other_tensors(given: Sequence[Any]) -> Callable[..., Any]:
-    """Return what calls a function with other tensors and these settings."""
+    """Return a function that calls another with new tensors and these settings."""
     settings = [None if isinstance(x, Tensor) else x for x in given]
     slots = [n for n, x in enumerate(given) if isinstance(x, Tensor)]
 

@@ -27,7 +27,7 @@ _LEFT_OVER = re.compile(r"\..+-[0-9a-f]{32}(\.[A-Za-z0-9]+)?")
 
 
 class RunFolder:
-    """A folder that holds one run: `run.toml`, `checkpoints/` and what else it writes.
+    """A folder that holds one run: `run.toml`, `checkpoints/` and its other files.
 
     As a context it is locked, so that two live runs cannot share it. `begin` makes it the
     folder of this run. A previous run is moved aside, into `earlier-1`,
@@ -152,7 +152,7 @@ class RunFolder:
         """Raise if the folder was removed or replaced since it was locked. All ranks call it.
 
         Raises:
-            StoreError: It was.
+            StoreError: The folder was removed or replaced.
         """
         all_or_raise(self._group, self._expect_there)
 
@@ -254,7 +254,7 @@ class RunFolder:
         return gathered.rename(self.path / f"earlier-{number}")
 
     def _belonging(self, found: RunRecord | None, record: RunRecord) -> Iterator[str]:
-        """What belongs to the previous run, or is where the new one will write."""
+        """The files that belong to the previous run, or that the new one will write."""
         names = {RECORD, _CHECKPOINTS, *record.files}
         if found is not None:
             names |= {*found.files}

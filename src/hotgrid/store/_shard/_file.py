@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """What a file has become: its size, and the checksum of each block."""
+    """A written file: its size, and the checksum of each block."""
 
     size: int
     sums: list[str]

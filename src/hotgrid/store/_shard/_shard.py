@@ -63,7 +63,7 @@ class Shard:
 
 
 class Spec(NamedTuple):
-    """What is known of a whole tensor: the name of its dtype, and its shape."""
+    """The dtype, by name, and the shape of a whole tensor."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -119,7 +119,7 @@ def _check_tensor(name: str, tensor: Tensor) -> None:
 
 
 def described(shards: Mapping[str, Shard]) -> dict[str, Any]:
-    """What the other ranks must know of the pieces of this one, as JSON."""
+    """Describe the pieces of this rank for the other ranks, as JSON."""
     return {
         name: [name_of(s.tensor.dtype), s.global_shape, s.offset, list(s.tensor.shape)]
         for name, s in shards.items()

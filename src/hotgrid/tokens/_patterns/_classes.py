@@ -78,7 +78,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Dialect:
-    """What symbols mean to an engine."""
+    """The meaning of symbols in an engine."""
 
     words: str
     r"""`\w`, written out."""
@@ -87,7 +87,7 @@ class Dialect:
     flags: Mapping[str, str]
     """Its flags by ours: i any case, m lines, s the dot takes all, x blanks do not count."""
     posix: Mapping[str, str]
-    """What `[:alpha:]` and similar classes hold."""
+    """The characters of `[:alpha:]` and similar classes."""
     start: str
     """`^`"""
     line_start: str
@@ -140,7 +140,7 @@ class Signs:
         return found
 
     def match(self, what: re.Pattern[str]) -> re.Match[str] | None:
-        """What comes next."""
+        """Match a pattern at the present position."""
         return what.match(self.pattern, self.at)
 
     def knows_name(self, begin: str) -> bool:
@@ -172,7 +172,7 @@ class Signs:
         if not letter or (letter.isascii() and letter.isalnum()):
             return None
         if letter in "<>" and rust:
-            raise RefusedError(f"\\{letter}", "is a place, which brackets cannot hold")
+            raise RefusedError(f"\\{letter}", "is an assertion, which brackets cannot contain")
         self.at += 2
         return ord(letter)
 

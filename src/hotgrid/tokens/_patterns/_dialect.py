@@ -56,7 +56,7 @@ def translated(pattern: str, dialect: Dialect = TIKTOKEN, *, portable: bool = Fa
         raise ArgumentError(f"`pat_str` {shown} is not a pattern: {problem}") from None
     except RecursionError:
         raise ArgumentError(
-            f"`pat_str` {pattern[:500]!r}... is not a pattern: groups within groups, too many"
+            f"`pat_str` {pattern[:500]!r}... is not a pattern: its groups are nested too deeply"
         ) from None
     return text
 
@@ -132,7 +132,7 @@ class _Reader(Signs):
             raise RefusedError(found[0], "is not a number of repeats")
         count = sign or (f"{{0,{only_most}}}" if only_most else found[0])
         if self.dialect is HUGGINGFACE and part.startswith(_PLACES):
-            raise RefusedError(self.pattern[begin : self.at], "repeats a place")
+            raise RefusedError(self.pattern[begin : self.at], "repeats an assertion")
         if self.dialect is HUGGINGFACE and not sign:
             # There `{2}?` is twice or not at all, and `{2,3}+` is any number of times.
             if self.takes("+"):
@@ -148,7 +148,7 @@ class _Reader(Signs):
             part += count
         self._skip(flags)
         if self.match(_REPEAT):
-            raise RefusedError(self.pattern[begin : self.at + 1], "repeats what is repeated")
+            raise RefusedError(self.pattern[begin : self.at + 1], "repeats a repetition")
         return part
 
     def _one(self, flags: frozenset[str]) -> str:
@@ -166,7 +166,7 @@ class _Reader(Signs):
             written = self.pattern[begin : self.at]
             # Oniguruma negates and intersects sets before case folding.
             if self.dialect is HUGGINGFACE and "i" in flags and _WITHIN.search(written, 1):
-                raise RefusedError(written, "turns or cuts a set within brackets in `(?i)`")
+                raise RefusedError(written, "negates or intersects sets in brackets in `(?i)`")
             return str(self._cased(chars, flags))
         self.at += 1
         lines = "m" in flags

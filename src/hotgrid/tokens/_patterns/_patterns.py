@@ -86,7 +86,7 @@ def compiled(pattern: str) -> "regex.Pattern[str]":
         raise ArgumentError(f"`pat_str` {shown(pattern)} is not a pattern: {problem}") from None
     except RecursionError:
         raise ArgumentError(
-            f"`pat_str` {shown(pattern)} is not a pattern: groups within groups, too many"
+            f"`pat_str` {shown(pattern)} is not a pattern: its groups are nested too deeply"
         ) from None
 
 
@@ -190,7 +190,7 @@ class _Watch:
 
 
 def splitter(pattern: str) -> Callable[[str], list[str]]:
-    """What cuts a text by any pattern, with the `regex` library.
+    """Cuts a text by any pattern, with the `regex` library.
 
     Text that the pattern does not match is left out, as in tiktoken.
 

@@ -88,7 +88,7 @@ class BatchDraws:
         return 0.5 + 0.5 * t / (1.0 + t * t).sqrt()
 
     def choice(self, weights: tuple[float, ...]) -> Tensor:
-        """Return the number of one of the weights for each sample, as likely as it is heavy."""
+        """Return the index of a weight for each sample, drawn in proportion to the weights."""
         total = sum(weights)
         u = self.uniform()
         found = torch.zeros_like(self.keys)
@@ -103,7 +103,7 @@ def sample_keys(seed: int, epoch: int | Tensor, index: Tensor) -> Tensor:
     """Return the keys of samples for `BatchDraws`: a hash of seed, epoch and index.
 
     Args:
-        seed: Of the run.
+        seed: The seed of the run.
         epoch: One number, or one for each sample.
         index: The number of each sample in the data set, int64 `[batch]`.
 

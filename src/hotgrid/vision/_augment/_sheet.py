@@ -49,7 +49,7 @@ def augmented_rows(images: Tensor, stage: AugmentStage, versions: int, seed: int
         images: uint8 `[count, channels, height, width]`.
         stage: The augmentation.
         versions: How many versions of each.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
     """
     count = len(images)
     augment = Augmentation(stage, classes=max(1, count))

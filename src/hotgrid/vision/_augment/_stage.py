@@ -50,7 +50,7 @@ class AugmentStage(ABC):
 
     @property
     def parts(self) -> tuple[AugmentStage, ...]:
-        """The stages inside of it."""
+        """The stages inside it."""
         return ()
 
     @property
@@ -59,7 +59,7 @@ class AugmentStage(ABC):
         return any(part.mixes for part in self.parts)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the stage as `{"name": ..., "body": {...}}`, without what is a default."""
+        """Return the stage as `{"name": ..., "body": {...}}`, without defaults."""
         return {"name": self.name, "body": document_fields(self)}
 
     @classmethod
@@ -109,7 +109,7 @@ class PixelStage(ImageStage):
 
     @abstractmethod
     def pixels(self, images: Tensor, draws: BatchDraws) -> Tensor:
-        """Return the changed images, uint8 as they are given."""
+        """Return the changed images, in uint8 like the given ones."""
 
     def images(self, images: Tensor, draws: BatchDraws) -> Tensor:
         """Return the changed images."""
@@ -148,7 +148,7 @@ def augment_stage(name: str) -> Callable[[Class], Class]:
 
 
 def augment_stages() -> dict[str, type[AugmentStage]]:
-    """Return every stage by name, with those of other packages.
+    """Return every stage by name, including those of other packages.
 
     Example:
         >>> sorted(augment_stages())[:2]

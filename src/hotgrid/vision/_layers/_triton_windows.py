@@ -45,7 +45,7 @@ def _over(token, SIDE: tl.constexpr, SHIFT: tl.constexpr):
 
 @triton.jit
 def _added(bias, head, token, N: tl.constexpr):
-    """What is added to scores; nothing sees a padded token."""
+    """The bias that is added to scores; nothing sees a padded token."""
     real = token < N
     place = head * (N * N) + token[:, None] * N + token[None, :]
     found = tl.load(bias + place, mask=real[:, None] & real[None, :], other=0.0)

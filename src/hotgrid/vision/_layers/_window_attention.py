@@ -1,4 +1,4 @@
-"""Attention inside of windows, with a bias for relative positions: Swin's, v1 and v2."""
+"""Attention inside windows, with a bias for relative positions: Swin's, v1 and v2."""
 
 import math
 from abc import ABC, abstractmethod
@@ -96,7 +96,7 @@ def _added(bias: Tensor, mask: Tensor | None, q: Tensor) -> Tensor:
 
 
 class _InWindows(nn.Module, ABC):
-    """What both versions share: projections, windows, heads and positions."""
+    """The parts that both versions share: projections, windows, heads and positions."""
 
     def __init__(
         self, dim: int, heads: int, window: int, scale: float, *, fused: bool, bias: bool
@@ -114,7 +114,7 @@ class _InWindows(nn.Module, ABC):
 
     @abstractmethod
     def bias(self) -> Tensor:
-        """Return what is added to scores: `heads tokens tokens`."""
+        """Return the bias that is added to scores: `heads tokens tokens`."""
 
     def projected(self, x: Tensor) -> Tensor:
         """Return queries, keys and values, after each other in the last dimension."""
@@ -183,14 +183,14 @@ class _InWindows(nn.Module, ABC):
 
 
 class WindowAttention(_InWindows):
-    """Attention inside of windows, with a learned bias for each relative position (Swin v1).
+    """Attention inside windows, with a learned bias for each relative position (Swin v1).
 
     Args:
         dim: Channels.
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
         fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
-            readable twin.
+            readable version.
 
     Raises:
         ArgumentError: Heads do not divide the channels.
@@ -211,7 +211,7 @@ class WindowAttention(_InWindows):
         self.relative_position_index.copy_(relative_position_index(self.window))
 
     def bias(self) -> Tensor:
-        """Return what is added to scores: `heads tokens tokens`."""
+        """Return the bias that is added to scores: `heads tokens tokens`."""
         return self.relative_position_bias_table[self.relative_position_index].permute(2, 0, 1)
 
 
@@ -225,7 +225,7 @@ class CosineWindowAttention(_InWindows):
         heads: How many heads; they divide the channels.
         window: Height and width of a window.
         fused: Whether the kernel (see `has_kernel`) or `attend_fused` is used, and not their
-            readable twin.
+            readable version.
         trained: The window that the weights were trained with; 0 for this one.
 
     Raises:
@@ -258,7 +258,7 @@ class CosineWindowAttention(_InWindows):
         self.relative_coords_table.copy_(log_spaced_positions(self.window, self.trained))
 
     def bias(self) -> Tensor:
-        """Return what is added to scores, from 0 to 16: `heads tokens tokens`."""
+        """Return the bias that is added to scores, from 0 to 16: `heads tokens tokens`."""
         table = 16 * torch.sigmoid(self.cpb_mlp(self.relative_coords_table).flatten(0, 1))
         return table[self.relative_position_index].permute(2, 0, 1)
 

@@ -1,4 +1,4 @@
-"""Windows of a map, cyclic shifts of it, and positions inside of a window."""
+"""Windows of a map, cyclic shifts of it, and positions inside a window."""
 
 import torch
 from torch import Tensor
@@ -32,7 +32,7 @@ def window_reverse(windows: Tensor, height: int, width: int) -> Tensor:
 
 
 def shift_mask(size: int, window: int, shift: int) -> Tensor:
-    """Return what is added to scores in the windows of a shifted map.
+    """Return the mask that is added to scores in the windows of a shifted map.
 
     A cyclic shift by `shift` brings opposite edges of the map into one window. There,
     tokens of one side do not see those of the other.

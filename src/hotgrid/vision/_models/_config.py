@@ -1,4 +1,4 @@
-"""What every model's configuration has in common."""
+"""The fields that every model's configuration has in common."""
 
 import dataclasses
 from dataclasses import dataclass

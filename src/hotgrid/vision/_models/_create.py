@@ -22,7 +22,7 @@ from ._weights import load_weights
 
 @dataclass(frozen=True)
 class Family:
-    """A family of models: what describes one, what makes it, and its sizes by name."""
+    """A family of models: its configuration, its class, and its sizes by name."""
 
     config: type[ModelConfig]
     model: Callable[[Any], VisionModel]

@@ -31,7 +31,7 @@ class FastResNetConfig(ModelConfig):
         dims: Channels of each stage; each halves height and width.
         convs: Convolutions of a stage: the first changes the channels, the others are a
             residual branch.
-        momentum: Of the running statistics of the norms; large, since training is short.
+        momentum: Momentum of the running statistics of norms; large, since training is short.
         head_scale: The factor of the logits, which keeps them small at first.
 
     Raises:

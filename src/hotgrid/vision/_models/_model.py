@@ -51,18 +51,18 @@ class VisionModel(nn.Module, ABC):
 
     @abstractmethod
     def stage_outputs(self, images: Tensor) -> list[Tensor]:
-        """Return what each stage gives, in the family's own layout."""
+        """Return the output of each stage, in the family's own layout."""
 
     @abstractmethod
     def pooled(self, last: Tensor) -> Tensor:
-        """Return the pooled features of what the last stage gives: `batch channels`."""
+        """Return the pooled features of the last stage's output: `batch channels`."""
 
     @abstractmethod
     def initialize(self) -> None:
         """Set weights as published, where the layers' own initial values differ."""
 
     def maps(self, stages: list[Tensor]) -> list[Tensor]:
-        """Return what the stages give as `batch channels height width`."""
+        """Return the outputs of the stages as `batch channels height width`."""
         return stages
 
     @checked(images="batch in_chans height width", bind="self.config.in_chans")

@@ -51,7 +51,7 @@ class ResNetConfig(ModelConfig):
 
 
 class _Block(nn.Module):
-    """A residual branch, its shortcut, and what is dropped of it in training."""
+    """A residual branch and its shortcut, with stochastic depth in training."""
 
     expansion: ClassVar[int]
 

@@ -38,8 +38,8 @@ class SwinConfig(ModelConfig):
             whose map is not larger has one window, without shifts.
         trained_windows: For version 2, the windows that weights were trained with, where
             they differ; 0 where not.
-        mlp_ratio: Channels inside of an MLP, for each outside.
-        fused: Whether attention uses the fused kernel, and not its readable twin.
+        mlp_ratio: Channels inside an MLP, for each outside.
+        fused: Whether attention uses the fused kernel, and not its readable version.
 
     Raises:
         ArgumentError: Numbers do not fit together.

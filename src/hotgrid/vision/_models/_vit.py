@@ -31,7 +31,7 @@ class ViTConfig(ModelConfig):
         embed_dim: Channels.
         depth: Blocks.
         heads: Heads of attention.
-        mlp_ratio: Channels inside of an MLP, for each outside.
+        mlp_ratio: Channels inside an MLP, for each outside.
 
     Raises:
         ArgumentError: Numbers do not fit together.

@@ -39,7 +39,7 @@ class ColumnBatches:
         images: uint8 `[rows, channels, height, width]`.
         labels: Classes `[rows]`.
         size: Rows of a batch, of all ranks together.
-        seed: Of the order and of the keys.
+        seed: The seed of the order and of the keys.
         repeats: How often in a row a sample is seen, each time augmented otherwise; an epoch
             then has that part of the samples (repeated augmentation).
         training: False for one pass in order, with a shorter batch at the end.
@@ -158,7 +158,7 @@ class StreamedImages:
 
 
 def keyed(batch: dict[str, Tensor]) -> KeyedImages:
-    """What a plan yields, with channels before height and width."""
+    """The images of a plan's batch, with channels before height and width."""
     pixels = batch["pixels"]
     pixels = pixels[:, None] if pixels.ndim == 3 else pixels.permute(0, 3, 1, 2)
     return KeyedImages(pixels, batch["label"], batch["key"])

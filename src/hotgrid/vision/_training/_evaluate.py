@@ -1,4 +1,4 @@
-"""How good a model is: accuracy, confusion, and what it is most wrong about."""
+"""Evaluation of a model: accuracy, confusion, and its worst mistakes."""
 
 from __future__ import annotations
 

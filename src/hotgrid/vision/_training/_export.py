@@ -24,7 +24,7 @@ _CLOSE = 1e-4
 
 @dataclass(frozen=True)
 class ExportCheck:
-    """What was exported, and how far its outputs are from the model's.
+    """An exported file, and how far its outputs are from the model's.
 
     Attributes:
         file: The file.

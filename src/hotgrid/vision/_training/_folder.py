@@ -1,4 +1,4 @@
-"""A model of images in a folder: what it is, its classes, its weights."""
+"""Folders of image models: the shape, the classes, the weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _IMAGES = Contract("batch channels height width")
 
 @dataclass(frozen=True)
 class ImageModel:
-    """A model with its classes and what images must be for it.
+    """A model with its classes and the format of its images.
 
     Attributes:
         model: The model, in eval mode.
@@ -52,7 +52,7 @@ class ImageModel:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the model."""
         return str(self.card.get("name") or self.model.config.name)
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""What files show."""
+"""Predict the classes of image files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 1 << 30
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a file shows.
+    """The prediction for a file.
 
     Attributes:
         file: The file.

@@ -24,8 +24,8 @@ class VisionRecipe:
         rate: The highest learning rate.
         rate_batch: The batch that `rate` is for; it grows with the batch. 0: it does not.
         decay: Weight decay of matrices and kernels; vectors have none.
-        betas: Of adamw.
-        momentum: Of sgd and muon.
+        betas: The betas of adamw.
+        momentum: The momentum of sgd and muon.
         warmup: Epochs in which the rate rises.
         shape: How it falls then: cosine or linear.
         end: What it ends at, as a share of the highest.
@@ -96,7 +96,7 @@ class VisionRecipe:
         return self.rate * (self.batch / self.rate_batch if self.rate_batch else 1.0)
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the recipe as JSON, without what is a default."""
+        """Return the recipe as JSON, without defaults."""
         return document_fields(self)
 
     @classmethod

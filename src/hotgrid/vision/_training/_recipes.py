@@ -144,7 +144,7 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def usual_recipe(model: str, small: bool) -> str:
-    """The name of the recipe for a model, where none is given."""
+    """The name of the default recipe for a model."""
     if model.startswith("fast"):
         return "fast-resnet"
     if model.startswith("resnet") and small:
@@ -172,7 +172,7 @@ def find_recipe(name: str) -> VisionRecipe:
     """Return a recipe by its name, or from a file.
 
     Raises:
-        ArgumentError: There is none of that name.
+        ArgumentError: There is none of this name.
 
     Example:
         >>> find_recipe("swin").clip

@@ -44,7 +44,7 @@ class ImageData:
     Attributes:
         name: What they are called.
         train: The source or the plan of those to train on.
-        valid: Of those held out.
+        valid: The source or the plan of those held out.
         classes: The names of the classes.
         channels: 3, or 1 for grey IDX files.
         size: Height and width of the first image; `None` if a plan decides it.

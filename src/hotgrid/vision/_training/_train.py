@@ -59,7 +59,7 @@ class VisionRun:
         workers: Threads that decode large images; by default one for every core.
         evaluate_every: Evaluate every N epochs; by default ten times in all.
         save_every: Save every N steps; by default once an epoch.
-        seed: Of weights, order and augmentation.
+        seed: The seed of weights, order and augmentation.
         show: Show progress on standard error.
     """
 
@@ -83,7 +83,7 @@ class VisionRun:
 
 @dataclass(frozen=True)
 class TrainedImages:
-    """What a run has made.
+    """The result of a run.
 
     Attributes:
         model: The model, which is also in `model` in the folder of the run.

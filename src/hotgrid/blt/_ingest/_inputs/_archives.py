@@ -22,7 +22,7 @@ from ._units import Unit, is_wanted
 MOST_MEMBERS = 1_000_000
 MOST_NESTED = 3
 MOST_RATIO = 500
-"""What an archive may unpack to, relative to its size; the first 16 MiB do not count."""
+"""The most that an archive may unpack to, over its size; the first 16 MiB do not count."""
 
 _FREE = 16 * MIB
 _READ = 1 << 20
@@ -42,7 +42,7 @@ _BROKEN = (
 
 
 class _Budget:
-    """What may still be unpacked."""
+    """The bytes that may still be unpacked."""
 
     def __init__(self, packed: int, settings: IngestSettings) -> None:
         self._limit = settings.archive_bytes
@@ -163,7 +163,7 @@ def _member(
     settings: IngestSettings,
     depth: int,
 ) -> Iterator[Record | Fault]:
-    """One file inside of an archive; long texts are cut, archives in archives are opened."""
+    """One file inside an archive; long texts are cut, archives in archives are opened."""
     from hotgrid.blt._ingest._modalities._registry import HEAD, modality_of
 
     step = settings.document_bytes

@@ -15,7 +15,7 @@ _DATA = (".parquet", ".jsonl", ".ndjson", ".jsonl.gz", ".txt", ".md", ".zip", ".
 
 @dataclass(frozen=True)
 class Reference:
-    """What a reference names."""
+    """A parsed reference."""
 
     repository: str
     revision: str | None

@@ -52,7 +52,7 @@ def _whole(file: BinaryIO, size: int, unit: Unit, settings: IngestSettings) -> R
 
 
 def _cut(file: BinaryIO, place: int, size: int) -> int:
-    """Where a document ends whose size is up at `place`: after a line, or after a character.
+    """Where a document that is full at `place` ends: after a line, or after a character.
 
     It depends on the bytes after that place alone, so that documents can be cut in parallel.
     """

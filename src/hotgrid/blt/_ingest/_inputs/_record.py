@@ -1,4 +1,4 @@
-"""What the sources yield: documents as parts, and what could not be read."""
+"""The items that sources yield: documents as parts, and what could not be read."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ class Part:
     """Bytes of a document.
 
     Attributes:
-        label: Such as the column of a row; empty for a file.
+        label: For example the column of a row; empty for a file.
         name: With the suffix of the file, which says what it may be; may be empty.
         data: The bytes.
         pure: Whether they are text or bytes of no known kind, and not to be decoded.

@@ -46,7 +46,7 @@ class Unit:
     text: str = ""
 
     def to_table(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return it as JSON values."""
         return asdict(self)
 
 
@@ -152,7 +152,7 @@ def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tu
     if place.is_dir():
         yield from _walk(place, path.rstrip("/") or "/", settings, out, within=place.name)
     else:
-        # A path that the user names may be a link; those inside of folders may not.
+        # A path that the user names may be a link; those inside folders may not.
         yield path, place.resolve()
 
 

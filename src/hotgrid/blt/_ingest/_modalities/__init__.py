@@ -1,1 +1,1 @@
-"""What documents are: each modality is one file, listed in `_registry`."""
+"""The kinds of documents: each modality is one file, listed in `_registry`."""

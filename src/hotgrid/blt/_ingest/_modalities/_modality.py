@@ -15,7 +15,7 @@ class View:
     """One view of a document: bytes, and the pieces that they have.
 
     Attributes:
-        label: Such as `text`, `pdf_raw`, or the column of a row.
+        label: For example `text`, `pdf_raw`, or the column of a row.
         modality: The name of its modality.
         data: The bytes that are cut into patches. A patch begins where a piece does.
         pieces: In order; their offsets are those in `data`.
@@ -39,7 +39,7 @@ class Modality(ABC):
     """A kind of documents.
 
     Attributes:
-        name: Of the kind.
+        name: The name of the kind.
         whole: Whether a file must be read as a whole. Others are cut where they are long.
     """
 
@@ -61,10 +61,10 @@ class Modality(ABC):
 
 
 def expect_decoded(size: int, settings: IngestSettings) -> None:
-    """Refuse what would be too large once it is decoded.
+    """Refuse data that would be too large once it is decoded.
 
     Raises:
-        DamagedError: It would.
+        DamagedError: The decoded data would be too large.
     """
     if size > settings.decoded_bytes:
         raise DamagedError(

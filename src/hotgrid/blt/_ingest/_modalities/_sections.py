@@ -1,4 +1,4 @@
-"""What the readers of executable files share: fields within bounds, sections as pieces."""
+"""Parts that the readers of executable files share: fields within bounds, sections."""
 
 import struct
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""What is written: documents, shards, lists, the report; and how it is read and checked."""
+"""The files of a corpus: documents, shards, lists, the report; written, read and checked."""

@@ -65,7 +65,7 @@ def tensors_of(found: Encoded) -> dict[str, NDArray[Any]]:
 
 
 def read_row(path: Path) -> dict[str, Any]:
-    """What the list of documents says about a file that already exists.
+    """The entry in the list of documents for a file that already exists.
 
     Raises:
         DamagedError: It is not what `write_document` has written.

@@ -117,4 +117,4 @@ EXPORTS: dict[str, Callable[[Corpus, Path, int], list[Path]]] = {
     "jsonl": _jsonl,
     "json": _json,
 }
-"""What writes each format."""
+"""The writer of each format."""

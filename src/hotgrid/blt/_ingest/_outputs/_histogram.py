@@ -83,7 +83,7 @@ def binned(
     """A histogram with equal bins, in the schema of BLT-Burn.
 
     Args:
-        entropies: Of each document.
+        entropies: The entropies of each document.
         span: The smallest and the largest of all.
         bins: How many bins.
 

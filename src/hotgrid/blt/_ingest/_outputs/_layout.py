@@ -17,7 +17,7 @@ _KINDS = {"<i8": "I64", "<f4": "F32", "<i4": "I32", "|u1": "U8"}
 def header(
     tensors: Sequence[tuple[str, str, Sequence[int]]], metadata: Mapping[str, str]
 ) -> bytes:
-    """What comes before the bytes of tensors, which follow in the same order.
+    """The header before the bytes of tensors, which follow in the same order.
 
     Args:
         tensors: Name, dtype and shape of each; wider dtypes first, so that all are aligned.

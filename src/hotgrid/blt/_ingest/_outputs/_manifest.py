@@ -26,7 +26,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     """Read the manifest of a corpus.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no manifest.
         DamagedError: It is not what was written, or of another version.
     """
     path = Path(folder) / MANIFEST
@@ -58,7 +58,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def summed(path: Path) -> dict[str, Any]:
-    """What a manifest says about a file: its size and its checksum."""
+    """The entry of a file in a manifest: its size and its checksum."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"bytes": os.fstat(file.fileno()).st_size, "sha256": digest}

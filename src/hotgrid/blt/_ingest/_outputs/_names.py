@@ -28,7 +28,7 @@ WRITTEN = (
     "documents",
     "units",
 )
-"""What an ingest may leave in its folder."""
+"""The files that an ingest may leave in its folder."""
 
 
 def size_of(path: Path) -> int:

@@ -112,7 +112,7 @@ class FusedBatch:
 
         Args:
             rows: The rows; they have at most as many tokens as there are steps.
-            temperatures: Of each row; 0 takes the likeliest token.
+            temperatures: One for each row; 0 takes the likeliest token.
             uniforms: The numbers to draw with, of shape `(steps, rows)`.
             before: The burst that rows follow, of this batch or of another one.
         """

@@ -143,7 +143,7 @@ class FusedStep:
         """Compute the logits after the tokens.
 
         Args:
-            temperature: Of each sequence, of shape `(b,)` in float64, for `choice` 2.
+            temperature: One for each sequence, of shape `(b,)` in float64, for `choice` 2.
             choice: What `choose` is going to do: 0 for nothing, 1 to take the likeliest
                 tokens, 2 to draw.
         """
@@ -186,7 +186,7 @@ class FusedStep:
         """Choose the next tokens, and begin the next step with them.
 
         Args:
-            temperature: Of each sequence, of shape `(b,)` in float64.
+            temperature: One for each sequence, of shape `(b,)` in float64.
             uniforms: Numbers to draw with, of shape `(steps, b)` in float64.
             forced: Tokens to feed in place of those chosen; -1 where there is none. Of shape
                 `(steps, b)`.
@@ -268,8 +268,8 @@ def _cut(
     """Return how a matrix is divided among programs.
 
     Args:
-        rows: Of the matrix.
-        columns: Of the matrix.
+        rows: Rows of the matrix.
+        columns: Columns of the matrix.
         batch: How many sequences.
         parts: Rows that may not mix; by default all of them may.
         most: The most columns that are read at once for several sequences.

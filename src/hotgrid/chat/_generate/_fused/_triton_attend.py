@@ -125,7 +125,7 @@ def choose(
     ROWS: tl.constexpr, PARTS: tl.constexpr, CHOICE: tl.constexpr, NORMED: tl.constexpr,
     WIDTH: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """The next token of each sequence, from what `score` has left of its logits.
+    """The next token of each sequence, from the logits that `score` computed.
 
     It is noted in `chosen`, `[steps, sequences]`, and begins the stream of the next step,
     unless `forced` has another one.

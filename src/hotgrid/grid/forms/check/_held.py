@@ -1,4 +1,4 @@
-"""What a model holds, as a key: equal for two models whose steps do the same."""
+"""The contents of a model as a key: equal for two models whose steps do the same."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -14,7 +14,7 @@ _MOST_BYTES = 1 << 16
 
 
 def held(owner: object) -> Any:
-    """What a model holds, equal for two that hold the same; for unknown things never equal."""
+    """The contents of a model, equal for two with the same; for unknown things never equal."""
     return _held(owner, owner, {})
 
 
@@ -49,7 +49,7 @@ def _numbers(x: Tensor) -> Any:
 
 
 def _parts(value: Any) -> Mapping[Any, Any] | None:
-    """What an object is made of, by name or index, without caches; None if unknown."""
+    """The parts of an object, by name or index, without caches; None if unknown."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, list | tuple | set | frozenset):

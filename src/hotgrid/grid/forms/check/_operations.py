@@ -99,7 +99,7 @@ class Operations(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """To keep dynamo out of here torch would first import it, for two seconds."""
+        """False: torch would import dynamo just to skip it, which takes two seconds."""
         return False
 
     def giving(self, look: Look) -> Look:
@@ -296,7 +296,7 @@ class Operations(TorchDispatchMode):
 
 
 class _Kind(NamedTuple):
-    """What is asked of an operation again and again."""
+    """Facts about an operation, kept because they are asked for often."""
 
     name: str
     arguments: tuple[str, ...]

@@ -257,7 +257,7 @@ def _alike(found: Tensor, wanted: Tensor) -> Tensor:
 
 
 def _snapshot(value: Any, depth: int = 3) -> Any:
-    """What a value holds, in a form that can be compared later and used as a key."""
+    """The contents of a value, in a form that can be compared later and used as a key."""
     if isinstance(value, Tensor | np.ndarray):
         return id(value), value._version if isinstance(value, Tensor) else value.tobytes()
     if value is None or isinstance(value, str | bytes | Number):

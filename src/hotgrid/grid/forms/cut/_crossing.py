@@ -1,4 +1,4 @@
-"""What one step reads of a margin, found by tracing it without numbers."""
+"""The parts of a margin that one step reads, found by tracing it without numbers."""
 
 import itertools
 from collections.abc import Sequence

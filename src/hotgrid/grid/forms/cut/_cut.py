@@ -84,7 +84,7 @@ class CutForm(Form):
         return self
 
     def around(self) -> Block:
-        """What the form inside runs: the block with its margins."""
+        """The grid that the inner form runs: the block with its margins."""
         return self.halo.padded
 
     def fresh(self) -> "CutForm":

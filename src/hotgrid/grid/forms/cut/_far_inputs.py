@@ -1,7 +1,7 @@
 """Inputs beyond the ends of a grid that is cut, where the ends of its fields are not joined.
 
 Inputs always repeat: beyond the last row comes the first. A block of a mesh has margins only
-towards its neighbours, so at the ends of the grid it would repeat itself instead. Neighbours
+towards its neighbours, so at the edges of the grid it would repeat itself instead. Neighbours
 of inputs do not change, so each one that a step reads becomes a separate input.
 """
 
@@ -25,7 +25,7 @@ Asked = dict[str, list[tuple[int, tuple[int, ...]]]]
 
 
 def far_asked(setting: Setting) -> Asked | None:
-    """What a step reads of inputs, if that matters on a mesh; None if it does not."""
+    """The inputs that a step reads, if that matters on a mesh; None if it does not."""
     model = setting.model
     if not model.inputs or all(all(field.joined(setting.rank)) for field in model.fields):
         return None
@@ -60,7 +60,7 @@ def with_far_inputs(setting: Setting) -> Setting:
 
 
 def spread_input(x: Tensor, asked: list[tuple[int, tuple[int, ...]]]) -> Tensor:
-    """Neighbours of an input `[components, *space]`, as `[asked, *space]`; ends are joined."""
+    """Periodic neighbours of an input `[components, *space]`, as `[asked, *space]`."""
     look = shifting(Input("x"))
     return torch.stack([look(x[component], offset) for component, offset in asked])
 

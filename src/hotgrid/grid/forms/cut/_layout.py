@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hotgrid.cluster.plan import Device, Job, Link
 
 ASSUMED_SHARE = 0.9
-"""What compiled steps of most models reach of a copy, if nothing was measured."""
+"""The share of a copy that compiled steps of most models reach, if nothing was measured."""
 # Two cores that take a GB/s each through the loopback, and GPUs joined by PCIe.
 _ASSUMED_LINKS = {"cpu": "1GB/s,150us", "cuda": "25GB/s,20us"}
 _ASSUMED_DEVICES = {"cpu": "(64GB,20GB/s)", "cuda": "A100"}
@@ -26,7 +26,7 @@ _ASSUMED_DEVICES = {"cpu": "(64GB,20GB/s)", "cuda": "A100"}
 def job_of(
     model: Model, size: Sequence[int], storage: torch.dtype, share: float = ASSUMED_SHARE
 ) -> "Job":
-    """What a model costs on a grid of any size, for the planner; nothing of it is made.
+    """The cost of a model on a grid of any size, for the planner; nothing of it is made.
 
     Arguments:
         model: The model.
@@ -35,7 +35,7 @@ def job_of(
         share: The part of a copy's bandwidth that its steps reach.
 
     Raises:
-        ArgumentError: The model joins the ends for some fields and not for others.
+        ArgumentError: Some fields are periodic and others are not.
 
     Example:
         >>> from hotgrid.grid.pde import Heat
@@ -114,16 +114,16 @@ def _transforms_of(
 
 
 def joined_ends(model: Model, rank: int) -> tuple[bool, ...]:
-    """For each axis whether the ends of the grid are joined, for all fields alike.
+    """For each axis, whether all fields are periodic along it.
 
     Raises:
-        ArgumentError: They are for some fields and not for others.
+        ArgumentError: Some fields are periodic along an axis and others are not.
     """
     joined = {field.joined(rank) for field in model.fields}
     if len(joined) > 1:
         raise ArgumentError(
-            f"{type(model).__name__} joins the ends for some fields and not for others; such "
-            "a model cannot be cut over a mesh: leave out `mesh`"
+            f"some fields of {type(model).__name__} are periodic and others are not; such a "
+            "model cannot be split over a mesh: leave out `mesh`"
         )
     return joined.pop()
 
@@ -181,7 +181,7 @@ def agreed_depth(
 
 
 def _machine(device: torch.device, ranks: int) -> "tuple[Device, Link]":
-    """What was measured here, or typical values."""
+    """The machine as measured here, or typical values."""
     from hotgrid.cluster.plan import load_calibration, parse_devices, parse_link
 
     kind = "cuda" if device.type == "cuda" else "cpu"

@@ -39,7 +39,7 @@ from ._tape import close, put_back, same_bits
 
 @dataclass(frozen=True)
 class _Entry:
-    """What is known about a stored kernel.
+    """The description of a stored kernel.
 
     Attributes:
         library: The digest of its file; empty if the core cannot launch it.
@@ -162,7 +162,7 @@ class PieceTrial:
                 aside.write_text(json.dumps(asdict(entry)))
 
     def _made_by(self, launch: Launch) -> list[Tensor] | None:
-        """What a kernel makes out of either buffer; None where that is something else."""
+        """The results of a kernel from either buffer; None where there are none."""
         kernel = launch.kernel()
         if kernel is None:
             return None
@@ -175,7 +175,7 @@ class PieceTrial:
         return all(map(same_bits, made, self._right))
 
     def _written(self, make: Callable[[int], object], old: int) -> list[Tensor]:
-        """What a step out of a buffer writes into the other."""
+        """The planes that a step from one buffer writes into the other."""
         with put_back(self._outs[old]):
             for out in self._outs[old]:
                 out.fill_(1)
@@ -215,7 +215,7 @@ class _Notes(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """To keep dynamo out of here torch would first import it, for two seconds."""
+        """False: torch would import dynamo just to skip it, which takes two seconds."""
         return False
 
     def __torch_dispatch__(
@@ -271,7 +271,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 @cache
 def _machine() -> tuple[str, ...]:
-    """What a library depends on beside the step."""
+    """The versions and the processor that a library depends on besides the step."""
     found = [torch.__version__, sys.version, platform.platform(), platform.processor()]
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()

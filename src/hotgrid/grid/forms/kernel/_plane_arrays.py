@@ -64,7 +64,7 @@ class PlaneArray:
         return self.moved(self.planes[where], lanes)
 
     def padded(self, ndim: int) -> "PlaneArray":
-        """With dims of size 1 in front."""
+        """The array with dims of size 1 in front."""
         lacking = ndim - self.planes.ndim
         planes = self.planes[(*[None] * lacking, ...)]
         return self.moved(planes, [lane + lacking for lane in self.lanes])
@@ -204,7 +204,7 @@ def _index_select(x: PlaneArray, dim: int, index: Tensor) -> PlaneArray:
 
 
 def _index(x: PlaneArray, indices: Sequence[Tensor | None]) -> PlaneArray:
-    """By one list of constant numbers; several, and masks, are another matter."""
+    """Index by one list of constant numbers; lists and masks together are not supported."""
     given = [k for k, each in enumerate(indices) if each is not None]
     index = indices[given[0]] if len(given) == 1 else None
     if not isinstance(index, Tensor) or index.ndim != 1 or index.is_floating_point():
@@ -248,4 +248,4 @@ MOVES: dict[str, Callable[..., Any]] = {
     "alias": _same,
     "detach": _same,
 }
-"""What torch does to dims, by the names of its operations."""
+"""Torch operations that rearrange dims, by name."""

@@ -222,7 +222,7 @@ class _Replay:
         return PlaneArray(np.broadcast_to(planes, sizes).copy(), lanes, self._cells)
 
     def _constant(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """What depends on constants alone is computed here and now."""
+        """Compute at once what depends on constants alone."""
         from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
         with disable_proxy_modes_tracing():
@@ -321,7 +321,7 @@ class _Replay:
         return self._reduced("sum", self._dtype(each), each, -2)
 
     def _in_place(self, name: str, func: Any, args: Any, kwargs: Any) -> PlaneArray:
-        """What is written into an array is seen by all its views."""
+        """Run an operation that writes into an array; all its views see that."""
         args, kwargs = tree_map(self._numbers, (args, kwargs))
         target = args[0]
         if not isinstance(target, PlaneArray) or not target.planes.flags.writeable:

@@ -250,7 +250,7 @@ class PaddedForm(TwoBufferForm):
         return _Step(call, self._lines, outs, fixed, self._params)
 
     def _kernel_of(self, setting: Setting, compiling: bool = True) -> tuple[Any, float]:
-        """What the core launches for a piece, and the seconds that compiling it took."""
+        """The kernel that the core launches for a piece, and the seconds it took to compile."""
         # Ranks may be threads, and torch traces for one of them at a time.
         with _TRACING:
             return self._found_kernel(setting, compiling)

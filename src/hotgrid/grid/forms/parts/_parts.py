@@ -17,7 +17,7 @@ Cells = tuple[int, ...]
 
 
 class Grid(Protocol):
-    """What is needed of a `GridState`."""
+    """The methods of a `GridState` that are used here."""
 
     model: Model
     size: Cells
@@ -58,7 +58,7 @@ def _scaled(cells: Cells, ratio: Cells) -> Cells:
 
 
 class _Around(NamedTuple):
-    """What is stored here with cells around it: a model of it, fields, and the own cells."""
+    """The cells stored here with others around: a model of them, fields, and the own cells."""
 
     model: Model
     stored: State

@@ -1,8 +1,7 @@
 """The base of boundaries: the cells they apply to, and the populations they replace.
 
 A step pulls populations from their upstream cells, lets every boundary, in order,
-replace some of them, and collides. Without a boundary, the ends of the
-grid are joined.
+replace some of them, and collides. Without a boundary, the grid is periodic.
 """
 
 from abc import ABC, abstractmethod
@@ -44,7 +43,7 @@ def has_bits(code: Tensor, bits: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Site:
-    """What a boundary sees in a step.
+    """The data that a boundary sees in a step.
 
     Attributes:
         lattice: The lattice.

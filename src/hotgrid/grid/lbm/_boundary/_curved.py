@@ -83,7 +83,7 @@ class Curved(Boundary):
         return {"shares": self.shares(lattice, size)}
 
     def shares(self, lattice: Lattice, size: tuple[int, ...]) -> Tensor:
-        """What is read where, for every population that comes from the surface.
+        """The cells to read, for every population that comes from the surface.
 
         Returns:
             `[populations - 1, *space]`: zero where none comes from the surface. Else its
@@ -101,7 +101,7 @@ class Curved(Boundary):
         return found
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """What comes from the surface in place of what was pulled out of the solid."""
+        """The populations from the surface in place of those pulled out of the solid."""
         shares = site.inputs[own_name(site.place, "shares")]
         found = list(pulled)
         for i, c in enumerate(site.lattice.velocities[1:], start=1):

@@ -13,7 +13,7 @@ def cut_links(lattice: Lattice, solid: Tensor) -> list[Tensor]:
 
     Arguments:
         lattice: The lattice.
-        solid: Where it is solid, bool `[*space]`; the ends of the grid are joined.
+        solid: Where it is solid, bool `[*space]`; the grid is periodic.
 
     Example:
         >>> from hotgrid.grid.lbm import D2Q9

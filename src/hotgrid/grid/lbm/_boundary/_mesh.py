@@ -28,7 +28,7 @@ _FAR = 1e6
 
 
 def from_mesh(mesh: Surface, centre: Sequence[float], length: float) -> Solid:
-    """The solid inside of a closed surface of triangles, in 3-D.
+    """The solid inside a closed surface of triangles, in 3-D.
 
     Arguments:
         mesh: An STL file, binary or text, or the corners of triangles
@@ -51,7 +51,7 @@ def from_mesh(mesh: Surface, centre: Sequence[float], length: float) -> Solid:
 
 
 def placed(surface: Tensor, centre: Sequence[float], length: float) -> Solid:
-    """The solid inside of a surface that is closed; see `from_mesh`."""
+    """The solid inside a surface that is closed; see `from_mesh`."""
     low, high = surface.amin((0, 1)), surface.amax((0, 1))
     scale = Parameter(1.0, above=0, high=_FAR).checked("length", length) / (high - low).max()
     corners = ((surface - (low + high) / 2) * scale).flip(-1) + _place(centre)

@@ -45,7 +45,7 @@ class NonReflectingOutlet(Face):
         return True
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
-        """What is held is a number."""
+        """Check that the prescribed value is a number."""
         check_number("hold", self.hold, numbers)
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:

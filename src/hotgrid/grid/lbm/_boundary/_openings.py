@@ -14,7 +14,7 @@ from ._boundary import Face, Number, Shape, Site, check_number, check_vector, sp
 
 
 class _ZouHe(Face):
-    """What Zou and He's inlets share: unknown populations from density and velocity.
+    """The part that Zou and He's inlets share: unknown populations from density and velocity.
 
     The deviation from equilibrium of what comes in is that of what goes out the other
     way, with momentum along the face put right, for any lattice.
@@ -180,7 +180,7 @@ class ExtrapolationOutlet(Face):
     quiet_elsewhere: ClassVar[bool] = True
 
     def check(self, lattice: Lattice, numbers: Mapping[str, float]) -> None:
-        """What is held is a number."""
+        """Check that the prescribed value is a number."""
         check_number("hold", self.hold, numbers)
 
     @property

@@ -21,7 +21,7 @@ Solid = Callable[[tuple[int, ...]], Tensor]
 
 
 def from_distance(distance: Callable[..., Tensor]) -> Solid:
-    """The solid inside of a signed distance function, where it is negative.
+    """The solid inside a signed distance function, where it is negative.
 
     Arguments:
         distance: Called with one float64 tensor `[*space]` for each axis, the

@@ -1,4 +1,4 @@
-"""Which cells are inside of a closed surface of triangles, by exact arithmetic.
+"""Which cells are inside a closed surface of triangles, by exact arithmetic.
 
 A line along x through every row of cells meets the surface; between a place where it goes in
 and one where it comes out, cells are inside. Corners are rounded to a fraction of a cell, so
@@ -17,7 +17,7 @@ _PAIRS = 1 << 21
 
 
 def inside_surface(triangles: Tensor, size: tuple[int, ...]) -> Tensor:
-    """The cells inside of a closed surface, bool `[z, y, x]`.
+    """The cells inside a closed surface, bool `[z, y, x]`.
 
     Arguments:
         triangles: Corners in cells, float64 `[triangles, 3, 3]`, coordinates in the order

@@ -201,14 +201,14 @@ class Wall(Face):
         return super().cells(size)
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """What left the cell through the face bounces back."""
+        """Populations that left the cell through the face bounce back."""
         entering = self.entering(site.lattice)
         return self.replaced(
             site, pulled, {i: bounced(site, i, self.velocity) for i in entering}
         )
 
     def carry(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """What left comes back with its sign turned, about the temperature of the wall."""
+        """They come back with reversed sign, about the temperature of the wall."""
         if self.temperature is None:
             return self.select(site, pulled)
         lattice, twice = site.lattice, 2 * site.value(self.temperature)
@@ -238,7 +238,7 @@ class FreeSlip(Face):
     mirrors: ClassVar[bool] = True
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
-        """What left a neighbour along the face through it comes back mirrored."""
+        """Populations that left a neighbour through the face come back mirrored."""
         lattice = site.lattice
         axis = self.axis(lattice.rank)
         new: dict[int, Tensor] = {}

@@ -42,7 +42,7 @@ class CentralMoments(Collision):
     def equilibrium(
         self, lattice: Lattice, excess: Tensor, momentum: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Of all orders that the lattice can hold."""
+        """The equilibrium of all orders that the lattice can represent."""
         return product_equilibrium(lattice, excess, momentum)
 
     def relaxed(
@@ -100,7 +100,7 @@ class Cumulant(CentralMoments):
     def higher(
         self, rank: int, left: Mapping[tuple[int, int], Tensor], density: Tensor
     ) -> dict[Powers, Tensor]:
-        """What a Gaussian with this stress has above one without."""
+        """The difference between a Gaussian with this stress and one without."""
         volume = density.reciprocal()
         found: dict[Powers, Tensor] = {}
         axes = range(rank)

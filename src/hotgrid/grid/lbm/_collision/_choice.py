@@ -30,7 +30,7 @@ def find_collision(collision: Collision | str) -> Collision:
         BGK()
 
     Raises:
-        ArgumentError: There is none with that name.
+        ArgumentError: There is none of this name.
     """
     if isinstance(collision, Collision):
         return collision

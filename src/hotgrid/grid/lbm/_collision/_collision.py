@@ -1,4 +1,4 @@
-"""The base of collisions, which compute what is left of a deviation from equilibrium.
+"""The base of collisions, which compute the relaxed deviation from equilibrium.
 
 With `h` the deviation from equilibrium (half the force included, so that it carries
 neither mass nor momentum), every collision is `equilibrium + relaxed(h)`.
@@ -17,7 +17,7 @@ from hotgrid.grid.lbm._moments import combined, equilibrium, equilibrium_parts, 
 
 @dataclass(frozen=True)
 class Fluid:
-    """What a collision knows of the fluid in a cell.
+    """The fluid in a cell as a collision sees it.
 
     Attributes:
         density: The density, `[*space]`.
@@ -37,7 +37,7 @@ class Fluid:
 
 
 class Collision(ABC):
-    """What a collision leaves of the deviation from equilibrium.
+    """A collision: how the deviation from equilibrium relaxes.
 
     Example:
         >>> class Slow(Collision):

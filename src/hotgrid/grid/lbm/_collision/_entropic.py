@@ -32,7 +32,7 @@ class KBC(Collision):
     def equilibrium(
         self, lattice: Lattice, excess: Tensor, momentum: Sequence[Tensor]
     ) -> list[Tensor]:
-        """Of all orders that the lattice can hold; of second order on D3Q19."""
+        """The equilibrium of all orders that the lattice can represent; second on D3Q19."""
         if is_product(lattice):
             return product_equilibrium(lattice, excess, momentum)
         return super().equilibrium(lattice, excess, momentum)

@@ -197,7 +197,7 @@ class Smagorinsky(Collision):
         return [keep * plane for plane in h]
 
     def stress_time(self, tau: Tensor, strain: Mapping[tuple[int, int], Tensor]) -> Tensor:
-        """With the viscosity of the eddies, `constant` squared times the shear."""
+        """The relaxation time with the eddy viscosity, `constant` squared times the shear."""
         squares = [s * s if a == b else 2 * (s * s) for (a, b), s in strain.items()]
         shear = torch.sqrt(2 * combined([1] * len(squares), squares))
         return tau + 3 * self.constant**2 * shear

@@ -13,7 +13,7 @@ from ._reynolds import ReynoldsFlow
 
 
 class Poiseuille(ReynoldsFlow):
-    """A force drives the fluid between two plates, at `y-` and `y+`; x is joined.
+    """A force drives the fluid between plates at `y-` and `y+`; periodic along x.
 
     The steady flow is a parabola, exact to round-off with `TRT(magic=3 / 16)`.
 
@@ -55,7 +55,7 @@ class Poiseuille(ReynoldsFlow):
 
 
 class Couette(ReynoldsFlow):
-    """The plate at `y+` drags the fluid along x, that at `y-` holds it; x is joined.
+    """The plate at `y+` drags the fluid along x, the one at `y-` is at rest; periodic in x.
 
     The steady flow grows evenly from one plate to the other.
 

@@ -1,4 +1,4 @@
-"""What flows past a cylinder share: coefficients of drag and lift, and the Strouhal number."""
+"""Flows past a cylinder: coefficients of drag and lift, and the Strouhal number."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

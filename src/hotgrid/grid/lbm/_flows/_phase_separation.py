@@ -8,7 +8,7 @@ from hotgrid.grid.model import Parameter, uniform
 
 
 class PhaseSeparation(TwoComponents):
-    """A mixture of two liquids that separates, as oil and water do; all ends are joined.
+    """A mixture of two liquids that separates, as oil and water do, in a periodic grid.
 
     It starts evenly mixed, with small noise. Where the repulsion is above 2 it falls into
     drops or bands, which merge.

@@ -1,4 +1,4 @@
-"""PorousMedium: slow flow between grains, and the law of Darcy."""
+"""PorousMedium: slow flow between grains, and Darcy's law."""
 
 import math
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ _GRAINS = ("random", "square")
 
 
 class PorousMedium(LatticeBoltzmann):
-    """A pressure gradient drives fluid along x between round grains, in 2-D; ends are joined.
+    """A pressure gradient drives fluid along x between round grains in a periodic 2-D grid.
 
-    The mean velocity is `permeability gradient / viscosity`, the law of Darcy, and the
+    The mean velocity is `permeability gradient / viscosity`, Darcy's law, and the
     permeability depends on the grains alone.
 
     Arguments:

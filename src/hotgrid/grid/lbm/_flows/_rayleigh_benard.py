@@ -13,7 +13,7 @@ from hotgrid.grid.model import Parameter, State, observable
 
 
 class RayleighBenard(ThermalModel):
-    """A layer of fluid between a warm plate, at `y-`, and a cold one; x is joined, in 2-D.
+    """A layer of fluid between a warm plate, at `y-`, and a cold one; periodic along x, in 2-D.
 
     Above a Rayleigh number of 1708 the fluid turns over in rolls, far above it plumes
     rise. Temperatures are 1/2 and -1/2 at the plates.
@@ -55,7 +55,7 @@ class RayleighBenard(ThermalModel):
         return {"height": float(size[0])}
 
     def viscosity_in(self, numbers: Mapping[str, Any]) -> Any:
-        """From Rayleigh and Prandtl number."""
+        """The viscosity, from Rayleigh and Prandtl number."""
         scale = numbers["velocity"] * numbers["height"]
         return scale * (numbers["prandtl"] / numbers["rayleigh"]) ** 0.5
 
@@ -70,7 +70,7 @@ class RayleighBenard(ThermalModel):
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
-        """At rest, with the pressure that holds the fluid as it is heated."""
+        """Fluid at rest, with the pressure that balances its initial buoyancy."""
         _, [up, along] = super().begin(size, generator)
         y = self._heights(size)
         lift = 1.5 * self.velocity**2 * y * (1 - y)

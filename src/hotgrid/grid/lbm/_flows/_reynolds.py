@@ -27,7 +27,7 @@ class ReynoldsFlow(LatticeBoltzmann):
     reynolds = Parameter(100.0, "velocity times length over viscosity", above=0)
     velocity = Parameter(
         0.1,
-        "velocity of the flow in cells per step; sound goes at 0.577, stay far below",
+        "velocity of the flow in cells per step; keep it far below 0.577, the speed of sound",
         above=0,
         high=0.3,
     )

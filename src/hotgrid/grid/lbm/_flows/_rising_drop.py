@@ -15,7 +15,7 @@ _TRACE, _SURFACE = 0.06, 2.0
 
 
 class RisingDrop(TwoComponents):
-    """A drop of the first component rises in the second; all ends are joined.
+    """A drop of the first component rises in the second, in a periodic grid.
 
     Gravity pushes the drop up and the rest down as much, so that all of it stays where it
     is. With no gravity it is a round drop at rest.
@@ -63,7 +63,7 @@ class RisingDrop(TwoComponents):
     def begin(
         self, size: tuple[int, ...], generator: torch.Generator
     ) -> tuple[Tensor, list[Tensor]]:
-        """At rest, with one pressure inside, outside and across the surface."""
+        """Fluid at rest, with one pressure inside, outside and across the surface."""
         _, rest = super().begin(size, generator)
         share = self.shares(size, generator)
         strength = self.repulsion * share * (1 - share)
@@ -84,7 +84,7 @@ class RisingDrop(TwoComponents):
 
     @observable
     def height(self, state: State) -> Tensor:
-        """The middle of the drop along y, in cells, where the ends of the grid are joined."""
+        """The middle of the drop along y, in cells, in a periodic grid."""
         share = self.share(state).double() - _TRACE
         n = share.shape[-2]
         across = tuple(a for a in range(share.ndim) if a != share.ndim - 2)

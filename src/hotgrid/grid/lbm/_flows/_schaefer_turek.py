@@ -128,7 +128,7 @@ class SchaeferTurek(CylinderFlow):
         return (before - behind) * scale
 
     def _scale(self, state: State) -> Tensor:
-        """With the density at the inlet, where the velocity is given."""
+        """The scale, with the density at the inlet, where the velocity is given."""
         return super()._scale(state) * self._inlet_density(state)
 
     def _inlet_density(self, state: State) -> Tensor:

@@ -27,7 +27,7 @@ class ShanChen(LatticeBoltzmann):
     Cells attract their neighbours: the force is `attraction psi(x) sum w_i psi(x + c_i) c_i`
     with `psi = 1 - exp(-density)`, so the pressure is `density / 3 - attraction psi^2 / 6`.
     Above an attraction of 4 there are two densities with one pressure, see `coexistence`. All
-    ends are joined.
+    edges are periodic.
 
     Arguments:
         begin: `mist` of the density `filling` with small noise, a round `drop` of a quarter of
@@ -79,7 +79,7 @@ class ShanChen(LatticeBoltzmann):
     def force_around(
         self, density: Callable[[tuple[int, ...]], Tensor], numbers: Mapping[str, Any]
     ) -> Sequence[Tensor]:
-        """What the neighbours of a cell pull it with, along each axis."""
+        """The force by which the neighbours of a cell pull it, along each axis."""
         pulls = slopes_around(self.lattice, lambda at: _potential(density(at)))
         own = numbers["attraction"] * _potential(density((0,) * self.lattice.rank))
         return [own * pull for pull in pulls]

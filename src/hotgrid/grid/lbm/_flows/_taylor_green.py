@@ -14,7 +14,7 @@ from ._reynolds import ReynoldsFlow
 
 
 class TaylorGreen(ReynoldsFlow):
-    """A lattice of eddies with one wave along each axis, all ends joined.
+    """A lattice of eddies with one wave along each axis, in a periodic grid.
 
     In 2-D it keeps its form and decays by an exact law, `exact`. In 3-D it breaks up
     into ever smaller eddies.
@@ -51,7 +51,7 @@ class TaylorGreen(ReynoldsFlow):
         return size[-1] / (2 * math.pi)
 
     def decay_rate(self, size: tuple[int, ...]) -> float:
-        """By what share the velocity falls in a step, in 2-D."""
+        """The share by which the velocity falls in a step, in 2-D."""
         viscosity = self.viscosity_in(self.numbers(size))
         return viscosity * sum((2 * math.pi / n) ** 2 for n in size)
 
@@ -80,7 +80,7 @@ class TaylorGreen(ReynoldsFlow):
 
 
 class TaylorGreen3D(TaylorGreen):
-    """Eddies that break up into turbulence: the vortex of Taylor and Green in space.
+    """Eddies that break up into turbulence: the Taylor-Green vortex in 3-D.
 
     At a Reynolds number of 1600 dissipation is largest, 0.0127 in its own units, at a time
     of 9 (velocity times steps over length), which takes a grid of 256^3 or finer.

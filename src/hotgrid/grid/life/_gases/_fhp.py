@@ -1,4 +1,4 @@
-"""FHP: lattice gases of six directions, whose flow is that of a fluid."""
+"""FHP: lattice gases of six directions, which flow like a fluid."""
 
 import math
 from collections import defaultdict
@@ -112,7 +112,7 @@ def _from(particles: Neighbours, odd: Tensor, x: int, y: int) -> Tensor:
 
 @cache
 def collisions(kind: Kind) -> Sequence[int]:
-    """What becomes of the particles in a cell, for either value of the random bit.
+    """The particles of a cell after a collision, for either value of the random bit.
 
     Sets of particles with the same number and momentum form a class. Each becomes the next of
     its class, or the previous: either way, no two become the same.

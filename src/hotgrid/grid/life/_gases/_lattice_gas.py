@@ -1,4 +1,4 @@
-"""What lattice gases share: a bit for each direction, exact sums, and a smooth density."""
+"""The base of lattice gases: a bit for each direction, exact sums, and a smooth density."""
 
 import math
 from collections.abc import Sequence

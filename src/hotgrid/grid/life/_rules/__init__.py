@@ -1,4 +1,4 @@
-"""Rules as text: what gives birth, what survives, and the bounds of the grid."""
+"""Rules as text: births, survivals, and the bounds of the grid."""
 
 from ._any_rule import AnyRule as AnyRule, parse_rule as parse_rule
 from ._bounds import (

@@ -7,16 +7,16 @@ from typing import Literal
 from hotgrid.errors import ArgumentError
 
 Topology = Literal["torus", "plane", "klein", "klein_sideways", "cross_surface", "sphere"]
-"""How the ends of a grid are joined."""
+"""How the edges of a grid are joined."""
 TOPOLOGIES: dict[Topology, str] = {
-    "torus": "opposite ends are joined",
+    "torus": "opposite edges are joined",
     "plane": "surrounded by dead cells",
     "klein": "a Klein bottle: top and bottom are joined with a twist",
     "klein_sideways": "a Klein bottle: left and right are joined with a twist",
-    "cross_surface": "both pairs of ends are joined with a twist",
+    "cross_surface": "both pairs of edges are joined with a twist",
     "sphere": "the top is joined to the left side, the bottom to the right side",
 }
-"""What every topology is, in a few words."""
+"""Every topology in a few words."""
 
 _FORM = re.compile(r"([TPKCS])(\d+)(\*?)(?:,(\d+)(\*?))?", re.IGNORECASE)
 _LETTERS: dict[tuple[str, bool, bool], Topology] = {
@@ -32,10 +32,10 @@ _KNOWN = "`T30,20`, `P30,20`, `K30*,20`, `K30,20*`, `C30,20` and `S30`"
 
 @dataclass(frozen=True)
 class Bounds:
-    """A grid of limited size, and how its ends are joined.
+    """A grid of limited size, and how its edges are joined.
 
     Attributes:
-        topology: How the ends are joined.
+        topology: How the edges are joined.
         size: Rows and columns.
 
     Example:

@@ -74,7 +74,7 @@ class GenerationsForm(Form):
 
 
 class NativeLifeForm(GenerationsForm):
-    """By the native core, on a CPU."""
+    """Generations by the native core, on a CPU."""
 
     name = "native"
 
@@ -85,7 +85,7 @@ class NativeLifeForm(GenerationsForm):
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
-        """It needs the core, and words in the memory of the CPU."""
+        """The form needs the core, and words in the memory of the CPU."""
         if setting.device.type != "cpu":
             return f"it runs on a CPU, not on {setting.device}"
         return _native.missing() or ""
@@ -111,13 +111,13 @@ class NativeLifeForm(GenerationsForm):
 
 
 class TritonLifeForm(GenerationsForm):
-    """By Triton, on a GPU."""
+    """Generations by Triton, on a GPU."""
 
     name = "triton"
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
-        """It needs Triton, and pairs of words."""
+        """The form needs Triton, and pairs of words."""
         rows, words = setting.size
         if setting.device.type != "cuda":
             return f"it runs on a GPU, not on {setting.device}"

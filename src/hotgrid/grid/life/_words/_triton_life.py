@@ -70,7 +70,7 @@ def _ruled(above, middle, below, BIRTH: tl.constexpr, SURVIVAL: tl.constexpr):
 
 @triton.jit
 def _start_of(row, rows, pairs):
-    """Where a row begins; the ends are joined. Rows that are not needed stay inside."""
+    """Where a row begins, on a torus. Rows that are not needed stay inside."""
     row = tl.where(row < 0, row + rows, row)
     row = tl.where(row >= rows, row - rows, row)
     return tl.minimum(row, rows - 1).to(tl.int64) * pairs
@@ -190,7 +190,7 @@ def life_pass(
         given: The present grid; it must not overlap `to`.
         birth: Bit n is set if a dead cell with n living neighbours is born.
         survival: Bit n is set if a living one with n living neighbours survives.
-        torus: Whether the ends are joined; otherwise the grid is surrounded by dead cells.
+        torus: Whether edges are joined; otherwise the grid is surrounded by dead cells.
         generations: How many; more than one are a pipeline in registers.
     """
     rows, words = given.shape

@@ -98,7 +98,7 @@ def _squared(u: Tensor) -> Tensor:
 
 
 def _carried(modes: Tensor, k: Tensor, low: Tensor) -> Tensor:
-    """On a line: -d(u^2 / 2)/dx."""
+    """The nonlinear term on a line: -d(u^2 / 2)/dx."""
     return -0.5 * low * k * turned(modes)
 
 

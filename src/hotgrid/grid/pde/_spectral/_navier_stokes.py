@@ -152,7 +152,7 @@ class NavierStokes(Model):
 
     @view
     def vorticity(self, state: State) -> Tensor:
-        """Of the last two dims, at the corners of cells, `[*space]`."""
+        """The vorticity in the last two dims, at the corners of cells, `[*space]`."""
         *_, v, u = state["velocity"].unbind(0)
         return (v - v.roll(1, -1)) - (u - u.roll(1, -2))
 
@@ -184,7 +184,7 @@ def _differences(whole: Whole, like: Tensor) -> list[Tensor]:
 
 
 def _projection(whole: Whole) -> Callable[..., Tensor]:
-    """What takes the gradient of a pressure away from the modes of each component."""
+    """The factors that subtract the gradient of a pressure from the modes of a component."""
     rank, scale = whole.rank, 1 / math.prod(whole.size)
     axes = range(rank)
 
@@ -216,7 +216,7 @@ def _spread(at: At, a: int, rank: int) -> Tensor:
 
 
 def _carried(at: At, a: int, b: int, rank: int) -> Tensor:
-    """What component `a` loses by the flow along axis `b`."""
+    """The loss of component `a` by the flow along axis `b`."""
     here, ahead, behind = ((along(rank, b, by)) for by in (0, 1, -1))
     if a == b:
         middle = [0.5 * (at(a, here) + at(a, ahead)), 0.5 * (at(a, behind) + at(a, here))]

@@ -66,7 +66,7 @@ class SplitSchroedinger(PhaseModel):
         return {"re": re, "im": im}
 
     def initial(self, size: tuple[int, ...], generator: torch.Generator) -> State:
-        """A packet as wide as the ground state of the bowl, at rest, beside its middle."""
+        """A packet as wide as the ground state of the potential, at rest, off its centre."""
         # A bowl without curvature holds nothing: then an eighth of the grid.
         spread = self.stiffness**-0.25 if self.stiffness else min(size) / 8
         width = min(spread / math.sqrt(2), min(size) / 8)
@@ -123,7 +123,7 @@ def _rotated(re: Tensor, im: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _motion(whole: Whole, dt: Tensor) -> tuple[Tensor, Tensor]:
-    """What free motion multiplies every mode by, over the number of cells: both parts."""
+    """The factor of free motion for every mode, over the number of cells: both parts."""
     waves = torch.broadcast_tensors(*whole.wavenumbers(half=False))
     angle = -0.5 * dt.double() * torch.stack(waves).square().sum(0)
     kind = torch.promote_types(dt.dtype, torch.float32)

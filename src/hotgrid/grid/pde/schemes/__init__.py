@@ -1,4 +1,4 @@
-"""What the equations share: differences, fluxes, and limits of stable steps."""
+"""Parts that the equations share: differences, fluxes, and limits of stable steps."""
 
 from ._godunov import (
     Cell as Cell,

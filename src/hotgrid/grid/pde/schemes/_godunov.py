@@ -19,7 +19,7 @@ _SMOOTH = 1e-6
 
 
 class Law(ABC):
-    """What is conserved, and how it flows.
+    """A conservation law: what is conserved, and how it flows.
 
     Slopes are taken of plain quantities, such as velocity instead of momentum.
     """
@@ -34,11 +34,11 @@ class Law(ABC):
 
     @abstractmethod
     def flux(self, left: Cell, right: Cell, dim: int) -> Cell:
-        """What flows through a face between two cells, from their plain quantities."""
+        """The flux through a face between two cells, from their plain quantities."""
 
 
 def conserved_change(law: Law, fields: Sequence[Neighbours], dt: Tensor) -> Cell:
-    """What flows into every cell in a step, less what flows out; needs a radius of 2.
+    """The flow into every cell in a step minus the flow out; needs a radius of 2.
 
     Second order where the solution is smooth: slopes limited after van Albada, and the
     predictor of Hancock, with slopes along all dims.

@@ -35,7 +35,7 @@ def _differing(a: Tensor, b: Tensor) -> int:
 
 
 def _generations(terms: Terms) -> Iterator[Row]:
-    """In Brian's Brain two cells and their remains move by a row each step."""
+    """In Brian's Brain two cells and their trail move by a row each step."""
     start = read_rle("x = 2, y = 2, rule = B2/S/C3\n2A$2B!")
     sim = terms.simulation(Generations(pattern=start), (32, 64), small=True)
     before = sim.state["cells"]
@@ -221,7 +221,7 @@ def _electrons(terms: Terms, circuit: Pattern, at: tuple[int, int], steps: int) 
 
 
 def _margolus(terms: Terms) -> Iterator[Row]:
-    """What was run forwards and then backwards is what it was."""
+    """A run forwards and then backwards restores the cells."""
     for name in ("bbm", "critters"):
         model, steps = Margolus(name), 200
         sim = terms.simulation(model, (64, 64), small=True)

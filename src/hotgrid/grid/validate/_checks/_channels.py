@@ -1,4 +1,4 @@
-"""Channels and grains: a step, the law of Darcy, sound at an outlet, eddies in space."""
+"""Channels and grains: a step, Darcy's law, sound at an outlet, eddies in space."""
 
 import itertools
 import math
@@ -66,7 +66,7 @@ def _darcy(terms: Terms) -> Iterator[Row]:
 
 
 def _balls(terms: Terms) -> Iterator[Row]:
-    """The drag of triangulated balls in slow flow, in a cubic array: the ends are joined."""
+    """The drag of triangulated balls in slow flow, in a cubic array (a periodic grid)."""
     n, (share, known), force, viscosity = 20 if terms.quick else 40, _ARRAY, 1e-5, 0.5
     radius = n * (3 * share / (4 * math.pi)) ** (1 / 3)
     balls = from_mesh(icosphere(4), ((n - 1) / 2,) * 3, 2 * radius)
@@ -113,7 +113,7 @@ def _sound(terms: Terms) -> Iterator[Row]:
 
 
 def _turbulence(terms: Terms) -> Iterator[Row]:
-    """The largest dissipation of the vortex of Taylor and Green in space."""
+    """The largest dissipation of the Taylor-Green vortex in 3-D."""
     n, every = 256, 0.25
     model = TaylorGreen3D(velocity=0.05)
     sim = terms.simulation(model, (n, n, n), dtype=torch.float32)

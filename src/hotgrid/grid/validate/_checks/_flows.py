@@ -154,7 +154,7 @@ def _stirred(model: Flow, n: int) -> Tensor:
 
 
 def _conservation(terms: Terms) -> Iterator[Row]:
-    """What must not change does not, over many steps in single precision."""
+    """Conserved quantities stay the same over many steps in single precision."""
     steps = 10_000 if terms.quick else 100_000
     model, n = Flow(viscosity=0.02), 96 if terms.quick else 256
     flow = terms.simulation(model, (n, n), dtype=torch.float32, state={"f": _stirred(model, n)})

@@ -37,7 +37,7 @@ def _glider(terms: Terms) -> Iterator[Row]:
 
 
 def _gun(terms: Terms) -> Iterator[Row]:
-    """Every period it is what it was, and has sent out one glider."""
+    """After every period the gun looks the same and has sent out one glider."""
     gun, size, begin = pattern("gosper gun"), (128, 128), 60
     sim = terms.simulation(Life(topology="plane", pattern=gun), size, small=True)
     top, left = ((n - m) // 2 for n, m in zip(size, gun.cells.shape, strict=True))

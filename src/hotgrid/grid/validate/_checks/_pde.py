@@ -23,7 +23,7 @@ def _cosine(n: int) -> Tensor:
 
 
 def _heat_error(terms: Terms, n: int) -> float:
-    """Against exp(-D k^2 t) cos(k x), at the same time for every n."""
+    """The error against exp(-D k^2 t) cos(k x), at the same time for every n."""
     rate, steps, start = 0.1, n * n // 4, _cosine(n)
     sim = terms.simulation(Heat(rate=rate), (n, n), small=True, state={"u": start})
     sim.run(steps, progress=False)
@@ -32,7 +32,7 @@ def _heat_error(terms: Terms, n: int) -> float:
 
 
 def _wave_error(terms: Terms, n: int) -> float:
-    """Against cos(omega t) cos(k x), at the same time for every n."""
+    """The error against cos(omega t) cos(k x), at the same time for every n."""
     courant, steps, start = 0.5, n, _cosine(n)
     turn = _TURN * math.sqrt(2) * courant / n
     state = {"u": start, "v": start * (1 - math.cos(turn))}

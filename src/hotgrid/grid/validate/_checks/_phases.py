@@ -35,7 +35,7 @@ def _densities(terms: Terms) -> Iterator[Row]:
 
 
 def _tension(sim: Simulation, seen: str = "density") -> float:
-    """The pressure that a drop has above what is around it, times its radius."""
+    """The pressure difference between a drop and its surroundings, times its radius."""
     density, pressure = sim.view(seen), sim.view("pressure")
     middle = tuple(n // 2 for n in density.shape)
     liquid, vapour = density[middle].item(), density[0, 0].item()

@@ -15,7 +15,7 @@ _WIDTH = 2.016
 
 
 def _growth(terms: Terms, rayleigh: float, rows: int) -> float:
-    """By what share a pair of rolls grows in a step, while it is weak."""
+    """The share by which a pair of rolls grows in a step while it is weak."""
     size = (rows, round(_WIDTH * rows))
     model = RayleighBenard(rayleigh=rayleigh, velocity=0.3, ripple=1e-3)
     sim = terms.simulation(model, size, small=terms.quick)

@@ -1,4 +1,4 @@
-"""What models are compared with: published tables, exact solutions, another solver."""
+"""References for comparisons: published tables, exact solutions, another solver."""
 
 from ._profile import interpolated as interpolated
 from ._riemann import dam_break as dam_break, shock_tube as shock_tube

@@ -57,7 +57,7 @@ def compress(
     *,
     rotate: bool = False,
 ) -> nn.Module:
-    """Return a layer, or a model with every `nn.Linear` in it, compressed.
+    """Return a compressed layer, or a model with every `nn.Linear` compressed.
 
     The weights become codes and small tables, and products are computed from those. The
     error of each layer's outputs is measured on `calibration`, or on white noise, and kept
@@ -148,7 +148,7 @@ def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
     }
     others = [f"`{n}` ({type(m).__name__})" for n, m in linear.items() if n not in plain]
     if not plain:
-        why = f"; {', '.join(others)} is none that can be exchanged" if others else ""
+        why = f"; {', '.join(others)} cannot be replaced" if others else ""
         raise ArgumentError(f"`module`, a {type(module).__name__}, holds no `nn.Linear`{why}")
     if others:
         logger("kernels").warning(

@@ -17,11 +17,11 @@ _MOST_ROWS = 256  # that a byte can name
 
 @dataclass(frozen=True)
 class Sizes:
-    """What determines the size of a coded matrix.
+    """The facts that determine the size of a coded matrix.
 
     Attributes:
-        rows: Of the matrix.
-        cols: Of the matrix.
+        rows: Rows of the matrix.
+        cols: Columns of the matrix.
         different: How many of its rows are not the same as another.
         rotated: Whether `pq` rotates the columns.
     """
@@ -38,7 +38,7 @@ class Recipe:
 
     Attributes:
         form: `rows`, `pq`, `int4` or `int8`.
-        bits: Of the codes for each weight; of `rows` almost none.
+        bits: Bits of the codes for each weight; for `rows` almost none.
         fit: `(weight, importance, signs)`: the coded matrix. Importance is how much an
             error in each column matters, `[cols]`; signs, if any, rotate the columns.
         bytes: What the coded matrix takes, everything counted; known before it is learned.

@@ -16,7 +16,7 @@ from hotgrid.kernels._codebook._linear import CodebookLinear
 from ._fit import Recipe
 
 Batch: TypeAlias = Tensor | list[Any] | tuple[Any, ...] | Mapping[str, Any]
-"""What a module is called with: one argument, several, or several by name."""
+"""The arguments of a module: one, several, or several by name."""
 
 Calibration: TypeAlias = Tensor | Mapping[str, Any] | Iterable[Batch]
 """One batch, if it is a tensor or goes by names, or several."""
@@ -30,7 +30,7 @@ _LARGE = 2.0**64
 def inputs_of_layers(
     module: nn.Module, layers: Mapping[str, nn.Module], calibration: Calibration | None
 ) -> dict[str, Tensor]:
-    """Return what each layer is given when the module is called with the calibration.
+    """Return the inputs of each layer when the module is called with the calibration.
 
     A layer that is given nothing but zeros, or nothing at all, is left out with a warning.
 

@@ -23,7 +23,7 @@ class SearchedLayer:
     """One layer and the forms tried on it. Each form is learned once.
 
     Args:
-        name: Of the layer in its model; empty if it is the model.
+        name: The name of the layer in its model; empty if it is the model.
         layer: What is to be compressed; it stays as it is.
         inputs: What it is given, `[n, in_features]` in f32 on the CPU, or None.
         form: The only one to try, or None.
@@ -67,7 +67,7 @@ class SearchedLayer:
 
     @property
     def tried(self) -> list[Recipe]:
-        """What has been measured."""
+        """The measurements so far."""
         return list(self._tried)
 
     def bytes(self, recipe: Recipe) -> int:
@@ -150,7 +150,7 @@ class SearchedLayer:
         """Return the most exact form within a number of bits per weight.
 
         Raises:
-            ArgumentError: There is none.
+            ArgumentError: No form is that small.
         """
         found = self.most_exact(self.granted_bytes(bits))
         if found is not None:
@@ -209,7 +209,7 @@ def _different(weight: Tensor) -> int:
 
 
 def _unit(weight: Tensor, shown: str) -> float:
-    """Return a power of two, so that the largest weight is between 1 and 2 of it.
+    """Return a power of two that scales the largest weight to between 1 and 2.
 
     Errors do not depend on the unit, and such a one changes no bit of the weights. Squares
     of them, which learning needs, do not fit in f32 for all that do.

@@ -27,7 +27,7 @@ def positive(name: str, value: object) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What a compressed layer must meet: exactly one of the three.
+    """A requirement for a compressed layer: exactly one of the three.
 
     `bits` and `bytes` ask for the most exact form that is not larger; `error` asks for the
     smallest form within it. As text: `4bit`, `2MB`, `error<=0.1`.
@@ -37,7 +37,7 @@ class Target:
             on top: a scale for each row, its tables, and rows padded to 32 or columns to
             64; next to nothing for large layers. Nothing larger than that is taken.
         bytes: For all compressed weights together, everything counted.
-        error: Of the outputs, relative: 0.1 is a tenth of their length.
+        error: The relative error of the outputs: 0.1 is a tenth of their length.
 
     Raises:
         ArgumentError: None or several are given, or one is not a positive number.

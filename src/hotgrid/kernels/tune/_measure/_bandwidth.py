@@ -105,7 +105,7 @@ def copy_bandwidth(
 
 
 def kept_bandwidth(device: torch.device | str | None = None) -> Bandwidth | None:
-    """Return what `copy_bandwidth` found on this machine earlier; never measure.
+    """Return the earlier result of `copy_bandwidth` on this machine; never measure.
 
     Args:
         device: As `copy_bandwidth` takes it.
@@ -182,7 +182,7 @@ def _cuda(device: torch.device, size_bytes: int | None, repeats: int) -> Bandwid
 
 
 def existing(device: torch.device | str | None) -> str:
-    """Return the device with its index spelled out, or raise and list those that exist."""
+    """Return the device with its index, or raise and list the existing ones."""
     here = ["cpu", *(f"cuda:{n}" for n in range(torch.cuda.device_count()))]
     if device is None:
         device = "cuda" if len(here) > 1 else "cpu"

@@ -23,7 +23,7 @@ _HOPELESS = 5.0  # a run this many times slower than the best so far is not repe
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """What the samples of one candidate say, all in seconds.
+    """The statistics of the samples of one candidate, all in seconds.
 
     Attributes:
         minimum: The shortest sample.

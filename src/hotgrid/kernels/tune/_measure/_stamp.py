@@ -1,4 +1,4 @@
-"""What a winner depends on beside its key: with another stamp it must be searched again."""
+"""The machine and versions that a winner depends on; with another stamp it is found again."""
 
 import hashlib
 import os

@@ -22,7 +22,7 @@ from hotgrid.config import CachePlace, cache_folder, logger
 from ._ranking import Ranking
 
 VERSION = 1
-"""Of the form of a line; another form lives in another file."""
+"""The version of the line format; other versions live in other files."""
 
 _PATIENCE = 10.0  # seconds to wait for another process that holds the lock
 

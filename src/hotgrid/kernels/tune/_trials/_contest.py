@@ -63,7 +63,7 @@ class Contest:
         return found
 
     def ranking(self) -> Ranking:
-        """Return what is known, or time the candidates and keep the result."""
+        """Return the known winner, or time the candidates and store the result."""
         with ONE_AT_A_TIME:
             found = self.known()
             if found is None:

@@ -1,4 +1,4 @@
-"""What tuning one key found out: every candidate that was tried, the best first."""
+"""The result of tuning one key: every candidate that was tried, the best first."""
 
 import datetime
 import math
@@ -13,7 +13,7 @@ _NUMBERS = ("minimum", "median", "spread", "score", "share", "kernels")
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one candidate.
+    """The outcome of one candidate.
 
     Attributes:
         name: The candidate.
@@ -78,7 +78,7 @@ class Outcome:
 
 
 def _sound(outcome: Outcome) -> bool:
-    """Whether what was read is made of words and numbers."""
+    """Whether a value that was read consists of words and numbers."""
     words = (outcome.name, outcome.group, outcome.problem)
     numbers = (getattr(outcome, name) for name in _NUMBERS)
     return all(map(_is_text, words)) and all(
@@ -104,7 +104,7 @@ class Ranking:
     Attributes:
         key: The call, with its sizes in buckets.
         stamp: The machine and the candidates it holds for.
-        outcomes: Of the candidates that were tried: those that can win first, by score.
+        outcomes: One for each candidate that was tried: those that can win first, by score.
         limit: The seconds that the hardware needs at least for the call that was timed.
         date: The day it was made.
 
@@ -139,7 +139,7 @@ class Ranking:
         return first if first is not None and first.able else None
 
     def in_a_graph(self) -> list[Outcome]:
-        """Return those that can win, ordered by what their kernels take alone."""
+        """Return those that can win, ordered by the time of their kernels alone."""
         able = [each for each in self.outcomes if each.able]
         known = all(each.kernels is not None for each in able)
         return sorted(able, key=lambda each: each.kernels or 0.0) if known else able
@@ -150,7 +150,7 @@ class Ranking:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> "Ranking":
-        """Return what `plain` was made from.
+        """Return the ranking that `plain` was made from.
 
         Raises:
             KeyError, TypeError, ValueError: It is something else.

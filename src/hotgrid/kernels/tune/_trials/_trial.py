@@ -94,7 +94,7 @@ def _alike(one: Tensor, other: Tensor) -> bool:
 
 
 def _held(device: torch.device) -> int:
-    """The bytes that the cache of a GPU holds; on a processor nothing is taken in turn."""
+    """The bytes that the cache of a GPU holds; 0 on a processor, where one copy is used."""
     if device.type != "cuda":
         return 0
     return torch.cuda.get_device_properties(device).L2_cache_size
@@ -139,7 +139,7 @@ class _Trial:
             )
 
     def ranking(self) -> Ranking:
-        """Return what the trial found."""
+        """Return the result of the trial."""
         op, settings = self._op, self._settings
         mark = stamp(op.names, self._call.device)
         ranking = Ranking.of(self._key, mark, self._outcomes, self._limit)

@@ -1,4 +1,4 @@
-"""What Pillow's operations are on a batch, each sample with an operation of its own."""
+"""Pillow's operations on a batch, each sample with an operation of its own."""
 
 from ._operate import PixelOp as PixelOp, operate as operate
 from ._tables import grey as grey

@@ -62,7 +62,7 @@ def operate(
         argument: Its argument, float32 `[batch]`: a factor, bits, a threshold, an amount,
             degrees, a slope, or a shift in pixels.
         among: The operations that can occur; others are not computed.
-        interpolation: Of rotations, shears and translations.
+        interpolation: How rotations, shears and translations interpolate.
         fill: The value outside of the image: a byte, or one for each channel.
         cubic: Which samples are bicubic if the interpolation is random.
     """

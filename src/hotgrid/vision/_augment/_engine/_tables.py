@@ -46,12 +46,12 @@ class Tables:
         return (self.identity // step * step).to(torch.uint8)
 
     def solarize(self, threshold: Tensor) -> Tensor:
-        """The negative of what is at least as bright as the threshold."""
+        """The negative of values that are at least as bright as the threshold."""
         dark = self.identity < _shaped(threshold)
         return torch.where(dark, self.identity, 255 - self.identity).to(torch.uint8)
 
     def solarize_add(self, amount: Tensor) -> Tensor:
-        """What is darker than 128, brighter by an amount."""
+        """Brighten values below 128 by an amount."""
         more = (self.identity + _shaped(amount).to(torch.int32)).clamp(max=255)
         return torch.where(self.identity < 128, more, self.identity).to(torch.uint8)
 

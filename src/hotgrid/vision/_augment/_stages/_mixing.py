@@ -46,7 +46,7 @@ class MixUp(_Mixing):
     The other is the sample before it in the batch, so this alone depends on the batch.
 
     Args:
-        alpha: Of the distribution; a smaller one mixes less.
+        alpha: The parameter of the beta distribution; a smaller one mixes less.
     """
 
     alpha: float = 0.8

@@ -18,7 +18,7 @@ class NormalisePixels(ImageStage):
     """Subtract a mean and divide by a standard deviation; bytes are divided by 255 before.
 
     Args:
-        mean: Of each channel, or one number for all; by default of ImageNet.
+        mean: The mean of each channel, or one number for all; by default that of ImageNet.
         std: The standard deviation, likewise.
     """
 

@@ -91,7 +91,7 @@ class PadCrop(ImageStage):
     def _places(
         self, draws: BatchDraws, size: int, device: torch.device
     ) -> tuple[Tensor, Tensor]:
-        """Where each row comes from, and whether it is inside of the image."""
+        """Where each row comes from, and whether it is inside the image."""
         shift = draws.below(2 * self.padding + 1) - self.padding
         place = torch.arange(size, device=device) + shift[:, None]
         inside = (place >= 0) & (place < size)
