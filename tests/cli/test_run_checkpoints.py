@@ -96,6 +96,17 @@ def test_resume_names_all_that_differs(capsys: pytest.CaptureFixture[str]):
     assert before == {p: p.read_bytes() for p in Path("out").rglob("*") if p.is_file()}
 
 
+def test_resume_needs_the_same_planned_changes(capsys: pytest.CaptureFixture[str]):
+    for out, start in (("out", "0.1 -> 0.2 @ 20"), ("plain", "0.1")):
+        heat = [*HEAT[:-1], out, "--steps", "10", "--set", f"rate={start}"]
+        assert hotgrid(*heat) == 0
+        assert hotgrid(*heat[:-1], "rate=0.1 -> 0.05 @ 20", "--resume") == 1
+        assert hotgrid(*heat, "--resume") == 0
+    said = capsys.readouterr().err
+    assert "its changes: rate=0.2 @ 20, here rate=0.05 @ 20" in said
+    assert "its changes: None, here rate=0.05 @ 20" in said
+
+
 def test_run_toml_says_what_was_asked_and_by_whom(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sys.argv", ["hotgrid", "run", "heat", 'a \\ "b"\x7f \udcff 😀'])
     options = ["--steps", "10", "--seed", "7", "--set", "rate=0.05"]

@@ -193,16 +193,20 @@ class Carried(Model):
         return {"u": 0.5 * u[0, 1] + w.part(1)[1, 0] - w.part(0)[-1, -1] + w.here.sum(0)}
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize(
+    ("overlap", "depth"),
+    # The last one has blocks that are smaller than three margins.
+    [(False, 1), (True, 1), (True, 3)],
+)
 @pytest.mark.parametrize("mesh", ["2x1", "1x2", "2x2"])
 @pytest.mark.parametrize("form", ["roll", "padded"])
-def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, overlap):
+def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, overlap, depth):
     whole = Simulation(Carried(), size=(8, 9), compiled=False, form=form)
     whole.run(5, progress=False)
 
     def part(communicator: Communicator) -> torch.Tensor:
         sim = Simulation(
-            Carried(), size=(8, 9), compiled=False, form=form, mesh=mesh, depth=1,
+            Carried(), size=(8, 9), compiled=False, form=form, mesh=mesh, depth=depth,
             overlap=overlap, communicator=communicator,
         )  # fmt: skip
         sim.run(5, progress=False)

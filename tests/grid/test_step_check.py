@@ -226,6 +226,12 @@ NOT_LOCAL = {
     "dropout": lambda u, w, p, m: functional.dropout(u.here),
     "nonzero": lambda u, w, p, m: u.here * len(u.here.nonzero()),
     "host read": lambda u, w, p, m: u.here * float(u.here.sum()),
+    "host read of a list": lambda u, w, p, m: (
+        u.here * (2 if max(u.here.flatten().tolist()) > 100 else 1)),
+    "host read of an array": lambda u, w, p, m: (
+        u.here * (2 if u.here.numpy().max() > 100 else 1)),
+    "host read by NumPy": lambda u, w, p, m: u.here * (2 if 100 in np.asarray(u.here) else 1),
+    "host read of a text": lambda u, w, p, m: u.here * (2 if "nan" in str(u.here) else 1),
     "host read of a parameter": lambda u, w, p, m: u.here * p["rate"].item(),
     "branch": branching,
     "in place": in_place,

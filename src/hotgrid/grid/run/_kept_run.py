@@ -73,6 +73,9 @@ class KeptRun:
         case, simulation = self._case, self._simulation
         # All ranks pass the same; all but the first only need to agree.
         asked = {**simulation.identity(), "seed": str(case.seed), "start": _start(case)}
+        if simulation.changes:
+            changes = [f"{name}={text}" for name, text in sorted(simulation.changes.items())]
+            asked["changes"] = ", ".join(changes)
         self.folder.begin(
             asked,
             files=_files(case, self.folder.path, simulation),

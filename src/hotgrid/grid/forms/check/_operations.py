@@ -13,6 +13,7 @@ from zlib import crc32
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms.kernel._tape import same_bits
@@ -47,6 +48,11 @@ _TABLES = {
 }
 _LOOKUPS = {"index", "_unsafe_index", *_TABLES, *_PRODUCTS}
 _READS = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
+# These read memory without an operation.
+_HOST_READS = {
+    *("tolist", "numpy", "__array__", "__dlpack__", "__repr__", "__format__"),
+    *("data_ptr", "storage", "untyped_storage"),
+}
 _INSTEAD = (
     "A step sees one cell and, through its handles, its neighbours. Sums over the grid belong "
     "in an `@observable`, what differs from cell to cell in an `Input`, and other cells are "
@@ -110,12 +116,12 @@ class Operations(TorchDispatchMode):
             try:
                 seen = look(plane, offset)
                 before = seen.clone()
+                if seen.untyped_storage().data_ptr() not in self._given:
+                    self._given[seen.untyped_storage().data_ptr()] = seen
+                    self._seen.append((seen, before))
             finally:
                 self._looking = False
             self._cells[id(seen)] = seen
-            if seen.untyped_storage().data_ptr() not in self._given:
-                self._given[seen.untyped_storage().data_ptr()] = seen
-                self._seen.append((seen, before))
             return seen
 
         return watched
@@ -166,6 +172,12 @@ class Operations(TorchDispatchMode):
                     )
                 self._cells[id(x)] = x
         return result
+
+    def expect_no_read(self, name: str, x: object) -> None:
+        """Refuse a call that reads the numbers of cells without an operation."""
+        known = name not in _HOST_READS or self._looking
+        if not known and isinstance(x, Tensor) and self._holds(x):
+            self._refuse(name, "reads numbers on the host, which a compiled step cannot")
 
     def _holds(self, x: Tensor) -> bool:
         """Whether a tensor holds cells, or lies in memory that was filled with cells."""
@@ -293,6 +305,30 @@ class Operations(TorchDispatchMode):
             f"{self._step} cannot run on a grid: `{name}` {said_place(_place())} {what}."
             + (f" {instead}" if instead else "")
         )
+
+
+class HostReads(TorchFunctionMode):
+    """Watches the calls of a step that torch does not see as operations.
+
+    Arguments:
+        operations: Those of the same step.
+    """
+
+    def __init__(self, operations: Operations) -> None:
+        super().__init__()
+        self._operations = operations
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        self._operations.expect_no_read(
+            getattr(func, "__name__", ""), args[0] if args else None
+        )
+        return func(*args, **(kwargs or {}))
 
 
 class _Kind(NamedTuple):

@@ -28,7 +28,7 @@ from hotgrid.grid.forms.kernel._tape import same_bits
 from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read
 
 from ._held import held
-from ._operations import Noted, Operations, said_place
+from ._operations import HostReads, Noted, Operations, said_place
 
 # A side of the trial grid is identified by its prime, whatever is stacked or flattened.
 # The other cells are flat, as those of the padded form. A step may stack as many tensors
@@ -164,7 +164,7 @@ class _Trial:
         watch = Operations(self._name, [n for n in size if n > 1], given)
         looks = {name: watch.giving(look) for name, look in looks.items()}
         try:
-            with watch:
+            with watch, HostReads(watch):
                 planes = self._stepped(looks, size)
         except (RuntimeError, IndexError) as problem:
             raise ArgumentError(

@@ -131,14 +131,17 @@ class OverlappedForm(CutForm):
                 if not there:
                     continue
                 count = padded.size[axis]
-                cells = slice(count - 3 * width, count) if high else slice(0, 3 * width)
+                # A block at an end of a bounded grid may be smaller than three margins.
+                thick = min(3 * width, count)
+                cells = slice(count - thick, count) if high else slice(0, thick)
                 own = self.halo.block.size[axis]
                 place = slice(own - width, own) if high else slice(0, width)
                 right = [
                     slice(low, low + n)
                     for (low, _), n in zip(self._sides(), self.halo.block.size, strict=True)
                 ]
-                right[axis] = slice(width, 2 * width)
+                begin = right[axis].start + place.start - cells.start
+                right[axis] = slice(begin, begin + width)
                 yield _Slab(
                     self._form_of(axis, cells),
                     _along(axis, cells, rank),
