@@ -89,8 +89,22 @@ def test_an_edited_stamp_is_not_called_by_its_old_name(show):
 def test_the_narrowest_phone(show, model: str):
     page = show(model, size="64x192", playing=True).page(viewport={"width": 320, "height": 600})
     reaches(page, "window.hotgrid.step > 100")
-    wide = "document.documentElement.scrollWidth > 320"
-    assert not page.evaluate(wide)
+    # A long text stands beside the step.
+    page.fill("#goto", "1000000000000")
+    page.keyboard.press("Enter")
+    reaches(page, "document.querySelector('#step-note').textContent.includes('of')")
+    for width in (320, 400):
+        page.set_viewport_size({"width": width, "height": 600})
+        assert not page.evaluate(f"document.documentElement.scrollWidth > {width}")
+
+
+def test_numbers_that_are_colours_have_no_range(show):
+    page = show("growing-ca").page()
+    reaches(page, "document.querySelector('#range').hidden")
+    assert page.get_by_label("Lock the range").is_hidden()
+    page.get_by_label("Field").select_option("alpha")
+    reaches(page, "!document.querySelector('#range').hidden")
+    assert page.get_by_label("Lock the range").is_visible()
 
 
 def test_the_token_is_not_in_the_address(show):

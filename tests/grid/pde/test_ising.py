@@ -74,3 +74,13 @@ def test_its_energy_above_the_critical_temperature_is_that_of_onsager():
 def test_odd_sides_are_refused():
     with pytest.raises(ArgumentError, match=r"sides .* must be even, got \(7, 8\)"):
         simulation(Ising(), (7, 8))
+
+
+def test_spins_are_painted_up_or_down():
+    sim = simulation(Ising(), (8, 8))
+    here = torch.zeros(8, 8, dtype=torch.bool)
+    here[2:4] = True
+    for value, spin in ((1, 1), (0, -1), (0.4, 1)):
+        sim.paint("spin", here, value)
+        assert bool((sim.state["spin"][here] == spin).all())
+        assert bool((sim.state["spin"].abs() == 1).all())

@@ -14,7 +14,7 @@ import torch
 
 from hotgrid.config import case_of, override
 from hotgrid.errors import ArgumentError, UnstableError
-from hotgrid.grid import Field, Model, Simulation, life
+from hotgrid.grid import Field, Model, Simulation, life, pde
 from hotgrid.grid.model import view
 from hotgrid.grid.run import prepared
 from hotgrid.grid.view import LiveRun, Session
@@ -342,6 +342,20 @@ def test_a_brush_that_is_invalid_is_refused():
         sim.paint("ink", torch.zeros(8, 64, dtype=torch.bool), 1)
     with pytest.raises(ArgumentError, match="`mask` must be bool"):
         sim.paint("cells", torch.zeros(8, 8, dtype=torch.bool), 1)
+
+
+@pytest.mark.parametrize("model", [pde.Gas(), pde.ShallowWater(), pde.NavierStokes()])
+def test_a_run_bears_what_its_brushes_paint(model: Model):
+    mask = torch.zeros(24, 24, dtype=torch.bool)
+    mask[8:16, 8:16] = True
+    for brush in model.brushes():
+        for value in (brush.low, brush.value, brush.high):
+            sim = Simulation(model, size=(24, 24), device="cpu", compiled=False)
+            sim.paint(brush.name, mask, value)
+            sim.run(20)
+            assert all(bool(x.isfinite().all()) for x in sim.state.values())
+    # What only counts is not painted.
+    assert "age" not in [brush.name for brush in model.brushes()]
 
 
 class Strange(Model):

@@ -181,7 +181,7 @@ class CellModel(Model):
     def brushes(self) -> Sequence[Brush]:
         """Living cells, and dead ones; or a state by its number."""
         if self.states > 2:
-            return (Brush("cells", "State", high=self.states - 1),)
+            return (Brush("cells", "State", "states", high=self.states - 1),)
         return (Brush("cells", "Cells", "states"),)
 
     @view

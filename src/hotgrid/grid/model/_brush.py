@@ -11,7 +11,8 @@ class Brush:
     Attributes:
         name: How a stroke asks for it.
         label: What a person reads.
-        kind: `states` for cells that are on or off, `number` for a value, `solid` for walls.
+        kind: `states` for whole numbers, such as cells that are on or off, `number` for a
+            value, `solid` for walls.
         low: The smallest value.
         high: The largest value.
         value: The value when none is chosen.

@@ -408,8 +408,15 @@ class Model(HasParameters, ABC):
 
     def brushes(self) -> Sequence[Brush]:
         """The brushes: by default one for every field that has one number in a cell."""
-        plain = [f for f in self.fields if f.components == 1]
-        return [Brush(f.name, f.name.replace("_", " ").capitalize()) for f in plain]
+        return [
+            Brush(
+                field.name,
+                field.name.replace("_", " ").capitalize(),
+                "number" if field.dtype is None or field.dtype.is_floating_point else "states",
+            )
+            for field in self.fields
+            if field.components == 1
+        ]
 
     def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
         """A state after a brush stroke.

@@ -1,6 +1,6 @@
 """Gas: the compressible Euler equations."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.grid.model import (
+    Brush,
     Field,
     Model,
     Neighbours,
@@ -144,6 +145,15 @@ class Gas(Model):
         moving = 0.5 * rho * (vx * vx + vy * vy)
         energy = 2.5 / (self.parameters["gamma"] - 1) + moving
         return {"rho": rho.contiguous(), "mx": rho * vx, "my": rho * vy, "energy": energy}
+
+    def brushes(self) -> Sequence[Brush]:
+        """Density, energy and momenta, within what a step bears."""
+        return (
+            Brush("rho", "Density", low=0.5, high=2, value=2),
+            Brush("energy", "Energy", low=4, high=10, value=10),
+            Brush("mx", "Momentum along x", low=-1),
+            Brush("my", "Momentum along y", low=-1),
+        )
 
     @view
     def pressure(self, state: State) -> Tensor:

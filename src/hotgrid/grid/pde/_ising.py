@@ -105,8 +105,12 @@ class Ising(Model):
         return {"colour": rows[:, None] ^ columns}
 
     def brushes(self) -> Sequence[Brush]:
-        """Spins to turn."""
-        return (Brush("spin", "Spin", low=-1, high=1),)
+        """On turns spins up, off turns them down."""
+        return (Brush("spin", "Spin up", "states"),)
+
+    def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
+        """Turn spins: there are no others than +1 and -1."""
+        return {"spin": state["spin"].masked_fill(mask, 1 if value > 0 else -1)}
 
     @view
     def spins(self, state: State) -> Tensor:

@@ -1,12 +1,13 @@
 """Shallow water: long waves, bores and broken dams."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from hotgrid.grid.model import (
+    Brush,
     Field,
     Model,
     Neighbours,
@@ -113,6 +114,14 @@ class ShallowWater(Model):
         squares = torch.stack(torch.meshgrid(*axes, indexing="ij")).square().sum(0)
         h = 1 + 0.5 * (squares < (min(size) / 8) ** 2)
         return {"h": h, "mx": torch.zeros(h.shape), "my": torch.zeros(h.shape)}
+
+    def brushes(self) -> Sequence[Brush]:
+        """Water, never so little that it is dry, and its flow."""
+        return (
+            Brush("h", "Depth", low=0.5, high=2, value=1.5),
+            Brush("mx", "Flow along x", low=-0.5, high=0.5, value=0.5),
+            Brush("my", "Flow along y", low=-0.5, high=0.5, value=0.5),
+        )
 
     @view
     def speed(self, state: State) -> Tensor:

@@ -126,9 +126,10 @@ class Strokes:
         setting, model = self.control.setting, self.simulation.model
         for each in model.brushes():
             if each.name == brush and each.kind == "states":
-                if not each.low <= value <= each.high:
+                if not (each.low <= value <= each.high and value.is_integer()):
                     raise ArgumentError(
-                        f"the value must be from {each.low:g} to {each.high:g}, got {value:g}"
+                        f"the value must be a whole number from {each.low:g} to "
+                        f"{each.high:g}, got {value:g}"
                     )
             elif each.name == brush:
                 kinds = {x.name: setting.kept_as(x) for x in setting.model.fields}

@@ -76,7 +76,8 @@ class LatticeGas(Model):
 
     def brushes(self) -> Sequence[Brush]:
         """Cells that are full, or empty."""
-        return (Brush("particles", "Particles", high=2 ** len(self.velocities) - 1),)
+        full = 2 ** len(self.velocities) - 1
+        return (Brush("particles", "Particles", "states", high=full, value=full),)
 
     def reach_of(self, view: str) -> int | None:
         """Means are taken over a box."""

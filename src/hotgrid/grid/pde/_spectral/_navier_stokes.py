@@ -1,7 +1,7 @@
 """Navier-Stokes: an incompressible flow by its velocity, with a pressure from all cells."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import (
+    Brush,
     Field,
     Model,
     Neighbours,
@@ -143,6 +144,10 @@ class NavierStokes(Model):
             "older": torch.zeros_like(velocity),
             "age": torch.zeros(size, dtype=torch.uint8),
         }
+
+    def brushes(self) -> Sequence[Brush]:
+        """None: what has one number in a cell only counts steps."""
+        return ()
 
     @view
     def speed(self, state: State) -> Tensor:

@@ -4,6 +4,7 @@ import { choice, field, make, segments } from "/web/dom.js";
 import { notice } from "/web/notice.js";
 import { paced } from "/web/pace.js";
 import { plain, titled } from "/web/text.js";
+import { CODED } from "./frame.js";
 import { shownRange } from "./legend.js";
 import { group, slider } from "./panel.js";
 import { look, on, state } from "./state.js";
@@ -17,10 +18,8 @@ export function fieldsGroup(hello, tables, stage) {
         (view) => look({ view, range: null }),
     );
     const colours = choice(tables.choices(), state.colours, (name) => look({ colours: name }));
-    const parts = [
-        field("Field", views, { inline: true }),
-        field("Colours", colours, { inline: true }),
-    ];
+    const coloursRow = field("Colours", colours, { inline: true });
+    const parts = [field("Field", views, { inline: true }), coloursRow];
     const range = rangeRow();
     parts.push(range);
     let arrows = null;
@@ -39,17 +38,21 @@ export function fieldsGroup(hello, tables, stage) {
     const box = hello.size.length === 3 ? boxPart(hello, stage) : null;
     if (box) parts.push(box);
 
+    const showRange = () => {
+        range.show();
+        range.hidden = coloursRow.hidden = stage.frame?.colours === CODED;
+    };
     const show = () => {
         views.value = state.view;
         colours.value = state.colours;
-        range.show();
+        showRange();
         box?.show();
         if (arrows) arrows.box.checked = state.arrows > 0;
     };
     on("look", show);
     on(
         "frame",
-        paced(() => range.show(), 250),
+        paced(showRange, 250),
     );
     show();
     return group("View", {}, ...parts);

@@ -36,7 +36,7 @@ export class Legend {
     }
 
     #show() {
-        const { name, unit, low, middle, high, lock, solid } = this.#parts;
+        const { name, unit, bar, low, middle, high, lock, solid } = this.#parts;
         const { frame, table } = this.#stage;
         name.textContent = titled(state.view ?? "");
         unit.textContent = state.hello?.units?.[state.view] ?? "";
@@ -53,6 +53,8 @@ export class Legend {
         delete this.#element.dataset.empty;
         const states = frame.colours === STATES && !locked;
         const coded = frame.colours === CODED;
+        // Numbers that are colours have neither a range nor others to choose.
+        bar.hidden = lock.hidden = coded;
         low.textContent = coded ? "" : short(frame.low, 3);
         middle.textContent = coded || states ? "" : short((frame.low + frame.high) / 2, 3);
         high.textContent = coded ? "" : short(frame.high, 3);
