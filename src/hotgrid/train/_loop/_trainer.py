@@ -157,6 +157,7 @@ class Trainer:
         self.placement = Placement(module, self.ranks, sharding, layers, compiled)
         self.module = module
         self.optimizer = optimizer_for(optimizer, module)
+        self.placement.copy()
         self.average = None if average is None else Average(module, average)
         self._making = StepMaking(
             loss,
