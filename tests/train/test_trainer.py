@@ -347,7 +347,12 @@ def test_a_rollback_without_checkpoints_says_so(tmp_path):
                 shutil.rmtree(tmp_path / "checkpoints")
             return super().batch(index, rank, ranks)
 
-    run = trainer(source=Emptied({5}), folder=tmp_path, guard=LossGuard(rollback=True))
+    run = trainer(
+        source=Emptied({5}),
+        folder=tmp_path,
+        guard=LossGuard(rollback=True),
+        saving=Saving(asynchronous=False),
+    )
     with pytest.raises(StoreError, match="there is no checkpoint in"):
         run.run()
 
