@@ -1,6 +1,7 @@
 """What a trainer is given: mistakes are named, and what is better is what the metric says."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
+    Metric,
     OptimizerAdapter,
     Saving,
     TensorBatches,
@@ -106,6 +108,21 @@ def test_a_rate_that_is_no_rate_is_named(rate):
 
     with pytest.raises(ArgumentError, match=r"`rate` of the optimizer is .* at step 0"):
         trainer(optimizer=optimizer)
+
+
+@pytest.mark.parametrize("given", [3.0, None, (torch.ones(2),)])
+def test_a_metric_without_sums_is_named(given):
+    class Mine(Metric):
+        name: ClassVar[str] = "mine"  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        def sums(self, seen):
+            return given
+
+        def value(self, sums, window):
+            return sums[0]
+
+    with pytest.raises(ArgumentError, match="`sums` of the metric `mine` returned"):
+        trainer(metrics=[Mine()], steps=2).run()
 
 
 @pytest.mark.parametrize("name", ["../evil", "run.toml", "events.jsonl", "", ".hidden", "a/b"])
