@@ -252,8 +252,18 @@ def test_selections_without_parameters_or_without_modules_are_errors():
         select(net, "//Param").modules()
     with pytest.raises(ArgumentError, match="nested too deeply"):
         select(nn.Linear(2, 2), "//*[" + "not(" * 500 + "1" + ")" * 500 + "]")
+    with pytest.raises(ArgumentError, match="nested too deeply"):
+        select(nn.Linear(2, 2), "*[" + "1 + " * 5000 + "1]")
     with pytest.raises(ArgumentError, match=r"torch\.nn\.Module, got int"):
         tree(3)
+
+
+def test_thousands_of_paths_can_be_joined():
+    assert select(nn.Linear(2, 2), " | ".join(["*/*", *["/*"] * 3000])).paths == [
+        "",
+        "weight",
+        "bias",
+    ]
 
 
 def test_a_query_builds_the_expression():

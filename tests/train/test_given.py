@@ -1,6 +1,7 @@
 """What a trainer is given: mistakes are named, and what is better is what the metric says."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
+    Metric,
+    OptimizerAdapter,
     Saving,
     TensorBatches,
     groups,
@@ -21,7 +24,7 @@ from hotgrid.train import (
     read_run,
 )
 
-from .training_cases import data, loss, net, trainer
+from .training_cases import data, loss, net, sgd, trainer
 
 
 def classify(module, batch):
@@ -90,6 +93,38 @@ def test_a_longer_run_says_how_long_it_is(tmp_path):
     assert read_run(tmp_path).facts["steps"] == 6
 
 
+def test_whatever_is_asked_is_compared_as_text(tmp_path):
+    asked = {"sizes": (2, 3), "file": tmp_path, "share": 0.1}
+    trainer(steps=2, folder=tmp_path, asked=asked).run()
+    trainer(steps=3, folder=tmp_path, asked=asked).run(resume=True)
+    with pytest.raises(ArgumentError, match=r"its share: 0\.1, here 0\.2"):
+        trainer(steps=3, folder=tmp_path, asked=asked | {"share": 0.2}).run(resume=True)
+
+
+@pytest.mark.parametrize("rate", [lambda step: -1.0, lambda step: math.nan, lambda step: "a"])
+def test_a_rate_that_is_no_rate_is_named(rate):
+    def optimizer(module):
+        return OptimizerAdapter(sgd(module), module, rate=rate)
+
+    with pytest.raises(ArgumentError, match=r"`rate` of the optimizer is .* at step 0"):
+        trainer(optimizer=optimizer)
+
+
+@pytest.mark.parametrize("given", [3.0, None, (torch.ones(2),)])
+def test_a_metric_without_sums_is_named(given):
+    class Mine(Metric):
+        name: ClassVar[str] = "mine"  # pyright: ignore[reportIncompatibleMethodOverride]
+
+        def sums(self, seen):
+            return given
+
+        def value(self, sums, window):
+            return sums[0]
+
+    with pytest.raises(ArgumentError, match="`sums` of the metric `mine` returned"):
+        trainer(metrics=[Mine()], steps=2).run()
+
+
 @pytest.mark.parametrize("name", ["../evil", "run.toml", "events.jsonl", "", ".hidden", "a/b"])
 def test_files_of_a_run_have_plain_names(name, tmp_path):
     with pytest.raises(ArgumentError, match=r"`files` has .* plain name"):
@@ -111,6 +146,15 @@ def test_files_of_a_run_have_plain_names(name, tmp_path):
             {"optimizer": groups(net(), {}, rest=SGD(rate=0.1))},
             r"parameter \S*weight of group `rest`, of shape .* is not one of",
         ),
+        ({"optimizer": lambda m: None}, "`optimizer` returned None; expected what"),
+        ({"step": None}, "`loss` is None; expected a function"),
+        (
+            {"evaluation": TensorBatches(data(8), 4, endless=False)},
+            r"`evaluation` is a TensorBatches; expected `Evaluation\(",
+        ),
+        ({"saving": 100}, "`saving` is a int; expected `Saving"),
+        ({"asked": ["data"]}, r"`asked` is \['data'\]; expected a dict"),
+        ({"asked": {"optimizer": "mine"}}, "`asked` has `optimizer`, which the trainer"),
     ],
 )
 def test_wrong_arguments_are_refused(options, text):

@@ -103,6 +103,22 @@ class Plain(nn.Linear):
         self.register_buffer("kept", kept)
 
 
+class Turned(nn.Linear):
+    """A layer that saves something else than what it has."""
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "weight"] = self.weight.T.contiguous()
+
+
+class Silent(nn.Linear):
+    """A layer that does not save all that it has."""
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        del destination[prefix + "bias"]
+
+
 def inferred() -> torch.Tensor:
     with torch.inference_mode():
         return torch.ones(2)
@@ -114,6 +130,8 @@ def inferred() -> torch.Tensor:
         (lambda: Kept(6, 2, dtype=torch.float64), "`_extra_state`, which is no tensor"),
         (lambda: Plain(torch.ones(1).expand(4)), "`kept`, an expanded tensor"),
         (lambda: Plain(inferred()), "`kept`, made in inference mode"),
+        (lambda: Turned(6, 2, dtype=torch.float64), "has `weight`, which `state_dict` has com"),
+        (lambda: Silent(6, 2, dtype=torch.float64), "lacks `bias`, which is trained"),
     ],
 )
 def test_what_could_not_be_loaded_again_is_refused_at_once(make, text, tmp_path):

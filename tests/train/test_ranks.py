@@ -8,7 +8,7 @@ import torch
 
 from hotgrid.cluster import run_ranks
 from hotgrid.errors import ArgumentError, UnstableError
-from hotgrid.train import Evaluation, Saving, TensorBatches, read_events
+from hotgrid.train import SGD, Evaluation, Saving, TensorBatches, groups, read_events
 
 from ..cluster.forked_ranks import run_forked, run_worker  # noqa: TID252  not a package
 from .test_trainer import Poisoned, Uneven
@@ -70,6 +70,16 @@ def test_two_ranks_learn_what_one_does(accumulate):
     torch.testing.assert_close(found[0][0], weights(one.module), rtol=0, atol=TOLERANCE)
     for name, value in values.items():
         assert found[0][1][name] == pytest.approx(value, rel=1e-10), name
+
+
+def test_an_optimizer_may_freeze_what_ranks_share():
+    def optimizer(module):
+        return groups(module, {"//Linear[1]": "frozen"}, rest=SGD(rate=0.1, momentum=0.9))
+
+    one = trainer(optimizer=optimizer)
+    one.run()
+    for found, _ in on_ranks(2, optimizer=optimizer):
+        torch.testing.assert_close(found, weights(one.module), rtol=0, atol=TOLERANCE)
 
 
 def test_ranks_count_by_their_items():

@@ -27,6 +27,7 @@ from ._parse import (
     depends_on_position,
     parse,
 )
+from ._tokens import fail
 
 # Of a node, its position (from 1) and how many there are, as in a predicate.
 Value = Callable[[Node, int, int], Any]
@@ -61,7 +62,10 @@ def nodes_of(text: str) -> Callable[[Node], Sequence[Node]]:
     Raises:
         ArgumentError: It is not an expression, or it gives something else than nodes.
     """
-    kind, value, *_ = compiled(parse(text))
+    try:
+        kind, value, *_ = compiled(parse(text))
+    except RecursionError:
+        fail(text, 0, "it is nested too deeply")
     if kind == "attributes":
         raise ArgumentError(
             f"`{text}` selects attributes, and only nodes can be selected; "
@@ -69,7 +73,14 @@ def nodes_of(text: str) -> Callable[[Node], Sequence[Node]]:
         )
     if kind != "nodes":
         raise ArgumentError(f"`{text}` gives a {kind}, and only nodes can be selected")
-    return lambda document: value(document, 1, 1)
+
+    def nodes(document: Node) -> Sequence[Node]:
+        try:
+            return value(document, 1, 1)
+        except RecursionError:
+            fail(text, 0, "it is nested too deeply")
+
+    return nodes
 
 
 def compiled(expression: Expression) -> Compiled:
@@ -83,17 +94,19 @@ def compiled(expression: Expression) -> Compiled:
             return Compiled("number", lambda *at: -number(*at))
         case Call():
             return _call(expression)
-        case Binary(sign, left, right):
-            return _binary(sign, compiled(left), compiled(right))
+        case Binary():
+            return _binary(expression)
         case Filter(inner, predicates):
             return _filter(compiled(inner), predicates)
         case Path():
             return _path(expression)
 
 
-def _binary(sign: str, left: Compiled, right: Compiled) -> Compiled:
+def _binary(expression: Binary) -> Compiled:
+    sign = expression.operator
     if sign == "|":
-        return _union(left, right)
+        return _union([compiled(each) for each in _joined(expression)])
+    left, right = compiled(expression.left), compiled(expression.right)
     if sign in ("and", "or"):
         return _logic(sign, left, right)
     if sign in _ARITHMETIC:
@@ -207,16 +220,25 @@ def _filter(inner: Compiled, predicates: tuple[Expression, ...]) -> Compiled:
     return Compiled("nodes", nodes)
 
 
-def _union(left: Compiled, right: Compiled) -> Compiled:
-    if left.kind != right.kind or left.kind not in ("nodes", "attributes"):
+def _joined(expression: Expression) -> list[Expression]:
+    """What `|` joins, from the left; there may be thousands."""
+    found: list[Expression] = []
+    while isinstance(expression, Binary) and expression.operator == "|":
+        found.append(expression.right)
+        expression = expression.left
+    return [expression, *reversed(found)]
+
+
+def _union(parts: list[Compiled]) -> Compiled:
+    kinds = list(dict.fromkeys(part.kind for part in parts))
+    if len(kinds) > 1 or kinds[0] not in ("nodes", "attributes"):
         raise ArgumentError(
-            f"`|` joins two sets of nodes, got {_said(left.kind)} and {_said(right.kind)}"
+            f"`|` joins two sets of nodes, got {' and '.join(map(_said, kinds))}"
         )
-    if left.kind == "attributes":
-        return Compiled("attributes", lambda *at: sorted({*left.value(*at), *right.value(*at)}))
-    return Compiled(
-        "nodes", lambda *at: in_document_order([*left.value(*at), *right.value(*at)])
-    )
+    gather: Value = lambda *at: [each for part in parts for each in part.value(*at)]
+    if kinds[0] == "attributes":
+        return Compiled("attributes", lambda *at: sorted(set(gather(*at))))
+    return Compiled("nodes", lambda *at: in_document_order(gather(*at)))
 
 
 def _logic(sign: str, left: Compiled, right: Compiled) -> Compiled:

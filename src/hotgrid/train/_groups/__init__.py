@@ -2,3 +2,4 @@
 
 from ._groups import Groups as Groups, groups as groups
 from ._table import GroupRow as GroupRow
+from ._values import GroupValue as GroupValue

@@ -11,7 +11,7 @@ from hotgrid.tensors._torch_private import foreach_mul_
 from hotgrid.train._optimizers import OptimizerSpec, Value, is_cut, local_part
 
 from ._table import GroupRow
-from ._values import Setting
+from ._values import GroupValue
 
 
 class TrainedGroup:
@@ -38,7 +38,7 @@ class TrainedGroup:
         self.name, self.spec, self.parameters = name, spec, dict(parameters)
         given = spec.values if spec.clip is None else {**spec.values, "clip": spec.clip}
         self._settings = {
-            key: Setting(f"`{key}` of the group `{name}`", value, named, zero=key != "clip")
+            key: GroupValue(f"`{key}` of the group `{name}`", value, named, zero=key != "clip")
             for key, value in given.items()
         }
         self.values = {key: setting.at(0) for key, setting in self._settings.items()}

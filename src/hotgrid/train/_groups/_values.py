@@ -8,7 +8,7 @@ from hotgrid.train._optimizers import Value
 from hotgrid.train._schedules import Constant
 
 
-class Setting:
+class GroupValue:
     """One number of a group, and what it is at a step.
 
     Args:

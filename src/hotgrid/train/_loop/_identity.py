@@ -72,6 +72,25 @@ def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:
     return {} if identity is None else {"batches": str(identity)}
 
 
+def asked_of(own: Mapping[str, str], asked: Mapping[str, object] | None) -> dict[str, str]:
+    """What a resumed run must have too: what the trainer knows itself, and the rest as text.
+
+    Raises:
+        ArgumentError: Something has the name of what the trainer compares itself.
+    """
+    if not isinstance(asked, Mapping | None):
+        raise ArgumentError(
+            f'`asked` is {asked!r}; expected a dict of texts, such as {{"data": "digits"}}'
+        )
+    found = {str(name): str(value) for name, value in (asked or {}).items()}
+    taken = next((name for name in found if name in own), None)
+    if taken is not None:
+        raise ArgumentError(
+            f"`asked` has `{taken}`, which the trainer compares itself; use another name"
+        )
+    return {**own, **found}
+
+
 def watched(
     metrics: Sequence[Metric],
     evaluation: Evaluation | None,

@@ -11,7 +11,7 @@ from torch.nn.utils import get_total_norm
 
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._groups import GroupRow, Groups
+from hotgrid.train._groups import GroupRow, Groups, GroupValue
 from hotgrid.train._optimizers import expect_dense, local_part
 
 from ._kept import GroupEntries, packed, unpacked
@@ -106,7 +106,8 @@ class OptimizerAdapter:
                 "`LBFGS` evaluates the loss several times in a step, which `Trainer` does not "
                 "do; choose another optimizer, such as torch.optim.AdamW"
             )
-        self._optimizer, self._rate, self._clip = optimizer, rate, clip
+        self._optimizer, self._clip = optimizer, clip
+        self._rate = None if rate is None else GroupValue("`rate` of the optimizer", rate, {})
         self._groups = _named(optimizer.param_groups)
         self._paths: dict[str, nn.Parameter] = {}
         for name, group in self._groups.items():
@@ -121,10 +122,14 @@ class OptimizerAdapter:
         return tuple(self._groups)
 
     def apply(self, step: int) -> None:
-        """Set the learning rate of a step."""
+        """Set the learning rate of a step.
+
+        Raises:
+            ArgumentError: It is not a number, 0 or more.
+        """
         if self._rate is not None:
             for group in self._groups.values():
-                group["lr"] = self._rate(step)
+                group["lr"] = self._rate.at(step)
 
     def clip(self) -> dict[str, Tensor]:
         """Clip the gradients of each group; return their norms before."""
@@ -257,6 +262,11 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
         )
     if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
         given = given(module)
+        if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
+            raise ArgumentError(
+                f"the function `optimizer` returned {given!r}; expected what `groups` returns, "
+                "or an optimizer of torch"
+            )
     if isinstance(given, torch.optim.Optimizer):
         given = OptimizerAdapter(given, module)
     if isinstance(given, Groups):

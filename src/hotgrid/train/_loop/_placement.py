@@ -48,11 +48,17 @@ class Placement:
             called = torch.compile(module)
         # DDP would send messages in every forward pass.
         self.evaluated: Any = called
-        if ranks.size > 1 and sharding == "copies":
-            called = data_parallel(called, ranks)  # pyright: ignore[reportArgumentType]
         self.called: Any = called
         # With a cut module every rank must take part in every forward pass.
         self.together = _is_sharded(module)
+
+    def copy(self) -> None:
+        """Keep a copy on every rank, after the optimizer has frozen what is not trained.
+
+        DDP would wait for the gradients of parameters that are frozen later.
+        """
+        if self.ranks.size > 1 and not self.together:
+            self.called = data_parallel(self.called, self.ranks)
 
     @contextlib.contextmanager
     def accumulating(self, last: bool) -> Iterator[None]:

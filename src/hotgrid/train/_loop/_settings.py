@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, Protocol, cast
 
 from torch import nn
@@ -11,6 +12,7 @@ from hotgrid.train._metrics import Loss, Metric
 from hotgrid.train._optimizers import expect_shapes
 
 from ._batches import Batches
+from ._early_stopping import EarlyStopping
 from ._guard import LossGuard
 
 
@@ -103,6 +105,24 @@ class Evaluation:
             )
 
 
+_RULES = MappingProxyType(
+    {
+        "evaluation": Evaluation,
+        "early_stopping": EarlyStopping,
+        "saving": Saving,
+        "guard": LossGuard,
+    }
+)
+
+
+def expect_rules(**given: object) -> None:
+    """Refuse what is not the rule that a name stands for; None is no rule."""
+    for name, value in given.items():
+        kind = _RULES[name].__name__
+        if value is not None and not isinstance(value, _RULES[name]):
+            raise ArgumentError(f"`{name}` is a {type(value).__name__}; expected `{kind}(...)`")
+
+
 def expect_counts(**counts: object) -> None:
     """Refuse what is not a number from 1, by its name."""
     for name, value in counts.items():
@@ -118,10 +138,14 @@ def expect_able(precision: object, guard: LossGuard, folder: object) -> None:
         raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
 
 
-def expect_given(module: object, metrics: object) -> None:
-    """Refuse what is not a module, or not a list of metrics."""
+def expect_given(module: object, loss: object, metrics: object) -> None:
+    """Refuse what is not a module, a step function, or a list of metrics."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"`module` is a {type(module).__name__}; expected an nn.Module")
+    if not callable(loss):
+        raise ArgumentError(
+            f"`loss` is {loss!r}; expected a function of the module and a batch"
+        )
     expect_shapes(module)
     expect_metrics(metrics)
 

@@ -121,11 +121,19 @@ class TrainingState:
         return list(random_state(self._device))
 
     def _own(self) -> dict[str, Tensor]:
-        found = self._module.state_dict(keep_vars=True)
+        module = self._module
+        found = module.state_dict(keep_vars=True)
+        # By identity: loading fills them in place.
+        known = {id(x) for x in (*module.parameters(), *module.buffers())}
         for name, x in found.items():
-            if why := _unfit(name, x):
+            if why := _unfit(name, x, id(x) in known):
+                raise ArgumentError(f"the state of {type(module).__name__} has `{name}`, {why}")
+        saved = {id(x) for x in found.values()}
+        for path, parameter in module.named_parameters():
+            if parameter.requires_grad and id(parameter) not in saved:
                 raise ArgumentError(
-                    f"the state of {type(self._module).__name__} has `{name}`, {why}"
+                    f"the state of {type(module).__name__} lacks `{path}`, which is trained "
+                    "and could not be saved; return it from `state_dict`, or freeze it"
                 )
         return found
 
@@ -142,10 +150,15 @@ class TrainingState:
         )
 
 
-def _unfit(name: str, value: object) -> str:
+def _unfit(name: str, value: object, known: bool) -> str:
     """Why a part of the state of a module could not be loaded again; "" if it could."""
     if not isinstance(value, Tensor) or name.rpartition(".")[2] == "_extra_state":
         return "which is no tensor and cannot be saved; keep it in a buffer"
+    if not known:
+        return (
+            "which `state_dict` has computed, so that it could not be loaded again; keep it in "
+            "a buffer"
+        )
     strides = zip(value.shape, value.stride(), strict=True)
     if any(n > 1 and stride == 0 for n, stride in strides):
         return "an expanded tensor, which could not be loaded again; keep `.contiguous()` of it"

@@ -26,6 +26,7 @@ from ._early_stopping import EarlyStopping
 from ._folder import TrainingFolder
 from ._guard import LossGuard, Watch, not_finite
 from ._identity import (
+    asked_of,
     better_of,
     expect_alike,
     identity_of_batches,
@@ -39,7 +40,14 @@ from ._placement import Placement, Sharding
 from ._random import seed_all
 from ._recent import Recent
 from ._rollback import Rollback
-from ._settings import Evaluation, Saving, expect_able, expect_counts, expect_given
+from ._settings import (
+    Evaluation,
+    Saving,
+    expect_able,
+    expect_counts,
+    expect_given,
+    expect_rules,
+)
 from ._state import TrainingState
 from ._step import Precision, StepFunction, StepMaking
 
@@ -92,8 +100,8 @@ class Trainer:
         guard: What is done about losses that are not finite or jump.
         log_every: Show metrics, and look for faults, every N steps.
         seed: Of the random numbers of every rank.
-        asked: What else determines the results, such as the data; a run can only be
-            resumed with the same.
+        asked: What else determines the results, such as the data, as text; a run can only
+            be resumed with the same.
         files: Other files of the run, by name. They are written to the folder when the run
             begins, and belong to it as its checkpoints do.
         show: Show progress on standard error: plots on a terminal, lines in a pipe. By
@@ -139,12 +147,15 @@ class Trainer:
         guard: LossGuard | None = None,
         log_every: int = 50,
         seed: int = 0,
-        asked: Mapping[str, str] | None = None,
+        asked: Mapping[str, object] | None = None,
         files: Mapping[str, bytes] | None = None,
         show: bool | None = None,
     ) -> None:
         expect_counts(steps=steps, accumulate=accumulate, log_every=log_every)
-        expect_given(module, metrics)
+        expect_given(module, loss, metrics)
+        expect_rules(
+            evaluation=evaluation, early_stopping=early_stopping, saving=saving, guard=guard
+        )
         guard = guard or LossGuard()
         expect_able(precision, guard, folder)
         self.steps, self.accumulate, self.step = steps, accumulate, 0
@@ -157,6 +168,7 @@ class Trainer:
         self.placement = Placement(module, self.ranks, sharding, layers, compiled)
         self.module = module
         self.optimizer = optimizer_for(optimizer, module)
+        self.placement.copy()
         self.average = None if average is None else Average(module, average)
         self._making = StepMaking(
             loss,
@@ -193,7 +205,7 @@ class Trainer:
             "average": str(average),
             "seed": str(seed),
         }
-        self._asked = {**alike, **identity_of_batches(batches), **(asked or {})}
+        self._asked = asked_of({**alike, **identity_of_batches(batches)}, asked)
         # A stream is of one rank.
         same = alike if isinstance(batches, BatchStream) else self._asked
         used = self._saving if self._folder.used else None
@@ -343,7 +355,9 @@ class Trainer:
         ledger = self._making.evaluate(evaluation)
         sums = self._gathered(ledger.sums())
         seconds = time.perf_counter() - began
-        values = ledger.values(sums, Window(seconds, self.ranks.size, self._device_name))
+        values = ledger.values(
+            sums, Window(seconds, self.ranks.size, self._device_name, self._precision)
+        )
         found = {f"{evaluation.name}/{name}": x for name, x in values.items()}
         self._folder.write("evaluate", self.step, values=found, seconds=seconds)
         self._dashboard.show(self.step, found)

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
+
 from ._metric import Metric, Sums, Window
 
 Row: TypeAlias = "tuple[float, ...]"
@@ -54,14 +56,28 @@ class Ledger:
         Returns:
             The other numbers.
         """
-        flat = [x for waiting in self._waiting for row in waiting for x in row]
-        numbers = iter(to_host([*flat, *itertools.chain(*beside)]))
+        try:
+            flat = [x for waiting in self._waiting for row in waiting for x in row]
+            numbers = iter(to_host([*flat, *itertools.chain(*beside)]))
+        except (TypeError, RuntimeError):
+            self._expect_rows()
+            raise
         for rows, waiting in zip(self.rows, self._waiting, strict=True):
             if rows and waiting and len(rows[0]) != len(waiting[0]):
                 rows.clear()  # they were loaded, and of another metric of this name
             rows.extend([tuple(itertools.islice(numbers, len(row))) for row in waiting])
             waiting.clear()
         return [list(itertools.islice(numbers, len(each))) for each in beside]
+
+    def _expect_rows(self) -> None:
+        """Name the metric that gave something else than a few numbers."""
+        for metric, waiting in zip(self.metrics, self._waiting, strict=True):
+            for row in waiting:
+                if not isinstance(row, tuple | list) or not all(map(_is_number, row)):
+                    raise ArgumentError(
+                        f"`sums` of the metric `{metric.name}` returned {row!r}; expected a "
+                        "tuple of numbers or tensors with one number, such as (hits, items)"
+                    )
 
     def sums(self) -> list[Row]:
         """The sums of every metric on this rank; empty for one without rows."""
@@ -94,6 +110,10 @@ class Ledger:
             total = [math.fsum(column) for column in zip(*rows, strict=True)]
             found[metric.name] = metric.value(total, window) if total else None
         return found
+
+
+def _is_number(x: object) -> bool:
+    return x.numel() == 1 if isinstance(x, Tensor) else isinstance(x, int | float)
 
 
 def to_host(given: list[Any]) -> list[float]:
