@@ -10,7 +10,7 @@ import torch
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, rl
-from hotgrid.train.rl._environments import find_environment, host_work
+from hotgrid.train.rl._environments import _capture, find_environment, host_work
 
 SMALL = rl.OffPolicy(
     copies=4,
@@ -248,9 +248,19 @@ class Masked(rl.Pendulum):
         return super().step(state, action)
 
 
+@dataclass(frozen=True)
+class Away(rl.Pendulum):
+    """Copies the state to another device, as `tolist` does on a GPU."""
+
+    def step(self, state, action):
+        state.to("meta")
+        return super().step(state, action)
+
+
 @pytest.mark.parametrize(
     ("environment", "text"),
     [
+        (Away(), "`step` copies a tensor from cpu"),
         (Numbers(), r"`initial` makes a tensor of numbers \(`torch.tensor`\)"),
         (Listed(), r"`observe` makes a tensor of numbers \(`torch.tensor`\)"),
         (Looks(), r"`step` waits for the values of a tensor \(`_local_scalar_dense`\)"),
@@ -262,6 +272,27 @@ def test_an_environment_that_needs_the_host_is_trained_without_a_graph(environme
     trainer.device = torch.device("cuda")
     with pytest.warns(UserWarning, match=f"without a CUDA graph.*its {text}"):
         assert not trainer._replayed()
+
+
+NUMBER = torch.ones(())
+
+
+@pytest.mark.parametrize(
+    ("work", "right"),
+    [
+        (lambda x: x * NUMBER, True),
+        (lambda x: x.clamp(max=NUMBER), True),
+        (lambda x: torch.where(x > 0, NUMBER, x), False),
+        (lambda x: x.clone().copy_(NUMBER), False),
+        (lambda x: NUMBER.to(x.device), False),
+    ],
+)
+def test_numbers_on_the_host_are_work_of_it_where_they_are_copied(work, right):
+    x = torch.zeros(3, device="meta")
+    with _capture._Watch(x.device) as watch:
+        work(x)
+    told = "`step` uses a tensor that is not on meta"
+    assert watch.told("step") == (None if right else told)
 
 
 @dataclass(frozen=True)

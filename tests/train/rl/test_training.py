@@ -10,6 +10,7 @@ import torch
 from hotgrid.errors import ArgumentError, DamagedError, StoreError
 from hotgrid.store import Checkpoints
 from hotgrid.train import Saving, read_events, read_run, rl
+from hotgrid.train.rl import _watch
 from hotgrid.train.rl.watch import Show
 
 SMALL = rl.OffPolicy(
@@ -183,6 +184,37 @@ def test_a_policy_from_a_folder_acts_as_the_best_of_the_run(tmp_path):
         rl.film(trained, tmp_path / "film.png")
     with pytest.raises(StoreError):
         rl.load_policy(tmp_path / "nothing")
+
+
+class OnMeta(rl.Draws):
+    """Draws of a device on which nothing is computed."""
+
+    def __init__(self, seed, device):
+        self.device = torch.device("meta")
+
+    def uniform(self, *shape, dtype=torch.float32):
+        return torch.rand(shape, dtype=dtype, device=self.device)
+
+
+def test_policies_and_their_returns_are_loaded_to_one_device(tmp_path, monkeypatch):
+    environment, learner, settings = CASES["dqn"]
+    rl.RLTrainer(environment, learner=learner, settings=settings, steps=80, folder=tmp_path,
+                 show=False).run()  # fmt: skip
+    monkeypatch.setattr(_watch, "Draws", OnMeta)
+    trained = rl.load_policy(tmp_path)
+    assert trained.agent.policy()["online"].device.type == "meta"
+    assert rl.Player(trained)._state.device == trained.returns.device == torch.device("meta")
+
+
+def test_a_run_continues_on_another_kind_of_device(tmp_path, capsys):
+    made = trainer(CASES["dqn"], 80, tmp_path)
+    tensors = made._folder._state.tensors
+    # The generator of a GPU has a seed and an offset.
+    gpu = torch.zeros(16, dtype=torch.uint8)
+    made._folder._state.tensors = lambda: {**tensors(), "random": gpu}
+    made.run()
+    assert trainer(CASES["dqn"], 120, tmp_path).run(resume=True).step == 120
+    assert "another kind of device: it continues from step 80" in capsys.readouterr().err
 
 
 def test_gymnasium_takes_part(tmp_path):

@@ -31,7 +31,7 @@ Keys of --set:
                  episodes final_episodes
 
 Examples:
-  hotgrid rl train cartpole --seed 1 --steps 50000 --out out/cartpole
+  hotgrid rl train cartpole --seed 1 --out out/cartpole
   hotgrid rl train cartpole --seeds 10 --set rate=3e-4 --set batch=64
   hotgrid rl train pendulum --learner sac --out out/pendulum --resume
   hotgrid rl train gymnasium:CartPole-v1 --steps 20000

@@ -72,7 +72,7 @@ def load_policy(
     if Path(folder).is_file():
         raise ArgumentError(f"`{folder}` is a file; give the folder of a run")
     checkpoints = Checkpoints(Path(folder) / "checkpoints")
-    made: list[tuple[Environment, Agent]] = []
+    made: list[tuple[Environment, Agent, Tensor]] = []
 
     def load(notes: Checkpoint) -> Checkpoint:
         if not isinstance(notes.extra.get("learner"), dict):
@@ -83,12 +83,13 @@ def load_policy(
         how = learner_from_json(notes.extra["learner"], *() if learner is None else (learner,))
         seeds, draws = notes.extra["seeds"], Draws(0, device)
         agent = how.begin(env.observations, env.actions, seeds, draws, env.units)
-        made.append((env, agent))
+        returns = torch.empty(seeds, dtype=torch.float64, device=draws.device)
+        made.append((env, agent, returns))
         wanted = {f"best/{name}": tensor for name, tensor in agent.policy().items()}
-        return checkpoints.load(notes.step, {**wanted, "best/returns": None})
+        return checkpoints.load(notes.step, {**wanted, "best/returns": returns})
 
     found = load_newest(checkpoints, load)
-    return Trained(*made[-1], found.tensors["best/returns"], found.step)
+    return Trained(*made[-1], found.step)
 
 
 def _environment_of(

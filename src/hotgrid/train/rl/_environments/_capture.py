@@ -11,6 +11,8 @@ from hotgrid.train.rl._draws import Draws
 from ._environment import Discrete, Environment
 
 _WAITS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+# Other operations take a number on the host as it is; these copy it to the device.
+_COPIES = {"_to_copy", "copy_", "where"}
 
 
 def host_work(env: Environment, device: torch.device) -> str | None:
@@ -57,15 +59,26 @@ class _Watch(LightDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Note the operation, and do it."""
-        given = [x for x in tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
+        result = func(*args, **(kwargs or {}))
+        self._seen = self._seen or self._told_of(func, _tensors((args, kwargs)), result)
+        return result
+
+    def _told_of(self, func: Any, given: list[Tensor], result: Any) -> str:
+        name = func.overloadpacket.__name__
+        away = [x for x in given if x.device.type != self._device]
         if func is torch.ops.aten.lift_fresh.default:
-            self._seen = self._seen or "makes a tensor of numbers (`torch.tensor`)"
-        elif _waits(func, given):
-            name = func.overloadpacket.__name__
-            self._seen = self._seen or f"waits for the values of a tensor (`{name}`)"
-        elif any(x.device.type != self._device and x.ndim for x in given):
-            self._seen = self._seen or f"uses a tensor that is not on {self._device}"
-        return func(*args, **(kwargs or {}))
+            return "makes a tensor of numbers (`torch.tensor`)"
+        if _waits(func, given):
+            return f"waits for the values of a tensor (`{name}`)"
+        if any(x.ndim or name in _COPIES for x in away):
+            return f"uses a tensor that is not on {self._device}"
+        if given and not away and any(x.device.type != self._device for x in _tensors(result)):
+            return f"copies a tensor from {self._device}"
+        return ""
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    return [x for x in tree_leaves(value) if isinstance(x, Tensor)]
 
 
 def _waits(func: Any, given: list[Tensor]) -> bool:

@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hotgrid.cluster import rank_seed
+from hotgrid.config import logger
 from hotgrid.store import Checkpoint, Checkpoints, Shard
 from hotgrid.train.rl._learners import Agent
 from hotgrid.train.rl._newest import load_newest
@@ -80,8 +82,20 @@ class RLState:
             return checkpoints.load(notes.step, wanted)
 
         found = load_newest(checkpoints, load)
-        self._rounds.draws.generator.set_state(found.tensors[_RANDOM])
+        self._set_random(found.tensors[_RANDOM], found.step)
         return found.step, found.extra
+
+    def _set_random(self, state: Tensor, step: int) -> None:
+        generator = self._rounds.draws.generator
+        if state.shape == generator.get_state().shape:
+            generator.set_state(state)
+            return
+        # A CPU and a GPU have different generators.
+        generator.manual_seed(rank_seed(generator.initial_seed(), step))
+        logger("train").warning(
+            "the run was saved on another kind of device: it continues from step %s with other "
+            "random numbers", f"{step:,}",
+        )  # fmt: skip
 
     def _own(self) -> dict[str, Tensor]:
         best = {f"best/{name}": x for name, x in self._best.tensors().items()}
