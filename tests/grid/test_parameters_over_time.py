@@ -196,6 +196,18 @@ def test_time_is_the_sum_of_the_steps_that_were_made(tmp_path: Path):
     assert sim.run(time=10).steps == 4 + 18
 
 
+def test_a_value_that_is_set_in_a_ramp_leaves_the_steps_before_it():
+    sim = simulation(pde.Vorticity(dt=0.5))
+    sim.schedule(dt="0.25 @ 0..4 -> 0.5 @ 9")
+    for _ in range(2):
+        sim.step()
+    sim.set(dt=0.125)
+    assert sim.changes == {"dt": "0.4375 @ 1 -> 0.125 @ 2"}
+    assert sim.time == 0.5 + 0.4375
+    sim.step()
+    assert sim.time == 0.5 + 0.4375 + 0.125
+
+
 def test_a_case_runs_for_its_time_when_steps_change_their_length():
     case = case_of("vorticity", {"size": "16x16", "time": 4, "set": {"dt": "1 -> 0.25 @ 2"}})
     found = perform(case, resume=False).simulation

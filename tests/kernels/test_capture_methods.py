@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from hotgrid.config import override
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import capture, compress
 
@@ -41,6 +42,20 @@ def test_a_captured_method_may_call_another_of_its_object():
     one, x = Calling(), torch.zeros(1)
     assert [float(one.grown(x)) for _ in range(2)] == [3, 3]
     assert float(one.moved(x)) == 1
+
+
+class Explicit(Base):
+    @capture
+    def moved(self, x: Tensor) -> Tensor:
+        return Base.moved(self, x) * 10
+
+
+@pytest.mark.parametrize("enabled", ["auto", "off"])
+def test_a_captured_method_may_call_that_of_its_base_through_the_class(enabled: str):
+    with override({"compile.enabled": enabled}):
+        one, x = Explicit(), torch.zeros(1)
+        assert [float(one.moved(x)) for _ in range(2)] == [10, 10]
+        assert float(Base.moved(one, x)) == 1
 
 
 class Layered(torch.nn.Module):

@@ -93,6 +93,8 @@ class Captured:
         self._object: tuple[object, ...] = ()
         self._state = _State()
         self._methods: dict[int, _Method] = {}
+        # Whether its first argument may be the object whose method it is.
+        self._unbound = False
 
     @property
     def _ready(self) -> dict[Hashable, Callable[..., Any]]:
@@ -111,6 +113,8 @@ class Captured:
             tensors = self._in_order(tensors, named)
         if torch.compiler.is_compiling() or transformed() or _watched_by_others():
             return self.function(*tensors)
+        if self._unbound and tensors and not isinstance(tensors[0], Tensor):
+            return self.__get__(tensors[0])(*tensors[1:])
         kind = _kind(tensors)
         for number, x in enumerate(tensors):
             if x.is_sparse:  # its key equals that of a dense one
@@ -136,6 +140,7 @@ class Captured:
     def __set_name__(self, owner: type, name: str) -> None:
         """Store the name of the method that this is."""
         self._attribute = name
+        self._unbound = not isinstance(self.function, staticmethod)
 
     def __get__(self, instance: object, owner: type | None = None) -> "Captured":
         """Return the method of one object, which is compiled for this object alone.
@@ -162,6 +167,7 @@ class Captured:
             bound = object.__new__(Captured)
             vars(bound).update(vars(self))
             bound.function, bound._object, bound._state = function, (instance,), kept.state
+            bound._unbound = False
             kept.bound = weakref.ref(bound)
         return bound
 

@@ -233,7 +233,8 @@ class GridState:
         values = self.model.changed(**parameters).parameters
         plan = self._schedule
         for name in parameters:
-            plan = plan.with_value(name, values[name], self.step_count)
+            start = self._start.parameters[name]
+            plan = plan.with_value(name, values[name], self.step_count, start)
         self._follow(plan)
 
     def schedule(self, **changes: "str | Sequence[tuple[int, float]]") -> None:

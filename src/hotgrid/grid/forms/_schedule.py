@@ -89,10 +89,21 @@ class ParameterSchedule:
                 )
         return ParameterSchedule({**self.changes, name: known})
 
-    def with_value(self, name: str, value: float, step: int) -> "ParameterSchedule":
-        """A schedule in which a parameter has a value from a step on, whatever was planned."""
-        before = tuple(c for c in self.changes.get(name, ()) if max(c.stairs()) < step)
-        return ParameterSchedule({**self.changes, name: (*before, Change(value, step))})
+    def with_value(
+        self, name: str, value: float, step: int, start: float
+    ) -> "ParameterSchedule":
+        """A schedule in which a parameter has a value from a step on, whatever was planned.
+
+        Steps before it keep the values they had; `start` is the one at step 0.
+        """
+        kept: list[Change] = []
+        for change in self.changes.get(name, ()):
+            past = [s for s in change.stairs() if s < step]
+            whole = len(past) == len(change.stairs())
+            # What a ramp has reached by then becomes jumps.
+            kept += [change] if whole else [Change(change.at(s, start), s) for s in past]
+            start = change.value
+        return ParameterSchedule({**self.changes, name: (*kept, Change(value, step))})
 
     def values(self, start: Mapping[str, float], step: int) -> dict[str, float]:
         """The value of every parameter at a step, from those at the start."""
