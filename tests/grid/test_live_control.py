@@ -24,7 +24,7 @@ def test_it_makes_the_steps_that_a_run_makes():
 
 
 def test_planned_changes_take_place_at_their_steps():
-    plan = ParameterSchedule().with_value("rate", 0.2, 5)
+    plan = ParameterSchedule().with_value("rate", 0.2, 5, 0.1)
     control, name = heat(), "rate"
     control.restart(control.start, plan)
     # A change that is only planned leaves the last good state as it is.

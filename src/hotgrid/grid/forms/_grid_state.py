@@ -231,9 +231,9 @@ class GridState:
             ArgumentError: A parameter is unknown or its value is out of bounds.
         """
         values = self.model.changed(**parameters).parameters
-        plan = self._schedule
+        plan, start = self._schedule, self._start.parameters
         for name in parameters:
-            plan = plan.with_value(name, values[name], self.step_count)
+            plan = plan.with_value(name, values[name], self.step_count, start[name])
         self._follow(plan)
 
     def schedule(self, **changes: "str | Sequence[tuple[int, float]]") -> None:

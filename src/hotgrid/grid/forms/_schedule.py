@@ -89,9 +89,25 @@ class ParameterSchedule:
                 )
         return ParameterSchedule({**self.changes, name: known})
 
-    def with_value(self, name: str, value: float, step: int) -> "ParameterSchedule":
-        """A schedule in which a parameter has a value from a step on, whatever was planned."""
-        before = tuple(c for c in self.changes.get(name, ()) if max(c.stairs()) < step)
+    def with_value(
+        self, name: str, value: float, step: int, start: float
+    ) -> "ParameterSchedule":
+        """A schedule in which a parameter has a value from a step on, whatever was planned.
+
+        Args:
+            name: The parameter.
+            value: Its new value.
+            step: The step from which it holds. Of a ramp, the stairs before it remain.
+            start: The value at step 0.
+        """
+        before: list[Change] = []
+        for change in self.changes.get(name, ()):
+            if max(change.stairs()) < step:
+                before.append(change)
+            else:
+                stairs = [each for each in change.stairs() if each < step]
+                before += [Change(change.at(each, start), each) for each in stairs]
+            start = change.value
         return ParameterSchedule({**self.changes, name: (*before, Change(value, step))})
 
     def values(self, start: Mapping[str, float], step: int) -> dict[str, float]:
