@@ -165,7 +165,7 @@ function span(_, low, high) {
 }
 
 /** As many digits as the ticks have; where those are too many, their distances. */
-function labels(ticks) {
+export function labels(ticks) {
     const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 0;
     for (let digits = 2; digits <= 5; digits += 1) {
         const off = ticks.map((tick) => Math.abs(tick - Number(tick.toPrecision(digits))));
