@@ -123,3 +123,16 @@ def test_a_legend_has_the_colours_of_a_picture_that_stands_still(show):
     for scheme, alive in (("light", 0), ("dark", 255), ("light", 0)):
         page.emulate_media(color_scheme=scheme)
         reaches(page, f"{end}.data[0] === {alive}")
+
+
+def test_ticks_of_plots_say_their_numbers(show):
+    page = show("heat", size="16x16").page()
+    for ticks, wanted in (
+        ([98303.999], ["98304"]),
+        ([0.995, 1.0], ["0.995", "1"]),
+        ([98100, 98200], ["98100", "98200"]),
+        ([-20, 0, 20], ["\u221220", "0", "20"]),
+        ([98303.998, 98303.999], ["\u22121e\u22123", "98304"]),
+    ):
+        found = f"import('/page/plots.js').then(({{labels}}) => labels({ticks}))"
+        assert page.evaluate(found) == wanted

@@ -273,3 +273,16 @@ def test_texts_say_the_whole_schedule(parts: list[tuple[int, float, int]], step:
     if change is not None:
         held = [plan.values({"x": 1.0}, s) for s in range(step, change)]
         assert all(each == held[0] for each in held)
+
+
+@given(
+    st.integers(1, 300), st.sampled_from(["0.2 @ 9", "0.2 @ 40..70", "0.2 @ 9..140 -> 0 @ 200"])
+)
+def test_a_value_set_within_a_ramp_leaves_what_has_been(step: int, text: str):
+    start = {"rate": 0.1}
+    plan = ParameterSchedule().with_changes("rate", text)
+    after = plan.with_value("rate", 0.05, step, start["rate"])
+    again = ParameterSchedule().with_changes("rate", after.texts()["rate"])
+    for each in range(step):
+        assert again.values(start, each) == plan.values(start, each)
+    assert again.values(start, step) == again.values(start, 999) == {"rate": 0.05}

@@ -55,6 +55,7 @@ export class Legend {
         const coded = frame.colours === CODED;
         // Numbers that are colours have neither a range nor others to choose.
         bar.hidden = lock.hidden = coded;
+        this.#element.classList.toggle("coded", coded);
         low.textContent = coded ? "" : short(frame.low, 3);
         middle.textContent = coded || states ? "" : short((frame.low + frame.high) / 2, 3);
         high.textContent = coded ? "" : short(frame.high, 3);

@@ -164,11 +164,12 @@ function span(_, low, high) {
     return [low - margin, high + margin];
 }
 
-/** As many digits as tell ticks apart; where those are too many, their distances. */
-function labels(ticks) {
+/** As many digits as the ticks have; where those are too many, their distances. */
+export function labels(ticks) {
+    const apart = ticks.length > 1 ? ticks[1] - ticks[0] : 0;
     for (let digits = 2; digits <= 5; digits += 1) {
-        const texts = ticks.map((tick) => short(tick, digits));
-        if (new Set(texts).size === ticks.length) return texts;
+        const off = ticks.map((tick) => Math.abs(tick - Number(tick.toPrecision(digits))));
+        if (Math.max(...off) <= 0.01 * apart) return ticks.map((tick) => short(tick, digits));
     }
     const middle = ticks[Math.floor(ticks.length / 2)];
     return ticks.map((tick) => (tick === middle ? short(tick, 5) : offset(tick - middle)));
