@@ -153,6 +153,14 @@ def test_a_second_adapter_is_refused():
         lora(adapted(), "//LoRALinear", rank=1)
 
 
+def test_earlier_adapters_stay_trained():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 4))
+    lora(net, "*/*[@index=0]", rank=1)
+    freeze(net, "//*[@name='lora_b']")
+    found = lora(net, "*/*[@index=1]", rank=2)
+    assert found.paths == ("0.lora_a", "1.lora_a", "1.lora_b")
+
+
 def test_the_rest_can_stay_trained():
     model = Gpt()
     lora(model, LAYERS, rank=2, freeze_rest=False)

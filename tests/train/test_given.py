@@ -21,6 +21,7 @@ from hotgrid.train import (
     TensorBatches,
     groups,
     load_partial,
+    lora,
     read_run,
 )
 
@@ -91,6 +92,14 @@ def test_a_longer_run_says_how_long_it_is(tmp_path):
     trainer(steps=4, folder=tmp_path).run()
     trainer(steps=6, folder=tmp_path).run(resume=True)
     assert read_run(tmp_path).facts["steps"] == 6
+
+
+def test_groups_hold_all_that_is_trained():
+    module = net()
+    made = groups(module, {}, rest=SGD(rate=0.1))
+    lora(module, "//Linear[1]", rank=1)
+    with pytest.raises(ArgumentError, match=r"`0\.lora_a` is trained and in no group"):
+        trainer(module, optimizer=made)
 
 
 def test_whatever_is_asked_is_compared_as_text(tmp_path):

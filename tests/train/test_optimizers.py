@@ -1,5 +1,6 @@
 """Optimizers against torch's own and against a few lines of numpy."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -298,3 +299,9 @@ def test_a_wrong_implementation_is_refused():
 def test_betas_out_of_range_are_refused(kind, betas):
     with pytest.raises(ArgumentError, match=f"`betas` of {kind.__name__}"):
         kind(rate=0.1, betas=betas)
+
+
+@pytest.mark.parametrize("eps", [-1e-8, math.nan, "small"])
+def test_a_wrong_eps_is_refused(eps):
+    with pytest.raises(ArgumentError, match="`eps` of AdamW is"):
+        AdamW(rate=0.1, eps=eps)

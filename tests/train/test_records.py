@@ -206,11 +206,14 @@ def test_a_part_is_saved(tmp_path):
     assert "head.bias" not in names and "body.1.running_var" in names
 
 
-def test_modules_without_memory_are_refused():
+def test_modules_without_memory_are_refused(tmp_path):
     with torch.device("meta"):
         net = nn.Linear(2, 2)
     with pytest.raises(ArgumentError, match="to_empty"):
         load_partial(net, nn.Linear(2, 2).state_dict())
+    with pytest.raises(ArgumentError, match="`weight` is on the meta device"):
+        save_weights(net, tmp_path / "net.safetensors")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_report_can_be_printed():

@@ -69,7 +69,8 @@ def lora(
         selector: Selects modules of class `torch.nn.Linear` or classes made from it.
         rank: The rank of the product.
         alpha: The strength of the adapter; by default the rank, so a factor of 1.
-        freeze_rest: Whether everything else in the model is frozen.
+        freeze_rest: Whether everything else in the model is frozen, except for adapters of
+            earlier calls.
 
     Returns:
         What is trained now; print it.
@@ -92,7 +93,11 @@ def lora(
         _check(path, layer, rank, selector)
     scale = (rank if alpha is None else alpha) / rank
     if freeze_rest:
+        earlier = [each for each in model.modules() if isinstance(each, LoRA)]
+        kept = [p for each in earlier for p in (each.lora_a, each.lora_b) if p.requires_grad]
         model.requires_grad_(False)
+        for parameter in kept:
+            parameter.requires_grad_()
     # A shared layer comes under each of its paths.
     for layer in {id(layer): layer for layer in layers.values()}.values():
         _adapt(layer, rank, scale)

@@ -270,12 +270,25 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
     if isinstance(given, torch.optim.Optimizer):
         given = OptimizerAdapter(given, module)
     if isinstance(given, Groups):
-        for name, parameters in given.parameters().items():
-            _own(module, name, parameters)
+        _expect_complete(given, module)
     if isinstance(given, Groups | OptimizerAdapter):
         _expect_beside(given, module)
     expect_dense(module)
     return cast("GroupedOptimizer", given)
+
+
+def _expect_complete(optimizer: Groups, module: nn.Module) -> None:
+    """Refuse groups of another module, and what has come to the module since."""
+    held: set[int] = set()
+    for name, parameters in optimizer.parameters().items():
+        _own(module, name, parameters)
+        held |= set(map(id, parameters.values()))
+    for path, parameter in module.named_parameters():
+        if parameter.requires_grad and id(parameter) not in held:
+            raise ArgumentError(
+                f"`{path}` is trained and in no group; call `groups` after what adds "
+                "parameters, such as `lora`, and with the module that is trained"
+            )
 
 
 def _expect_beside(optimizer: Groups | OptimizerAdapter, module: nn.Module) -> None:

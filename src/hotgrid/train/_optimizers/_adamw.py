@@ -1,11 +1,14 @@
 """AdamW, computed by torch."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
+
+from hotgrid.errors import ArgumentError
 
 from ._choice import Implementation, expect_implementation, fused_and_foreach
 from ._spec import ElementwiseSpec, Value, expect_betas
@@ -33,6 +36,8 @@ class AdamW(ElementwiseSpec):
     def __post_init__(self) -> None:
         expect_implementation(self.implementation)
         expect_betas(self)
+        if not isinstance(self.eps, int | float) or not 0 <= self.eps < math.inf:
+            raise ArgumentError(f"`eps` of AdamW is {self.eps!r}; expected a number, 0 or more")
 
     @property
     def values(self) -> dict[str, Value]:

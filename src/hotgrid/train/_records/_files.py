@@ -124,6 +124,8 @@ def save_weights(
     tensors = {}
     for name in names:
         tensor = entries.tensors[name].detach()
+        if tensor.is_meta:
+            raise ArgumentError(f"`{name}` is on the meta device and has no values to save")
         whole = getattr(tensor, "full_tensor", lambda tensor=tensor: tensor)()
         if writes:
             # The format knows no views into a larger tensor.
