@@ -337,6 +337,19 @@ def test_wrong_arguments_are_refused_by_name(options, text):
         rl.RLTrainer("cartpole", steps=2000, **options)
 
 
+def test_rounds_of_gymnasium_are_not_replayed():
+    with pytest.raises(ArgumentError, match="`gymnasium:CartPole-v1` is stepped by Gymnasium"):
+        rl.RLTrainer("gymnasium:CartPole-v1", steps=2000, captured=True)
+
+
+def test_a_trainer_that_has_run_is_not_run_again_from_the_beginning(tmp_path):
+    made = trained(Line(), 80, folder=tmp_path)
+    made.run()
+    with pytest.raises(ArgumentError, match="has run already, to step 80"):
+        made.run()
+    assert read_events(tmp_path)[-1]["event"] == "end"
+
+
 def test_a_damaged_log_does_not_end_a_run(tmp_path):
     rl.RLTrainer(Line(), settings=SMALL, steps=80, folder=tmp_path).run()
     (tmp_path / "events.jsonl").write_text('{"event": "start", "step": 0}\ngarbage\n')

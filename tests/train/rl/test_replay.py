@@ -190,6 +190,17 @@ def test_priorities_set_how_often_a_transition_is_sampled():
     assert batch.weight.max() == 1
 
 
+def test_something_is_sampled_where_no_error_is_left():
+    ring = rl.replay_of(rl.Prioritised(8, alpha=1.0, least=0.0), ROWS, 1, 4)
+    written(ring, transition(1, 4, 0))
+    ring.reprioritise(all_rows(ring), torch.zeros(1, 4))
+    batch = ring.sample(40, rl.Draws(0, "cpu"))
+    assert batch.index is not None
+    assert batch.weight is not None
+    assert torch.bincount(batch.index[0]).tolist() == [10] * 4
+    assert batch.weight.unique().tolist() == [1]
+
+
 def test_new_transitions_have_the_largest_priority_so_far():
     ring = rl.replay_of(rl.Prioritised(8, alpha=1.0, least=0.0), ROWS, 1, 4)
     written(ring, transition(1, 4, 0))

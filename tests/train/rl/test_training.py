@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import signal
+import threading
+from typing import Any, cast
 
 import pytest
 import torch
@@ -273,6 +275,32 @@ def test_a_run_that_was_stopped_before_its_first_evaluation_can_be_watched(tmp_p
     assert made.run().why == "stopped"
     show = Show(tmp_path, environment=rl.CartPole(limit=30), playing=False)
     assert show._hello()["mean"] is None
+
+
+class Listener:
+    """A page that takes no pictures and keeps what it is told."""
+
+    number, ready = 1, False
+
+    def __init__(self):
+        self.told, self.enough = [], threading.Event()
+
+    def tell(self, message):
+        self.told.append(message)
+        if message.get("episode", 0) > 8:
+            self.enough.set()
+
+
+def test_the_end_of_every_episode_is_told(tmp_path):
+    trainer(CASES["dqn"], 80, tmp_path).run()
+    show, page = Show(tmp_path, environment=rl.CartPole(limit=30)), Listener()
+    show.by, show.speed = "chance", 100.0
+    show.join(cast("Any", page))
+    show.start()
+    assert page.enough.wait(100)
+    show.stop()
+    ended = {each["episode"] for each in page.told if each.get("ended")}
+    assert ended >= set(range(1, 9))
 
 
 def test_a_policy_of_an_environment_that_only_gymnasium_has(tmp_path):

@@ -51,11 +51,16 @@ class Box:
     high: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.low) != len(self.high) or any(
-            a >= b for a, b in zip(self.low, self.high, strict=False)
-        ):
+        low, high = self.low, self.high
+        for name, limits in (("low", low), ("high", high)):
+            right = isinstance(limits, tuple | list)
+            if not right or not all(isinstance(x, int | float) for x in limits):
+                raise ArgumentError(
+                    f"`{name}` is {limits!r}; expected numbers such as (-1.0, 1.0)"
+                )
+        if len(low) != len(high) or not all(a < b for a, b in zip(low, high, strict=True)):
             raise ArgumentError(
-                f"`low` {self.low} must have as many numbers as `high` {self.high}, each below"
+                f"`low` {low} must have as many numbers as `high` {high}, each below"
             )
 
     @property

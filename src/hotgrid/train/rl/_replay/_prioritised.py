@@ -15,6 +15,9 @@ from ._ring import Ring, Uniform
 from ._rows import Batch
 from ._wide_tree import WideTree
 
+# Where all errors are zero, something must still be found.
+_LEAST = 1e-30
+
 
 @dataclass(frozen=True)
 class Prioritised(Uniform):
@@ -76,7 +79,8 @@ class PrioritisedRing(Ring):
         """Set the priorities of a batch to the size of its errors, `[seeds, rows]`."""
         if batch.index is None:
             raise ArgumentError("the batch was not sampled from this ring; it has no index")
-        priority = (errors.detach().double().abs() + self._how.least) ** self._how.alpha
+        errors = errors.detach().double().abs() + self._how.least
+        priority = errors.clamp(min=_LEAST) ** self._how.alpha
         self._tree.set(batch.index, priority)
         largest = priority.amax(-1, keepdim=True)
         torch.maximum(self._largest, largest, out=self._largest)

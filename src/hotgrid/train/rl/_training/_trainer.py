@@ -137,7 +137,7 @@ class RLTrainer:
         least = ring.least_steps(self.settings.batch) * self.settings.copies
         self._warmup = max(self.settings.warmup, least)
         self._expect_updates()
-        self._captured = self._replayed() if captured is None else captured
+        self._captured = self._replayed(captured)
         self._rounds = Rounds(
             world, self.agent, ring, draws, self.settings, captured=self._captured
         )
@@ -181,8 +181,15 @@ class RLTrainer:
                 "a smaller `warmup`"
             )
 
-    def _replayed(self) -> bool:
-        """Whether rounds are replayed, where nothing else is said."""
+    def _replayed(self, captured: bool | None = None) -> bool:
+        """Whether rounds are replayed: as it was given, or where they can be."""
+        if captured and not self._place.tensor:
+            raise ArgumentError(
+                f"`captured=True`: `{self._place.text}` is stepped by Gymnasium, and cannot be "
+                "replayed; leave `captured` out"
+            )
+        if captured is not None:
+            return captured
         why = self._place.host_work
         if self.device.type == "cuda" and why is not None:
             warnings.warn(
@@ -202,10 +209,16 @@ class RLTrainer:
 
         Raises:
             StoreError: A checkpoint cannot be written or read.
-            ArgumentError: The run in the folder has other settings.
+            ArgumentError: The run in the folder has other settings, or this trainer has run
+                already and does not resume.
             UnstableError: A loss, a value, a weight or a return is not finite; the
                 checkpoints before it stay.
         """
+        if self.step and not resume:
+            raise ArgumentError(
+                f"this trainer has run already, to step {self.step}; make another one, or "
+                "continue it with `resume=True`"
+            )
         with contextlib.ExitStack() as opened:
             stop = StopRequest(heeded=self._folder.used, interrupts=True)
             opened.enter_context(stop)

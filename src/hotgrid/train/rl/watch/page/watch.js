@@ -52,9 +52,7 @@ function hello(message) {
 }
 
 function show(message) {
-    if (message.episode !== status.episode || message.ended) {
-        if (message.ended) $("last").textContent = short(message.total);
-    }
+    if (message.ended) $("last").textContent = short(message.total);
     status = message;
     Object.assign(window.hotgrid, message);
     $("episode").textContent = message.episode;
