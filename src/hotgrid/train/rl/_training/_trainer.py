@@ -59,7 +59,7 @@ class RLOutcome:
 
 
 class RLTrainer:
-    """Learns an environment by a learner, for one seed or for many side by side.
+    """Trains a learner in an environment, for one seed or for many side by side.
 
     A round collects some steps with every copy and makes some updates; it waits for nothing.
     Evaluations are apart: they have their own copies and random numbers, so that training is
@@ -68,13 +68,13 @@ class RLTrainer:
 
     Args:
         environment: An environment, its name, or `gymnasium:ID`.
-        learner: What learns; by default that of `recipe_for`.
-        settings: How much of all; by default those of `recipe_for`.
+        learner: The learner; by default that of `recipe_for`.
+        settings: The proportions of the run; by default those of `recipe_for`.
         steps: Steps of one seed, over all of its copies.
         seed: Random seed.
         seeds: How many runs are made side by side.
         folder: Where checkpoints, events and the report go; None writes nothing.
-        device: Where all tensors are.
+        device: The device of all tensors.
         saving: Which steps are saved; the best by return is always kept.
         log_every: Steps between two rows of the log.
         captured: Replay rounds: on a GPU as a CUDA graph, on a CPU as recorded calls; by
@@ -182,7 +182,7 @@ class RLTrainer:
             )
 
     def _replayed(self) -> bool:
-        """Whether rounds are replayed, where nothing else is said."""
+        """Whether rounds are replayed by default."""
         why = self._place.host_work
         if self.device.type == "cuda" and why is not None:
             warnings.warn(
@@ -289,7 +289,7 @@ class RLTrainer:
         notes = {"updates": self._updates, "evaluated": self._evaluated, **self._described()}
         self._folder.save(self.step, notes, now, last=last)
 
-    # What is shown.
+    # Showing.
 
     def _log(self, chance: float) -> None:
         """Show what was learned; this is where the host waits for the device."""
@@ -356,7 +356,7 @@ class RLTrainer:
             return self._show
         return self._folder.used or Dashboard.on_terminal()
 
-    # What a run is.
+    # The identity of a run.
 
     def _described(self) -> dict[str, Any]:
         learner = learner_to_json(self.learner)
