@@ -71,7 +71,7 @@ def environment_text(environment: Environment) -> str:
     """Return a description of an environment, for the record of a run.
 
     It is the name of one of hotgrid's with default settings, and otherwise the class with
-    the fields that are set.
+    the fields that differ from their defaults.
 
     Example:
         >>> environment_text(CartPole()), environment_text(CartPole(gravity=3.7))
