@@ -34,9 +34,9 @@ class Guard:
     Origin is refused, which stops other sites from opening sockets.
 
     Arguments:
-        app: What is guarded.
+        app: The application to guard.
         port: The port of the server.
-        hosts: Names beside those of loopback under which the server may be reached.
+        hosts: Names besides those of loopback under which the server may be reached.
         token: The secret; by default a random one.
         open: Whether no token is needed; Host and Origin are checked all the same.
     """

@@ -24,7 +24,7 @@ class MessageError(HotgridError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a page may send.
+    """The limits on the messages of a page.
 
     Attributes:
         size: Bytes of one message.
@@ -45,7 +45,7 @@ class PageMessage:
     """One message of a page.
 
     Attributes:
-        type: What it asks for.
+        type: The kind of request.
         id: The number that the answer repeats; None where none is wanted.
         fields: Its other fields, each as its check returned it.
     """

@@ -21,7 +21,7 @@ _KINDS = {
 class PageFiles:
     """The files of an application's pages at `/page/`, and those that all share at `/web/`.
 
-    Both are read at once into a table, which no path can lead out of.
+    Both are read at once into a table, so that no path can lead to other files.
 
     Args:
         package: The package with the folder `page`, such as `hotgrid.grid.view`.

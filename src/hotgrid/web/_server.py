@@ -18,11 +18,11 @@ _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  only where a user asks for it
 
 
 class PageServer:
-    """Serves an application to one machine, or to others on request.
+    """Serves an application to this machine, or also to others on request.
 
     Arguments:
         app: An ASGI application.
-        port: Where; if another program has it, one of the next ports. 0 is any free port.
+        port: The port; if another program has it, one of the next ones. 0 is any free port.
         host: The address to listen on; by default only this machine can connect.
         token: The secret in the address; by default a random one.
         open: Whether the address has no token: for an application that checks a key itself,
@@ -83,8 +83,8 @@ class PageServer:
         return f"http://{shown}:{self.port}/{query}"
 
     def wait(self) -> None:
-        """Wait for the end of a server that was started, or for an interrupt."""
-        # Not by `join`: one that is interrupted takes its thread for ended (Python 3.11).
+        """Wait for a started server to end, or for an interrupt."""
+        # Not by `join`: an interrupted one marks its thread as ended (Python 3.11).
         while self._thread is not None and not self._ended.wait(0.2):
             pass
 
@@ -126,7 +126,7 @@ class PageServer:
 
 
 def _names(host: str) -> Iterable[str]:
-    """Names beside loopback under which a browser may ask for this server."""
+    """Names besides loopback under which a browser may ask for this server."""
     if host in _EVERYWHERE:
         name = socket.gethostname()
         with contextlib.suppress(OSError):

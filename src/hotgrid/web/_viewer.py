@@ -19,7 +19,7 @@ _SEND_TIMEOUT = 5.0
 _MOST_TEXTS = 256
 _NUMBERS = itertools.count(1)
 _LOG = logging.getLogger("hotgrid.web")
-# How a page that leaves, or is closed, shows here.
+# The errors that show that a page has left or was closed.
 _GONE = (ConnectionError, TimeoutError, RuntimeError, WebSocketDisconnect)
 
 
@@ -41,7 +41,7 @@ class Viewer:
 
     Arguments:
         socket: The connection, accepted.
-        limits: What the page may send.
+        limits: The limits on the messages of the page.
         timeout: Seconds after which a send that does not end closes the connection.
     """
 

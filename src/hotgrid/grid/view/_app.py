@@ -39,7 +39,7 @@ class ViewApp:
     """The live page of one model, or of all of them.
 
     Arguments:
-        case: What is shown; None for the gallery.
+        case: The model to show, with its options; None for the gallery.
         folder: Where pictures, films and checkpoints go.
         playing: Whether simulations run from the start.
         device: Where models of the gallery run; by default the GPU if there is one.
@@ -96,7 +96,7 @@ class ViewApp:
                 self._session(self._name(), {})
 
     def follow(self) -> None:
-        """Do what the first rank of a mesh does, until it ends; for all other ranks.
+        """Follow the first rank of a mesh until it ends; for all other ranks.
 
         Raises:
             HotgridError: It cannot be run with these options.
@@ -139,7 +139,7 @@ class ViewApp:
         return session
 
     def _case_for(self, name: str, options: Mapping[str, Any]) -> Case:
-        """What a new session runs: the given case, with the options of a link over it."""
+        """The case of a new session: the given one, overridden by the options of a link."""
         own = self._case
         self._expect_no_files(name, options.get("set", {}))
         if own is None or name != self._name():
@@ -158,7 +158,7 @@ class ViewApp:
         return replace(own, **{**options, "set": {**own.set, **over.set}})
 
     def _expect_no_files(self, name: str, values: Mapping[str, str]) -> None:
-        """A link does not reach files of the server, but for those it was started with."""
+        """Refuse a link to files of the server, except those that it was started with."""
         own = self._case if name == self._name() else None
         model = find_model(name if own is None else own.model)
         for option, value in values.items():
@@ -170,7 +170,7 @@ class ViewApp:
                 )
 
     def _end_unwatched(self) -> None:
-        """End simulations that no page shows, but not the one that was started for."""
+        """End simulations that no page shows, but not the one that the server is for."""
         own = None if self._case is None else self._name()
         with self._lock:
             for key, session in list(self._sessions.items()):

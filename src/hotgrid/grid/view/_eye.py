@@ -50,7 +50,7 @@ class _Sent:
 
     host: Tensor
     event: Any = None
-    # What is copied from must not be overwritten before it is there.
+    # The source of the copy must not be overwritten before it has arrived.
     source: Tensor | None = None
 
     @property
@@ -59,11 +59,11 @@ class _Sent:
 
 
 class Eye:
-    """Makes the frames of one simulation; keeps what does not change from frame to frame.
+    """Makes the frames of one simulation; keeps tensors that do not change between frames.
 
     Arguments:
-        simulation: What is looked at.
-        source: Where its numbers come from; by default as the simulation is made.
+        simulation: The simulation to show.
+        source: The source of its numbers; by default the one that suits the simulation.
     """
 
     def __init__(self, simulation: GridState, source: Source | None = None) -> None:
@@ -75,7 +75,7 @@ class Eye:
         self._side: Any = None
 
     def forget_ranges(self) -> None:
-        """Let the range of the colours begin anew, as where a state was loaded."""
+        """Start the range of the colours afresh, for example when a state was loaded."""
         self._ranges.clear()
 
     def frame(self, look: Gaze) -> Frame | None:
@@ -92,7 +92,7 @@ class Eye:
     def making(self, look: Gaze) -> Making:
         """One frame of the present state, begun.
 
-        On a GPU nothing here waits: numbers travel beside the steps, and the next stage begins
+        On a GPU nothing here waits: numbers are copied meanwhile, and the next stage begins
         when they have arrived.
         """
         found = Making(self._stages(look))
@@ -180,7 +180,7 @@ class Eye:
         return known[2]
 
     def _send(self, x: Tensor) -> _Sent:
-        """Begin to copy a tensor to main memory, beside the steps that are queued."""
+        """Begin to copy a tensor to main memory, in parallel with the steps that are queued."""
         if x.device.type != "cuda":
             return _Sent(x)
         host = torch.empty(x.shape, dtype=x.dtype, pin_memory=True)
@@ -196,7 +196,7 @@ class Eye:
         return self._side
 
     def _beside(self, arrived: bool) -> Any:
-        """Where to compute: beside the steps, if what is computed with is known to be there."""
+        """The stream to compute on: beside that of the steps, if the inputs are ready."""
         device = self._simulation.device
         if device.type != "cuda" or not arrived:
             return contextlib.nullcontext()

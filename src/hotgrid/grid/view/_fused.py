@@ -19,7 +19,7 @@ class FusedViews:
     """Calls functions of tensors, compiled where the same one is called again and again.
 
     Compiling takes a second or two in which the run waits: while one thread traces a function,
-    torch lets no other call a compiled one. A function that cannot be compiled stays as it is.
+    torch lets no other call a compiled one. A function that cannot be compiled runs as it is.
 
     Args:
         enabled: Whether anything is compiled.
@@ -39,7 +39,7 @@ class FusedViews:
         """Return what the function returns for some tensors.
 
         Args:
-            key: What tells functions apart, and shapes.
+            key: Tells functions and shapes apart.
             function: Pure, of tensors alone; numbers in it are constants of its key.
             tensors: Its arguments.
         """

@@ -29,7 +29,7 @@ _SECONDS = 4.0
 # A vortex street takes thousands of steps: its cylinder is thicker on a grid with fewer cells.
 _OPTIONS = {"karman": {"diameter": 0.2}}
 _CELLS = {"karman": 40 * 160}
-# What grows is best seen when it has grown, and what decides when it has decided.
+# Growing patterns are best seen when grown, and classifiers when they have decided.
 _FEWER_LOOKS = {"growing-ca": 6, "digits-ca": 6}
 # Made by benchmarks/make_thumbnails.py.
 SHIPPED = Path(__file__).with_name("pictures")
@@ -76,9 +76,9 @@ class Thumbnails:
             self._thread.start()
 
     def stop(self) -> None:
-        """End, with the picture under way left out."""
+        """End, without finishing the current picture."""
         self._ended.set()
-        # A thread that is still inside of torch when Python ends would abort the process.
+        # A thread that is still inside torch when Python ends would abort the process.
         if self._thread is not None:
             self._thread.join()
 
@@ -106,7 +106,7 @@ def thumbnail(
     Args:
         name: The model.
         ended: Set from another thread, it makes no more steps.
-        seconds: Of a processor, after which it makes no more steps.
+        seconds: The processor time after which it makes no more steps.
 
     Raises:
         HotgridError: The model cannot be run on a small grid.

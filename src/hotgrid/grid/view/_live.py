@@ -1,4 +1,4 @@
-"""A simulation that is watched: what a page asks of it, done between two steps."""
+"""A simulation that is watched; requests of a page are carried out between two steps."""
 
 import contextlib
 import itertools
@@ -39,15 +39,15 @@ _END = "end"
 
 
 class LiveRun:
-    """A simulation and what can be done with it by hand.
+    """A simulation and the operations that a user has on it.
 
     With a mesh every rank has one. Rank 0 broadcasts what it does; the other ranks `follow`
     and make the same calls in the same order.
 
     Arguments:
-        name: The model as the command line names it.
-        simulation: What runs.
-        case: What it was made from.
+        name: The name of the model on the command line.
+        simulation: The running simulation.
+        case: The case that it was made from.
         folder: Where pictures, films and checkpoints go; made when the first is saved.
     """
 
@@ -76,7 +76,7 @@ class LiveRun:
         return self._film is not None
 
     def follow(self) -> None:
-        """Do what the first rank does, until it ends."""
+        """Follow the first rank until it ends."""
         ranks = self._ranks
         if ranks is None or ranks.rank == 0:
             raise ArgumentError("`follow` is for ranks other than 0 of a mesh")
@@ -146,7 +146,7 @@ class LiveRun:
         return self._diverged(form)
 
     def _diverged(self, form: Form) -> str:
-        """Go back to the last good step, if it is known; returns what to tell."""
+        """Go back to the last good step, if it is known; returns a message for viewers."""
         simulation = self.simulation
         good = self._good.go_back(form, simulation.step_count)
         if good is None:
@@ -178,7 +178,7 @@ class LiveRun:
                 pass
         except CommunicationError:
             raise
-        except Exception:  # noqa: BLE001  a model of someone else; those that look are told why
+        except Exception:  # noqa: BLE001  the model is the user's; viewers are shown the error
             return None
         return making.frame
 
@@ -284,7 +284,7 @@ class LiveRun:
 
     def _reset(self, viewer: int, seed: int | None) -> None:
         start, plan = self._begun
-        # Values that were set by hand stay: they are what the page shows. So does what was
+        # Values that were set by hand stay, as the page shows them. So do changes that were
         # planned for others.
         start = start.changed(**self._by_hand) if self._by_hand else start
         kept = {name: each for name, each in plan.changes.items() if name not in self._by_hand}
@@ -409,7 +409,7 @@ class LiveRun:
 
 
 def _aspect(look: dict[str, Any], colours: str | None) -> Aspect:
-    """What a viewer sees, as a picture: of the whole plane, and a slice for a volume."""
+    """The view of a viewer as a picture: the whole plane, and a slice for a volume."""
     seen = Gaze.of_plain(look)
     return Aspect(seen.view, colours, seen.range, min(seen.axis, 2), seen.slice)
 

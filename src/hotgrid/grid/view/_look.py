@@ -1,4 +1,4 @@
-"""What one viewer looks at, which cells that takes, and the frame that shows it."""
+"""The view of one viewer, the cells that it needs, and the frame that shows it."""
 
 import math
 import struct
@@ -11,7 +11,7 @@ from hotgrid.grid.output import Colours
 
 HEADER = struct.Struct("<4sIddBBHIIIff4fHHfB7x")
 BYTES, BITS, VOLUME = range(3)
-"""What the payload of a frame is."""
+"""The kinds of payload of a frame."""
 _MAGIC = b"HGF1"
 _COLOURS = {"plain": 0, "signed": 1, "states": 2, "coded": 3}
 _MOST_PIXELS = 2048
@@ -20,7 +20,7 @@ _VOXELS = 96
 
 @dataclass(frozen=True)
 class Gaze:
-    """What a viewer wants to see.
+    """The view that a viewer asks for.
 
     Attributes:
         view: One of the model's views.
@@ -28,7 +28,7 @@ class Gaze:
         pixels: Height and width of the canvas.
         axis: In 3-D, the axis that a slice is at right angles to.
         slice: In 3-D, which slice.
-        range: The values of the first and last colour; None follows the values.
+        range: The values of the first and last colour; None adapts to the values.
         arrows: How many arrows along the longer side; 0 for none.
         volume: In 3-D, whether the whole box is wanted.
         number: Counts the looks of a viewer.

@@ -1,4 +1,4 @@
-"""What a page may ask for: every message, field by field."""
+"""The requests of a page: every message, field by field."""
 
 from hotgrid.web import Check, list_of, number_in, one_of, optional, text_of, truth, whole_in
 

@@ -14,7 +14,7 @@ from hotgrid.grid.output import Colours, colours_of
 from hotgrid.tensors._torch_private import one_thread
 
 SOLID = 255
-"""The byte of a solid cell, and of a number that is none."""
+"""The byte of a solid cell, and of NaN."""
 # Points from which the range of colours is taken: all of them would cost more than the frame.
 _SAMPLED = 1 << 13
 # Rows of a frame that fit into a cache, in numbers.
@@ -139,7 +139,7 @@ def sampled(values: Tensor, states: bool) -> Tensor:
 
 
 def colours_in(sample: Tensor, states: bool) -> Colours:
-    """The colours that suit what `sampled` found."""
+    """The colours that suit the numbers of `sampled`."""
     numbers = sample.numpy()
     if states and numbers[0] >= 0 and numbers[1] <= 1:
         return Colours("states", 0.0, 1.0)

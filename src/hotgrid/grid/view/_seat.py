@@ -1,4 +1,4 @@
-"""What a session knows of its viewers, and of how it runs."""
+"""The state that a session keeps for its viewers and for its run."""
 
 import time
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ._look import Gaze
 
 @dataclass
 class Seat:
-    """What the session knows of one viewer."""
+    """The state that a session keeps for one viewer."""
 
     viewer: Viewer
     look: Gaze
@@ -44,7 +44,7 @@ class Transport:
 
 
 def first_gaze(simulation: GridState) -> Gaze:
-    """What a viewer sees before it asks for something."""
+    """The view of a viewer before it asks for another."""
     size, model = simulation.size, simulation.model
     plane = (1, *size) if len(size) == 1 else size[-2:]
     view = model.picture or next(iter(model.views()))
@@ -52,7 +52,7 @@ def first_gaze(simulation: GridState) -> Gaze:
 
 
 def gaze_of(simulation: GridState, message: PageMessage, number: int) -> Gaze:
-    """What a message asks to see, the `number`-th of its viewer.
+    """The view that a message asks for, the `number`-th of its viewer.
 
     Raises:
         MessageError: There is no such view, or the range is empty.

@@ -27,7 +27,7 @@ from ._seat import Batch, Seat, Transport, first_gaze, gaze_of
 from ._step_rate import StepRate
 
 _LOG = logging.getLogger("hotgrid.view")
-# Seconds that a run of steps should take: so long a page may wait for what it asks.
+# Seconds that a run of steps should take: a page may wait this long for an answer.
 _SLICE = 0.012
 # On a GPU two are queued, and a frame needs three on its way.
 _SLICE_ON_GPU = 0.004
@@ -48,7 +48,7 @@ class Session:
     that a change falls between two steps. A viewer that is slow gets fewer frames.
 
     Arguments:
-        live: The simulation.
+        live: The simulation to run.
         playing: Whether it runs from the start.
     """
 
@@ -70,7 +70,7 @@ class Session:
         self._reported: set[str] = set()
         self._batches: list[Batch] = []
         self._stale_until = math.inf
-        # The form that has made steps; what it needs is compiled.
+        # The form that has made steps, so that it is compiled.
         self._ran: weakref.ref[Form] | None = None
         self._compiling = False
         self._still: Frame | None = None
@@ -267,7 +267,7 @@ class Session:
             now = time.monotonic()
             owed = transport.owed + (now - transport.paced) * transport.rate
             transport.paced = now
-            # What cannot be kept up with is not made up for later.
+            # Steps that the machine cannot keep up with are not made up for later.
             steps = min(int(owed), steps)
             transport.owed = min(owed - steps, max(1.0, transport.rate * _STATUS))
         problem = ""
@@ -284,7 +284,7 @@ class Session:
         return steps > 0
 
     def _stopped(self, problem: str) -> None:
-        """Make no more steps; tell what is wrong with the numbers, if anything is."""
+        """Make no more steps; report what is wrong with the numbers, if anything is."""
         transport = self._transport
         transport.playing, transport.goal = False, None
         self._status_due = 0.0
@@ -294,13 +294,13 @@ class Session:
 
     @contextlib.contextmanager
     def _maybe_compiling(self) -> Iterator[None]:
-        """Tell viewers that steps may be compiled inside; the next status says it is over."""
+        """Tell viewers that steps may be compiled in the block; the next status ends that."""
         control = self.live.control
         ran = None if self._ran is None else self._ran()
         if ran is control.form or not control.form.compiled:
             yield
             return
-        # Steps cannot be interrupted: it is what pages that come meanwhile see.
+        # Steps cannot be interrupted: pages that open meanwhile see this frame.
         self._still = self.live.frame(first_gaze(control.simulation))
         self._compiling = True
         self._tell_all({"type": "compiling"})
@@ -352,7 +352,7 @@ class Session:
         return bool(groups or self._batches)
 
     def _sent(self, batch: Batch) -> bool:
-        """Go on with a frame; whether it is made and given to its viewers."""
+        """Continue with a frame; return whether it is made and given to its viewers."""
         if not batch.making.go_on():
             return False
         for seat, number in batch.seats:

@@ -1,4 +1,4 @@
-"""Where the numbers of a frame come from: a whole grid, or one that is cut over ranks."""
+"""The sources of a frame's numbers: a whole grid, or one that is cut over ranks."""
 
 from typing import Protocol
 
@@ -19,7 +19,7 @@ class Source(Protocol):
     def pixels(self, view: str, box: Box) -> Tensor | None:
         """The means of cells, `[height, width]` or a volume; None where another rank has it.
 
-        Cells of which each is a pixel keep their type.
+        Where each cell is a pixel, cells keep their type.
         """
         ...
 

@@ -36,7 +36,7 @@ class Strokes:
     """Paints into a simulation, and takes strokes back.
 
     Arguments:
-        control: Of the simulation that is painted into.
+        control: The control of the simulation to paint into.
     """
 
     control: LiveControl
@@ -45,7 +45,7 @@ class Strokes:
 
     @property
     def simulation(self) -> Simulation:
-        """What is painted into."""
+        """The simulation to paint into."""
         return self.control.simulation
 
     @property
@@ -111,7 +111,7 @@ class Strokes:
         self._undone.clear()
 
     def expect_held(self, value: float, *kinds: torch.dtype) -> None:
-        """Refuse a number that a type cannot hold."""
+        """Refuse a number that the type cannot hold."""
         for kind in kinds:
             limits = torch.finfo(kind) if kind.is_floating_point else torch.iinfo(kind)
             if not limits.min <= value <= limits.max:

@@ -12,7 +12,7 @@ Selector = str | Query
 
 @dataclass(frozen=True)
 class Trainable:
-    """How much of a model is trained; print it.
+    """The share of a model that is trained; print it.
 
     Attributes:
         trained: Numbers that are trained.
@@ -54,7 +54,7 @@ def freeze(model: nn.Module, selector: Selector, *, frozen: bool = True) -> Trai
         frozen: False to train them again.
 
     Returns:
-        What is trained now.
+        A summary of the parameters that are trained now.
 
     Raises:
         ArgumentError: The selector selects nothing.

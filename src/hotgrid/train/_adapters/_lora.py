@@ -15,7 +15,7 @@ from ._freeze import Selector, Trainable, trainable
 
 
 class LoRA:
-    """What a linear layer with an adapter is beside its class; see `lora`.
+    """The class mixed into a linear layer that has an adapter; see `lora`.
 
     Paths of the layer stay as they were; `lora_a` and `lora_b` are new ones.
     """
@@ -40,7 +40,7 @@ class LoRA:
 
 @cache
 def _adapted(cls: type[nn.Linear]) -> type[nn.Linear]:
-    """A class like another, whose `forward` adds the adapter."""
+    """A subclass of a layer's class whose `forward` adds the adapter."""
     return type(f"LoRA{cls.__name__}", (LoRA, cls), {"__module__": cls.__module__})
 
 
@@ -73,7 +73,7 @@ def lora(
             earlier calls.
 
     Returns:
-        What is trained now; print it.
+        A summary of the parameters that are trained now; print it.
 
     Raises:
         ArgumentError: Something selected is not a linear layer, or has an adapter; the rank
@@ -139,7 +139,7 @@ def _check(path: str, layer: nn.Module, rank: int, selector: Selector) -> None:
 
 @torch.no_grad()
 def merge_lora(model: nn.Module) -> list[str]:
-    """Add every adapter to its weight, and make layers what they were before.
+    """Add every adapter to its weight, and restore the classes of the layers.
 
     The sum is computed in float32 or higher and rounded once. Classes, paths and the keys
     of `state_dict` are those from before `lora`. Parameters stay frozen or not as they are.

@@ -18,10 +18,10 @@ class TrainedGroup:
     """Parameters with an optimizer.
 
     Args:
-        name: What it is called.
+        name: The name of the group.
         spec: The optimizer.
         parameters: By path; all of them are trained.
-        named: What names of values stand for.
+        named: The values that names stand for.
         ranks: The ranks that share the work of the optimizer.
     """
 
@@ -47,7 +47,7 @@ class TrainedGroup:
         self.bound = spec.bind(self.parameters, ranks)
 
     def apply(self, step: int) -> None:
-        """Set every number to what it is at a step."""
+        """Set every number to its value at a step."""
         for key, setting in self._moving.items():
             self.values[key] = setting.at(step)
 
@@ -81,7 +81,7 @@ class TrainedGroup:
 
 
 def _settings(spec: OptimizerSpec, values: Mapping[str, float]) -> str:
-    """What a spec was given besides what a row shows: values now, and fixed settings."""
+    """The settings of a spec that have no column in a row: present values and fixed ones."""
     shown = {"rate", "decay", "clip", "name", "implementation", "compiled"}
     fixed = {
         each.name: getattr(spec, each.name)

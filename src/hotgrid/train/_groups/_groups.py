@@ -40,15 +40,15 @@ def groups(
 
     Args:
         model: The model.
-        specs: An optimizer, or `"frozen"`, for every selector: what
+        specs: An optimizer, or `"frozen"`, for every selector, an expression that
             `hotgrid.nn.select` takes.
-        rest: The same for parameters that no selector names. None: there must not be any.
-        rates: What names in specs stand for: numbers, or functions of the step.
+        rest: The same for parameters that no selector names; by default there must be none.
+        rates: The values that names in specs stand for: numbers, or functions of the step.
         ranks: The ranks that share the work of `Muon`; gradients must be equal on all of
-            them, as `data_parallel` and `fully_sharded` make them. None: each does it all.
+            them, as `data_parallel` and `fully_sharded` make them. By default each does all.
 
     Returns:
-        The groups; print them to see who trains what.
+        The groups; print them to see which optimizer trains which parameters.
 
     Raises:
         ArgumentError: Groups overlap, parameters are left over, a selector selects nothing,
@@ -77,7 +77,7 @@ def groups(
         raise ArgumentError(f"`model` is {model!r}; expected a torch.nn.Module")
     expect_shapes(model)
     made = Groups(split(model, specs, rest), rates or {}, ranks or SingleRank())
-    # What the groups freeze has no gradients.
+    # Parameters that the groups freeze have no gradients.
     expect_dense(model)
     return made
 
@@ -111,12 +111,12 @@ class Groups:
         self.names = tuple(group.name for group in self._groups)
 
     def apply(self, step: int) -> None:
-        """Set rates and all else that is scheduled to what it is at a step.
+        """Set rates and all other scheduled numbers to their values at a step.
 
         Nothing counts steps, so a resumed run calls it with its step and has the same values.
 
         Raises:
-            ArgumentError: A function returned something that is not a number, 0 or more.
+            ArgumentError: A function did not return a number of at least 0.
         """
         for group in self._groups:
             group.apply(step)
@@ -174,7 +174,7 @@ class Groups:
         """Return the state of all optimizers, by `path/slot`.
 
         Keys depend on paths alone, not on the order of parameters or groups. Tensors are
-        the live ones: copy what is to be kept. Of a `DTensor` parameter they are DTensors.
+        the live ones: copy them to keep them. Those of a `DTensor` parameter are DTensors.
 
         Example:
             >>> layer = torch.nn.Linear(2, 2)
@@ -190,7 +190,7 @@ class Groups:
 
     @torch.no_grad()
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Copy a state in; the keys and shapes must be those of `state()`.
+        """Load a state by copying it; its keys and shapes must be those of `state()`.
 
         A `DTensor` takes a `DTensor` with the same layout, or the whole tensor.
 

@@ -10,13 +10,13 @@ class GroupRow(NamedTuple):
     Attributes:
         name: The name of the group.
         optimizer: The name of its optimizer, or `frozen`.
-        tensors: How many parameters, as tensors.
-        elements: How many numbers these are.
+        tensors: The number of parameter tensors.
+        elements: The number of elements in them.
         rate: The learning rate now; None if frozen.
         decay: Weight decay now; None if frozen.
         clip: The largest norm of the gradients; None is no limit.
         state_bytes: The memory of the optimizer's state on this rank.
-        settings: What else the optimizer was given, as text.
+        settings: The other settings of the optimizer, as text.
     """
 
     name: str

@@ -9,12 +9,12 @@ from hotgrid.train._schedules import Constant
 
 
 class GroupValue:
-    """One number of a group, and what it is at a step.
+    """One number of a group, and its value at a step.
 
     Args:
-        place: Where it is, for errors, such as "`rate` of `//Linear`".
+        place: Its place, for error messages, such as "`rate` of `//Linear`".
         value: A number, a function of the step, or a name.
-        named: What names stand for.
+        named: The values that names stand for.
         zero: Whether it can be 0.
     """
 
@@ -45,7 +45,7 @@ class GroupValue:
         return isinstance(self._function, Constant)
 
     def at(self, step: int) -> float:
-        """Return the number; what is negative or not finite is an error."""
+        """Return the number; one that is negative or not finite is an error."""
         number = self._function(step)
         try:
             value = float(number)

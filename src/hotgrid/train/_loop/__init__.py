@@ -1,4 +1,4 @@
-"""The training loop and what it is made of."""
+"""The training loop and its parts."""
 
 from ._batches import (
     Batches as Batches,

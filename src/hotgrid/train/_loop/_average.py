@@ -12,7 +12,7 @@ from hotgrid.train._optimizers import local_part
 
 
 class Average:
-    """A running average of what a module learns, in float32 or wider, on the device of each.
+    """A running average of a module's parameters, in float32 or wider, on their devices.
 
     Buffers that are saved and have a floating dtype are averaged too: the statistics of a
     batch norm must be those of the averaged weights. With parameters cut over ranks, each rank
@@ -37,7 +37,7 @@ class Average:
         self.live: dict[str, Tensor] = {**dict(module.named_parameters()), **buffers}
         self.tensors: dict[str, Tensor] = {}
         for path, x in self.live.items():
-            # Torch promotes no numbers of 8 bits.
+            # Torch does not promote 8-bit numbers.
             wide = x.itemsize > 1
             kind = torch.promote_types(x.dtype, torch.float32) if wide else torch.float32
             self.tensors[path] = local_part(x.detach()).to(kind, copy=True)

@@ -18,14 +18,14 @@ Structure = TypeVar("Structure")
 
 @runtime_checkable
 class Batches(Protocol):
-    """Batches by position: what comes when is a function, and a position is a number.
+    """Batches by position: each batch is a function of its index.
 
     A source for evaluation also has `__len__`, the number of batches in one pass. A source
     may have an `identity`, a text that a resumed run must have too.
     """
 
     def batch(self, index: int, rank: int, ranks: int) -> Any:
-        """Return the part of a rank of batch `index`; all parts together are the batch."""
+        """Return one rank's part of batch `index`; all parts together are the batch."""
         ...
 
 
@@ -33,7 +33,7 @@ class Batches(Protocol):
 class BatchStream(Protocol):
     """Batches in sequence, each rank its own, for sources that cannot jump.
 
-    `state` returns a small JSON value, and `load` goes to it exactly. A stream may have an
+    `state` returns a small JSON value, and `load` goes back to it exactly. A stream may have an
     `identity`, a text that a resumed run must have too.
     """
 
@@ -42,11 +42,11 @@ class BatchStream(Protocol):
         ...
 
     def state(self) -> Any:
-        """Return where the stream is, as JSON."""
+        """Return the position of the stream, as JSON."""
         ...
 
     def load(self, state: Any) -> None:
-        """Go to where `state` was called."""
+        """Go back to a position that `state` returned."""
         ...
 
 
@@ -60,9 +60,9 @@ class TensorBatches:
     Args:
         tensors: A tensor, or a tuple or dict of them, with equally many rows.
         size: Rows of a batch, of all ranks together.
-        seed: Another seed, another order.
+        seed: The random seed of the order.
         shuffle: False keeps the order of the rows.
-        endless: True begins the next pass in the middle of a batch. False ends with a
+        endless: True lets a batch continue into the next pass. False ends a pass with a
             shorter batch, as evaluation needs it.
 
     Raises:
@@ -116,7 +116,7 @@ class TensorBatches:
         return (self.rows + self.size - 1) // self.size
 
     def batch(self, index: int, rank: int = 0, ranks: int = 1) -> Any:
-        """Return the part of a rank of a batch.
+        """Return one rank's part of a batch.
 
         Raises:
             ArgumentError: The rows of a batch cannot be shared equally by the ranks.
@@ -197,7 +197,7 @@ class Feed:
         return None if self._stream is None else self._stream.state()
 
     def load(self, position: int, skipped: Iterable[int], states: Sequence[Any]) -> None:
-        """Go to a position; of a stream, to the state of this rank.
+        """Go to a position; for a stream, to the state of this rank.
 
         Raises:
             ArgumentError: A stream had another number of ranks.
@@ -242,7 +242,7 @@ def to_device(batch: Any, device: torch.device) -> Any:
 
 
 def _expect_tensors(given: Any) -> None:
-    """Refuse arrays of NumPy, which batches would pass over without a word."""
+    """Refuse NumPy arrays, which batches would silently ignore."""
     if isinstance(given, np.ndarray):
         raise ArgumentError(
             f"`tensors` has a NumPy array of shape {given.shape}; expected tensors, such as "

@@ -17,9 +17,9 @@ class EarlyStopping:
     never stopped. Only a value that is better by more than `least` is an improvement.
 
     Args:
-        metric: What is watched, such as `valid/loss`.
-        patience: How many evaluations without an improvement end the run.
-        warmup: How many evaluations at the beginning never end it.
+        metric: The value to watch, such as `valid/loss`.
+        patience: The number of evaluations without an improvement that end the run.
+        warmup: The number of evaluations at the beginning that never end it.
         better: Whether the lowest or the highest value is the best; by default what the
             metric says, such as the highest accuracy, or else the lowest.
         least: How much better a value must be.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from hotgrid.store import Shard
 
-# A report is drawn again at most this often, in seconds, while a run continues.
+# While a run continues, seconds between two drawings of the report, at least.
 _REPORT_EVERY = 20.0
-# What a step counts as that was not evaluated: worse than anything.
+# The value of a step that was not evaluated: worse than any other.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
 
 
@@ -38,11 +38,11 @@ class SavedState(Protocol):
     """The tensors of a run, as a folder needs them."""
 
     def tensors(self) -> dict[str, Tensor | Shard]:
-        """What is saved, by name."""
+        """The tensors to save, by name."""
         ...
 
     def slots(self) -> dict[str, Any]:
-        """What is noted about the state of the optimizer."""
+        """Notes about the state of the optimizer, saved with it."""
         ...
 
     def random_names(self) -> list[str]:
@@ -93,7 +93,7 @@ class TrainingFolder:
         resume: bool | str,
         files: Mapping[str, bytes],
     ) -> tuple[int, dict[str, Any]] | None:
-        """Make the folder that of this run; return the newest checkpoint if it continues."""
+        """Claim the folder for this run; return the newest checkpoint if it continues."""
         if resume not in (True, False, "auto"):
             raise ArgumentError(f"`resume` is {resume!r}; expected True, False or 'auto'")
         if self._run is None:
@@ -174,7 +174,7 @@ class TrainingFolder:
             self._events.write(event, step, **facts)
 
     def due(self, step: int, now: Mapping[str, float | None] | None = None) -> bool:
-        """Whether a step is to be saved: by its number, or as its value is the best so far."""
+        """Whether to save a step: by its number, or because its value is the best so far."""
         if self._run is None:
             return False
         return step % self._saving.every == 0 or self._improves(now or {})
@@ -187,7 +187,7 @@ class TrainingFolder:
         *,
         last: bool,
     ) -> None:
-        """Save a step, in the background unless it is the last, unless it is saved."""
+        """Save a step that is not saved yet, in the background unless it is the last."""
         if self._run is None or self._checkpoints is None:
             return
         if step == self._newest:

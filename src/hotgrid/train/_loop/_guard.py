@@ -16,7 +16,7 @@ from hotgrid.train._optimizers import local_part
 
 @dataclass(frozen=True)
 class LossGuard:
-    """What is done about losses that are not finite, or that jump.
+    """How to handle losses that are not finite, or that jump.
 
     Losses and gradient norms of all steps are examined whenever metrics are shown, and
     before every checkpoint, which is not written if a parameter is not finite. A loss or a
@@ -51,7 +51,7 @@ class LossGuard:
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong first.
+    """The first fault that was found.
 
     Attributes:
         step: The step, counted from 1.
@@ -83,7 +83,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class StepLosses:
-    """What is known of a step on the host.
+    """The data of a step that has been copied to the host.
 
     Attributes:
         step: The step, counted from 1.
@@ -99,7 +99,7 @@ class StepLosses:
 
 
 class Watch:
-    """A guard at work: remembers the last losses."""
+    """The guard of one run, which remembers the last losses."""
 
     def __init__(self, guard: LossGuard) -> None:
         self._guard = guard
@@ -119,7 +119,7 @@ class Watch:
         return list(self._last)
 
     def load(self, state: Any) -> None:
-        """Go on with losses that were saved."""
+        """Continue with losses that were saved."""
         self._last = deque(map(float, state), maxlen=self._guard.window)
 
     def _spike(self, step: StepLosses) -> Fault | None:

@@ -1,4 +1,4 @@
-"""What a resumed run must have too, and what a run can be asked to watch."""
+"""The settings that a resumed run must share, and the values that a run can watch."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ def settings_of_ranks(
     saving: Saving | None,
     guard: LossGuard,
 ) -> dict[str, str]:
-    """What all ranks must have been given, as text, or they would wait for each other."""
+    """The settings that all ranks must share, as text, or they would wait for each other."""
     checks = "none"
     if evaluation:
         names = ", ".join(each.name for each in evaluation.metrics)
@@ -67,16 +67,16 @@ def settings_of_ranks(
 
 
 def identity_of_batches(batches: Batches | BatchStream) -> dict[str, str]:
-    """What a resumed run must have too, if the source says what determines its batches."""
+    """The identity of the batches, which a resumed run must share, if the source has one."""
     identity = getattr(batches, "identity", None)
     return {} if identity is None else {"batches": str(identity)}
 
 
 def asked_of(own: Mapping[str, str], asked: Mapping[str, object] | None) -> dict[str, str]:
-    """What a resumed run must have too: what the trainer knows itself, and the rest as text.
+    """The settings that a resumed run must share: the trainer's own, and others as text.
 
     Raises:
-        ArgumentError: Something has the name of what the trainer compares itself.
+        ArgumentError: A setting has a name that the trainer uses itself.
     """
     if not isinstance(asked, Mapping | None):
         raise ArgumentError(
@@ -97,10 +97,10 @@ def watched(
     saving: Saving,
     stopping: EarlyStopping | None,
 ) -> tuple[Saving, EarlyStopping | None]:
-    """Return the rules, each with what is better.
+    """Return the rules, each with the direction that is better.
 
     Raises:
-        ArgumentError: A value is watched that there never will be.
+        ArgumentError: A value to watch does not exist.
     """
     known: dict[str, Metric] = {}
     if evaluation:
@@ -136,7 +136,7 @@ def better_of(
 
 
 def identity_of_optimizer(optimizer: GroupedOptimizer) -> str:
-    """What a resumed run must have too: the groups and their values in the first step."""
+    """The groups and their values in the first step, which a resumed run must share."""
     optimizer.apply(0)
     # Without the size of their state, which depends on the number of ranks.
     return "; ".join(

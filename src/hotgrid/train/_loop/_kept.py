@@ -1,4 +1,4 @@
-"""What an optimizer of torch keeps, as tensors: a name says which Python value one was."""
+"""The state of a torch optimizer as tensors, whose names say which Python types they were."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def packed(name: str, value: Any) -> tuple[str, Tensor]:
 
 
 def unpacked(name: str, tensor: Tensor) -> tuple[str, Any]:
-    """Return what `packed` was given."""
+    """Return the value that `packed` was given."""
     plain, _, kind = name.rpartition(":")
     if kind in _DTYPES and plain:
         return plain, tensor.item()
@@ -46,7 +46,7 @@ def unpacked(name: str, tensor: Tensor) -> tuple[str, Any]:
 
 
 class GroupEntries:
-    """What the groups of an optimizer keep besides their parameters, such as a count of steps.
+    """The entries of an optimizer's groups besides parameters, such as a count of steps.
 
     Args:
         groups: The groups by name, before the first step.
@@ -57,7 +57,7 @@ class GroupEntries:
         self._first = {name: _copied(group) for name, group in groups.items()}
 
     def changed(self) -> dict[str, dict[str, Any]]:
-        """Return the entries of every group that are not what they were at first."""
+        """Return the entries of every group that differ from those at first."""
         return {
             name: {
                 key: value
@@ -69,7 +69,7 @@ class GroupEntries:
         }
 
     def load(self, changed: Mapping[str, Mapping[str, Any]]) -> None:
-        """Set all entries to what they were when `changed` returned this."""
+        """Restore the entries to those at the time when `changed` returned this."""
         for name, group in self._groups.items():
             device = next((p.device for p in group["params"]), None)
             for key in group.keys() - self._first[name].keys() - {"params"}:

@@ -1,4 +1,4 @@
-"""What the loop asks of an optimizer, and an adapter for those of torch."""
+"""The interface of optimizers in the loop, and an adapter for those of torch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hotgrid.train._optimizers import expect_dense, local_part
 
 from ._kept import GroupEntries, packed, unpacked
 
-# What a row shows in columns of its own, and what does not change results.
+# Settings with columns of their own, and those that do not change results.
 _SHOWN = ("lr", "initial_lr", "weight_decay", "foreach", "fused", "capturable")
 
 
 @runtime_checkable
 class GroupedOptimizer(Protocol):
-    """What `Trainer` asks of an optimizer; `groups` makes such objects.
+    """The interface of an optimizer for `Trainer`; `groups` makes such objects.
 
     Attributes:
         names: The names of the groups.
@@ -62,7 +62,7 @@ class GroupedOptimizer(Protocol):
         ...
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Set the state to what `state` returned."""
+        """Load a state that `state` returned."""
         ...
 
 
@@ -125,7 +125,7 @@ class OptimizerAdapter:
         """Set the learning rate of a step.
 
         Raises:
-            ArgumentError: It is not a number, 0 or more.
+            ArgumentError: The rate is not a number of at least 0.
         """
         if self._rate is not None:
             for group in self._groups.values():
@@ -159,7 +159,7 @@ class OptimizerAdapter:
         if self._zeroed:
             self._optimizer.zero_grad(set_to_none=True)
             return
-        # That of torch does the same, with ten times the overhead.
+        # The method of torch does the same, with ten times the overhead.
         for group in self._groups.values():
             for parameter in group["params"]:
                 parameter.grad = None
@@ -195,7 +195,7 @@ class OptimizerAdapter:
         ]
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state, by `path/slot`, and of what groups count by `.group/entry`.
+        """Return the state by `path/slot`, and the counters of groups by `.group/entry`.
 
         Raises:
             ArgumentError: The optimizer keeps something that cannot be saved.
@@ -216,7 +216,7 @@ class OptimizerAdapter:
         return found
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Set the state to what `state` returned, to the dtype and the kind of each value.
+        """Load a state that `state` returned, with the dtype and the kind of each value.
 
         Raises:
             ArgumentError: A path is not one of the parameters, or a group is unknown.

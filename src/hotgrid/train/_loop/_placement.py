@@ -26,7 +26,7 @@ class Placement:
     Attributes:
         module: The module itself, whose parameters are trained.
         ranks: The ranks.
-        called: What the step function is given: the module behind DDP or the compiler.
+        called: The object passed to the step function: the module behind DDP or the compiler.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Placement:
         self.together = _is_sharded(module)
 
     def copy(self) -> None:
-        """Keep a copy on every rank, after the optimizer has frozen what is not trained.
+        """Keep a copy on every rank, after the optimizer has frozen parameters.
 
         DDP would wait for the gradients of parameters that are frozen later.
         """
@@ -76,7 +76,7 @@ class Placement:
             try:
                 yield
             except RuntimeError as problem:
-                # What torch raises here has no type of its own.
+                # The error that torch raises here has no type of its own.
                 if not re.search("gloo|NCCL", str(problem)):
                     raise
                 raise CommunicationError(
@@ -102,7 +102,7 @@ class Placement:
         """Give every rank the buffers of the first, as DDP does before a forward pass.
 
         Args:
-            averages: Averages of buffers, which are as different.
+            averages: Averages of buffers, which differ between ranks just as much.
         """
         if self.alone:
             return
@@ -129,7 +129,7 @@ def piece(tensor: Tensor, like: Tensor | None = None) -> Tensor | Shard:
     """A tensor as checkpoints take it: a part where it is cut over ranks.
 
     Args:
-        tensor: What is saved; the local part if `like` is given.
+        tensor: The tensor to save; the local part if `like` is given.
         like: The tensor that says how it is cut; by default itself.
     """
     layout: Any = tensor if like is None else like

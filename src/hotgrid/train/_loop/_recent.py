@@ -61,7 +61,7 @@ class Recent:
         """The losses of all ranks, and the norms of the first: all ranks find the same.
 
         Args:
-            heard: What `fetch` returned on every rank.
+            heard: The results of `fetch` on every rank.
             names: The groups.
             step: The last of the steps, counted from 1.
         """

@@ -1,4 +1,4 @@
-"""`Rollback`: raised inside of the loop when a step went wrong."""
+"""`Rollback`: raised inside the loop when a step went wrong."""
 
 from ._guard import Fault
 

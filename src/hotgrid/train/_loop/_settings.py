@@ -1,4 +1,4 @@
-"""What a run is asked to do besides training: save and evaluate."""
+"""The settings of a run for saving and evaluation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Evaluation:
     Args:
         batches: The batches of one pass, such as `TensorBatches(..., endless=False)`.
         every: Evaluate every N steps.
-        metrics: What is shown.
+        metrics: The metrics to show.
         name: The first part of the names of values, such as `valid` in `valid/loss`.
 
     Example:
@@ -116,7 +116,7 @@ _RULES = MappingProxyType(
 
 
 def expect_rules(**given: object) -> None:
-    """Refuse what is not the rule that a name stands for; None is no rule."""
+    """Refuse a rule of another type than its name stands for; None is no rule."""
     for name, value in given.items():
         kind = _RULES[name].__name__
         if value is not None and not isinstance(value, _RULES[name]):
@@ -124,14 +124,14 @@ def expect_rules(**given: object) -> None:
 
 
 def expect_counts(**counts: object) -> None:
-    """Refuse what is not a number from 1, by its name."""
+    """Refuse a value that is not a number from 1; the message names it."""
     for name, value in counts.items():
         if type(value) is not int or value < 1:
             raise ArgumentError(f"`{name}` is {value!r}; expected a number from 1")
 
 
 def expect_able(precision: object, guard: LossGuard, folder: object) -> None:
-    """Refuse another precision, and a guard that needs checkpoints where none are kept."""
+    """Refuse an unknown precision, and a guard that needs checkpoints where none are kept."""
     if precision not in ("float32", "bfloat16"):
         raise ArgumentError(f"`precision` is {precision!r}; expected float32 or bfloat16")
     if guard.rollback and folder is None:
@@ -139,7 +139,7 @@ def expect_able(precision: object, guard: LossGuard, folder: object) -> None:
 
 
 def expect_given(module: object, loss: object, metrics: object) -> None:
-    """Refuse what is not a module, a step function, or a list of metrics."""
+    """Check that these are a module, a step function and a list of metrics."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"`module` is a {type(module).__name__}; expected an nn.Module")
     if not callable(loss):
@@ -151,7 +151,7 @@ def expect_given(module: object, loss: object, metrics: object) -> None:
 
 
 def expect_metrics(metrics: object) -> None:
-    """Refuse what is not a list of metrics, and two with one name."""
+    """Refuse anything but a list of metrics, and two of the same name."""
     wrong = metrics
     if isinstance(metrics, Sequence) and not isinstance(metrics, str):
         wrong = next((each for each in metrics if not isinstance(each, Metric)), None)

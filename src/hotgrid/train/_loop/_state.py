@@ -1,4 +1,4 @@
-"""Everything a checkpoint of a training run holds, and how it is put back."""
+"""Everything a checkpoint of a training run holds, and how it is restored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TrainingState:
         self._ranks, self._device, self._seed = ranks, device, seed
 
     def tensors(self) -> dict[str, Tensor | Shard]:
-        """What is saved, by name."""
+        """The tensors to save, by name."""
         found = {f"model/{path}": piece(x) for path, x in self._own().items()}
         for name, x in self._optimizer.state().items():
             found[f"optimizer/{name}"] = piece(x)
@@ -61,11 +61,11 @@ class TrainingState:
         """Go back to the newest checkpoint that is good.
 
         Returns:
-            Its step, and what was saved beside the tensors.
+            Its step, and the data saved with the tensors.
 
         Raises:
-            StoreError: There is none.
-            ArgumentError: It is of another module or optimizer.
+            StoreError: There is no checkpoint.
+            ArgumentError: The checkpoint is of another module or optimizer.
         """
         checkpoints.wait()
         steps: list[int | None] = self._ranks.gather_json(checkpoints.steps())[0]
@@ -112,7 +112,7 @@ class TrainingState:
                 {n: loaded.tensors[mine + n] for n in extra["random"]}, self._device
             )
         else:
-            # A rank that was not there: no state of it can be restored.
+            # A rank that did not exist: there is no state of it to restore.
             seed_all(self._seed + found.step, self._ranks.rank)
         return loaded.step, extra
 

@@ -163,7 +163,7 @@ class StepMaking:
 
 
 def _outputs(found: Tensor | Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the step function returned, with a loss without dims."""
+    """The result of the step function, with a loss without dims."""
     if isinstance(found, Tensor):
         found = {"loss": found}
     elif not isinstance(found, Mapping) or not isinstance(found.get("loss"), Tensor):

@@ -76,10 +76,10 @@ class Trainer:
     weighted by it.
 
     Args:
-        module: What is trained. With `sharding="cut"` it is changed in place.
+        module: The module to train. With `sharding="cut"` it is changed in place.
         loss: The step function.
-        batches: Where batches come from: `Batches` or a `BatchStream`.
-        optimizer: What `groups` returns, an optimizer of torch, or a function that makes
+        batches: The source of batches: `Batches` or a `BatchStream`.
+        optimizer: The result of `groups`, a torch optimizer, or a function that makes
             one from the module.
         steps: How many steps to make in all.
         folder: The folder of the run, with checkpoints, events and the report. Without one
@@ -92,15 +92,15 @@ class Trainer:
         accumulate: Micro-batches in a step.
         precision: `bfloat16` computes in it where that is safe (autocast).
         compiled: Compile the module.
-        average: The decay of a moving average of parameters and buffers; None has none.
-        metrics: What is shown besides the loss and the norms of gradients.
+        average: The decay of a moving average of parameters and buffers; None for none.
+        metrics: Metrics to show besides the loss and the norms of gradients.
         evaluation: Evaluate at intervals.
         early_stopping: End when a metric no longer improves.
         saving: Which steps are saved; used with a folder.
-        guard: What is done about losses that are not finite or jump.
+        guard: How to handle losses that are not finite or jump.
         log_every: Show metrics, and look for faults, every N steps.
-        seed: Of the random numbers of every rank.
-        asked: What else determines the results, such as the data, as text; a run can only
+        seed: The seed of the random numbers of every rank.
+        asked: Other settings that determine results, such as the data, as text; a run can only
             be resumed with the same.
         files: Other files of the run, by name. They are written to the folder when the run
             begins, and belong to it as its checkpoints do.
@@ -206,14 +206,14 @@ class Trainer:
             "seed": str(seed),
         }
         self._asked = asked_of({**alike, **identity_of_batches(batches)}, asked)
-        # A stream is of one rank.
+        # A stream belongs to one rank.
         same = alike if isinstance(batches, BatchStream) else self._asked
         used = self._saving if self._folder.used else None
         self._alike = same | settings_of_ranks(
             log_every, metrics, evaluation, self._early_stopping, used, guard
         )
 
-    # What a run is made of.
+    # The parts of a run.
 
     def run(self, *, resume: bool | Literal["auto"] = False) -> TrainingOutcome:
         """Train to the last step, until early stopping, or until SIGTERM or Ctrl-C.
@@ -223,7 +223,7 @@ class Trainer:
                 run that a launcher has restarted continues by itself.
 
         Returns:
-            How it ended.
+            How the run ended.
 
         Raises:
             UnstableError: A loss or a gradient is not finite, or a loss has jumped; the
@@ -363,7 +363,7 @@ class Trainer:
         self._dashboard.show(self.step, found)
         return found
 
-    # What is saved, and put back.
+    # Saving and restoring.
 
     def _save(self, last: bool = False) -> None:
         if self._folder.used:

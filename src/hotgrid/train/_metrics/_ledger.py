@@ -16,14 +16,14 @@ Row: TypeAlias = "tuple[float, ...]"
 
 
 class Ledger:
-    """What metrics have found since they were last shown.
+    """The sums of metrics since they were last shown.
 
     Nothing is computed when a row is added. `fetch` brings all rows to the host with one
     copy. Rows are summed when they are shown, with one rounding, so that it does not
     matter how often they were fetched.
 
     Args:
-        metrics: What is shown, in order.
+        metrics: The metrics to show, in order.
         given: The names of metrics whose rows are given to `take`; they see nothing.
 
     Attributes:
@@ -70,7 +70,7 @@ class Ledger:
         return [list(itertools.islice(numbers, len(each))) for each in beside]
 
     def _expect_rows(self) -> None:
-        """Name the metric that gave something else than a few numbers."""
+        """Name the metric whose sums are not a few numbers."""
         for metric, waiting in zip(self.metrics, self._waiting, strict=True):
             for row in waiting:
                 if not isinstance(row, tuple | list) or not all(map(_is_number, row)):
@@ -96,7 +96,7 @@ class Ledger:
         return {each.name: rows for each, rows in zip(self.metrics, self.rows, strict=True)}
 
     def load(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Go on with rows that were saved, of one rank or more; unknown ones are dropped."""
+        """Continue with rows that were saved, of one rank or more; unknown ones are dropped."""
         self.clear()
         for metric, rows in zip(self.metrics, self.rows, strict=True):
             for state in states:

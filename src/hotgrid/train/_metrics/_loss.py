@@ -1,4 +1,4 @@
-"""The loss, weighted by what it is a mean over."""
+"""The loss, weighted by the number of items that it is a mean over."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

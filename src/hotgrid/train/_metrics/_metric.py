@@ -1,4 +1,4 @@
-"""`Metric`: what all metrics share, and what they are given."""
+"""`Metric`: the base of all metrics, and the data that they are given."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Sums: TypeAlias = "tuple[Tensor | float, ...]"
 
 # One is made for every micro-batch, and a frozen dataclass takes three times as long to make.
 class Seen:
-    """What a metric is given: one micro-batch, or one step.
+    """The data that a metric is given: one micro-batch, or one step.
 
     Attributes:
-        outputs: What the step function returned, with `loss` among it.
+        outputs: The outputs of the step function, `loss` among them.
         batch: The micro-batch.
         norms: The norm of the gradient of every group; empty except in a step.
     """
@@ -73,7 +73,7 @@ class Window:
         seconds: How long they took, without evaluation and checkpoints.
         ranks: How many ranks there are.
         device: The name of the device, such as `NVIDIA H200`.
-        precision: What is computed in: `float32` or `bfloat16`.
+        precision: The precision of the computation: `float32` or `bfloat16`.
     """
 
     seconds: float = 0.0
@@ -96,7 +96,7 @@ class Metric(ABC):
     Attributes:
         better: Whether the lowest or the highest value is the best; None if neither is.
         per: Whether it sees every micro-batch, or every step after its last one.
-        unit: What follows the value.
+        unit: The text that follows the value.
 
     Example:
         >>> from dataclasses import dataclass

@@ -92,7 +92,7 @@ class ModelFlops(Metric):
     It is n/a on a device that `peak_flops` does not know.
 
     Args:
-        flops: What one item needs, forward and backward; about six times the number of
+        flops: The FLOPs of one item, forward and backward; about six times the number of
             parameters for a token of a language model. `flops_per_item` counts it.
 
     Example:

@@ -37,7 +37,7 @@ class Muon(OptimizerSpec):
         nesterov: Whether momentum looks ahead.
         method: `polar-express`, or `newton-schulz`.
         steps: Iterations, 1 to 5 of `polar-express`, any number of `newton-schulz`.
-        variance: The decay of NorMuon's averages over rows or columns; None is without.
+        variance: The decay of NorMuon's averages over rows or columns; None for none.
         cautious: Whether decay skips elements that the update moves away from zero.
         equilibrate: Whether rows are scaled to the same norm before.
         renormalise: Whether the norm is set to that of an orthogonal matrix.
@@ -88,7 +88,7 @@ class Muon(OptimizerSpec):
         return {**super().values, "momentum": self.momentum}
 
     def check(self, path: str, parameter: nn.Parameter) -> None:
-        """Refuse what is not a matrix."""
+        """Refuse a parameter that is not a matrix."""
         super().check(path, parameter)
         if parameter.ndim < 2:
             raise ArgumentError(

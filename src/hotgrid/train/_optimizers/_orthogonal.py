@@ -28,10 +28,10 @@ Number = float | Tensor
 
 
 class Recipe(NamedTuple):
-    """What does not change from step to step.
+    """The settings that do not change from step to step.
 
     Attributes:
-        coefficients: Of the polynomials, one for each iteration.
+        coefficients: The coefficients of the polynomials, one tuple for each iteration.
         margin: The norm is taken larger by this factor, so that rounding stays below 1.
         compute: The dtype of the iterations.
         nesterov: Whether momentum looks ahead.
@@ -52,7 +52,7 @@ class Recipe(NamedTuple):
 
 
 def directions(gradients: Tensor, average: Tensor, momentum: Number, recipe: Recipe) -> Tensor:
-    """Move the average towards the gradients, and return what is to be orthogonalised."""
+    """Move the average towards the gradients, and return the matrices to orthogonalise."""
     g, mean = _wide(gradients), _wide(average)
     mean = mean + (g - mean) * (1 - momentum)
     average.copy_(mean)

@@ -43,7 +43,7 @@ class OptimizerSpec(ABC):
         rate: The learning rate.
         decay: Weight decay; decoupled from the gradient, except in `SGD`.
         clip: The largest norm of the gradients of the group together; None is no limit.
-        name: What the group is called in tables and metrics; by default its selector.
+        name: The name of the group in tables and metrics; by default its selector.
     """
 
     rate: Value
@@ -53,7 +53,7 @@ class OptimizerSpec(ABC):
 
     @property
     def values(self) -> dict[str, Value]:
-        """What may change from step to step, by name."""
+        """The numbers that may change from step to step, by name."""
         return {"rate": self.rate, "decay": self.decay}
 
     def check(self, path: str, parameter: nn.Parameter) -> None:

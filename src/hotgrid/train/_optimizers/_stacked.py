@@ -74,7 +74,7 @@ class _Stack:
             side = (rows, 1) if rows >= columns else (1, columns)
             self._variance = torch.zeros((len(members), *side), device=own.device)
         self.slots = self._new_slots(list(members))
-        # What is compiled takes numbers as tensors: others would be compiled in.
+        # Compiled functions take numbers as tensors: Python numbers would be compiled in.
         self._numbers: dict[str, Tensor] = {}
         if own.device.type == "cuda" if compiled is None else compiled:
             self._numbers = {key: torch.zeros(()) for key in ("momentum", "rate", "shrink")}

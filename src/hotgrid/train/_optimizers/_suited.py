@@ -7,7 +7,7 @@ from hotgrid.errors import ArgumentError
 
 
 def expect_shapes(module: nn.Module) -> None:
-    """Refuse a module of which something gets its shape with the first batch."""
+    """Refuse a module with parameters or buffers that have no shape before the first batch."""
     for path, each in module.named_modules():
         own = (*each.parameters(recurse=False), *each.buffers(recurse=False))
         if any(map(is_lazy, own)):

@@ -8,7 +8,7 @@ Selector = str | Query
 
 
 class Entries:
-    """What a record of a module holds.
+    """The tensors of a module that a record holds.
 
     Attributes:
         tensors: Every tensor by path; a shared one comes under each of its paths.
@@ -48,7 +48,7 @@ class Entries:
         return found
 
     def chosen(self, only: Selector | None, skip: Selector | None) -> list[str]:
-        """First paths of what `only` selects and `skip` does not, in order."""
+        """The first paths of tensors that `only` selects and `skip` does not, in order."""
         inside = None if only is None else self.covered(only)
         outside = set() if skip is None else self.covered(skip)
         return [

@@ -19,7 +19,7 @@ from hotgrid.files import whole_file
 
 from ._entries import Entries, Selector
 
-# What torch.load raises for bytes that are not what it wrote.
+# The errors of torch.load for bytes that torch.save did not write.
 _BROKEN = (
     EOFError,
     RuntimeError,
@@ -36,7 +36,7 @@ _BROKEN = (
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a file by name: safetensors, or what `torch.save` wrote.
+    """Return the tensors of a file by name: safetensors, or a file of `torch.save`.
 
     Raises:
         ArgumentError: There is no such file, or it holds something else than tensors.
@@ -51,7 +51,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         except (SafetensorError, *_BROKEN) as problem:
             raise DamagedError(f"`{path}` is not a safetensors file: {problem}") from problem
     try:
-        # Only the format of today can be mapped into memory.
+        # Only the current format can be mapped into memory.
         mapped = zipfile.is_zipfile(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as of versions of pickle, before an error
@@ -100,12 +100,12 @@ def save_weights(
     Args:
         module: The module, wrapped or not.
         path: The file; its name must end in `.safetensors`.
-        only: A selector of what is written; by default everything.
-        skip: A selector of what is left out.
+        only: A selector of the tensors to write; by default all.
+        skip: A selector of the tensors to leave out.
         ranks: The ranks that hold the module; the first one writes.
 
     Returns:
-        The names that the file has.
+        The names in the file.
 
     Raises:
         ArgumentError: The path cannot be written, or a selector selects nothing.
@@ -128,7 +128,7 @@ def save_weights(
             raise ArgumentError(f"`{name}` is on the meta device and has no values to save")
         whole = getattr(tensor, "full_tensor", lambda tensor=tensor: tensor)()
         if writes:
-            # The format knows no views into a larger tensor.
+            # The format has no views into a larger tensor.
             tensors[name] = whole.cpu().clone(memory_format=torch.contiguous_format)
     if writes:
         with whole_file(path) as aside:

@@ -1,4 +1,4 @@
-"""`load_partial`: weights into a module; strict unless told otherwise."""
+"""`load_partial`: weights into a module; strict by default."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What `load_partial` did; print it.
+    """The report of `load_partial`; print it.
 
     Attributes:
         source: The file, or `a table of tensors`.
@@ -66,9 +66,9 @@ def load_partial(
     Args:
         module: The module, wrapped or not; names are those without wrappers.
         source: A `.safetensors` file, a file of `torch.save`, or a table of tensors.
-        only: A selector of what is loaded; the source may then hold anything else as well.
-        skip: A selector of what is left as it is.
-        allow_missing: A selector of what may be missing in the source; True is everything.
+        only: A selector of the tensors to load; the source may then hold others as well.
+        skip: A selector of the tensors to leave as they are.
+        allow_missing: A selector of tensors that the source may lack; True for all.
         rename: From names in the source to those of the module: a table of dotted
             beginnings, such as `{"transformer": "gpt"}`, where `""` stands for every name or
             removes the beginning, and None drops it; or a function that returns a name or

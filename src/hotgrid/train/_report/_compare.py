@@ -9,7 +9,7 @@ from ._run import RunSummary
 
 
 def compare_runs(runs: Sequence[RunSummary]) -> dict[str, Any]:
-    """Return what differs between runs, and their values.
+    """Return the differences between runs, and their values.
 
     Returns:
         `settings` has each setting that is not the same in all runs, with its value in

@@ -23,7 +23,7 @@ _MOST_PLOTS = 3
 
 
 class Dashboard:
-    """What is shown on standard error while a run continues.
+    """The progress of a run, shown on standard error.
 
     Args:
         steps: How many steps the run makes in all.
@@ -131,7 +131,7 @@ class Dashboard:
 def charts(
     found: Mapping[str, list[tuple[int, float]]],
 ) -> dict[str, dict[str, list[tuple[int, float]]]]:
-    """Curves by chart: what has the same name in training and evaluation is together."""
+    """Curves by chart; those of the same name in training and evaluation share one."""
     charts: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for name, points in found.items():
         split, _, metric = name.partition("/")

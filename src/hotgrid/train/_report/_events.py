@@ -77,7 +77,7 @@ class EventLog:
         return True
 
     def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write the remaining lines, and close the file."""
         self.flush()
         os.close(self._file)
 

@@ -1,4 +1,4 @@
-"""`report.html`: one page about a run, without anything from outside."""
+"""`report.html`: one self-contained page about a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_report(
 
     Raises:
         StoreError: There is no training run in the folder, or the disk is full.
-        DamagedError: Its files are not what was written.
+        DamagedError: Its files are damaged.
     """
     run = read_run(folder)
     path = Path(folder) / REPORT if file is None else Path(file)

@@ -1,4 +1,4 @@
-"""`read_run`: what is known of a run from its folder."""
+"""`read_run`: a training run, read from its folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hotgrid.errors import DamagedError
 
 from ._events import curves, read_events
 
-# Values for which more is better where a run does not say it.
+# Values of which the highest is the best, for runs that do not say so.
 _HIGHER = ("accuracy", "a second", "MFU", "return")
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A training run as its folder has it.
+    """A training run as its folder describes it.
 
     Attributes:
         folder: The folder.
@@ -50,7 +50,7 @@ def read_run(folder: str | Path) -> RunSummary:
 
     Raises:
         StoreError: There is no training run in the folder.
-        DamagedError: Its files are not what was written.
+        DamagedError: Its files are damaged.
     """
     folder = Path(folder)
     events = read_events(folder)

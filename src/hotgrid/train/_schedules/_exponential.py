@@ -9,7 +9,7 @@ from ._schedule import StepSchedule
 
 @dataclass(frozen=True)
 class ExponentialDecay(StepSchedule):
-    """Multiplied by `factor` every `every` steps, smoothly, and never below `floor`.
+    """Exponential decay by `factor` every `every` steps, smoothly, and never below `floor`.
 
     Example:
         >>> [ExponentialDecay(factor=0.5, every=10)(step) for step in (0, 10, 20)]

@@ -7,7 +7,7 @@ from ._schedule import StepSchedule
 
 @dataclass(frozen=True)
 class Warmup(StepSchedule):
-    """Rises linearly to `peak`: `peak * (step + 1) / steps`, and stays there.
+    """A linear rise to `peak`: `peak * (step + 1) / steps`, then `peak`.
 
     The first step already has a share of the rate, and step `steps - 1` is the first with
     all of it.

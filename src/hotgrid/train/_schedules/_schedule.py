@@ -260,7 +260,7 @@ class Product(StepSchedule):
 
     @property
     def length(self) -> int | None:
-        """The longer of both, where a constant has none."""
+        """The longer of both lengths; a constant has none."""
         both = (self.first, self.second)
         lengths = [part.length for part in both if not isinstance(part, Constant)]
         known = [length for length in lengths if length is not None]

@@ -13,7 +13,7 @@ _Shape = Literal["linear", "cosine", "sqrt"]
 
 @dataclass(frozen=True)
 class WSD(StepSchedule):
-    """Warm-up, stable, decay: rises linearly, holds `peak`, falls to `end` and stays there.
+    """Warm-up, stable, decay: a linear rise, `peak` for some steps, and a fall to `end`.
 
     Args:
         warmup: Steps of the rise, which is that of `Warmup`.

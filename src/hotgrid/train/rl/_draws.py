@@ -10,8 +10,8 @@ class Draws:
     """Random numbers from a generator whose state is part of a checkpoint.
 
     Args:
-        seed: Where the generator begins.
-        device: Where the numbers are made.
+        seed: The random seed.
+        device: The device on which the numbers are made.
 
     Raises:
         ArgumentError: There is no such device here.
@@ -27,7 +27,7 @@ class Draws:
         self.generator.manual_seed(seed)
 
     def uniform(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return numbers from 0 to 1, without 1."""
+        """Return uniform numbers from 0 to below 1."""
         return torch.rand(shape, generator=self.generator, device=self.device, dtype=dtype)
 
     def normal(self, *shape: int) -> Tensor:

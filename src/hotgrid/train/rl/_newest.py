@@ -12,10 +12,10 @@ def load_newest(
 ) -> Checkpoint:
     """Load the newest step; when that is damaged, the one before, with a warning.
 
-    What is loaded depends on the notes of a step, so `Checkpoints.load` alone cannot go back.
+    Which tensors to load depends on a step's notes, so `Checkpoints.load` alone cannot go back.
 
     Args:
-        checkpoints: Those of the run.
+        checkpoints: The checkpoints of the run.
         load: Loads the tensors of a step, whose notes it is given.
 
     Raises:

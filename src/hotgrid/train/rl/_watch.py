@@ -32,7 +32,7 @@ class Trained(NamedTuple):
     """A policy from the folder of a run.
 
     Attributes:
-        environment: Where it acts.
+        environment: The environment that it acts in.
         agent: The best policy of every seed.
         returns: The mean return of each at its best evaluation, `[seeds]`; minus infinity
             before the first.
@@ -180,7 +180,7 @@ class Player:
         return low + (high - low) * self._draws.uniform(seeds, 1, actions.width)
 
     def picture(self) -> Tensor:
-        """Return what can be seen now, uint8 `[height, width, 3]`.
+        """Return a picture of the present state, uint8 `[height, width, 3]`.
 
         Raises:
             ArgumentError: The environment draws something else.
@@ -198,7 +198,7 @@ class Player:
 
 
 def frames(trained: Trained, *, steps: int, seed: int = 0) -> Iterator[Tensor]:
-    """Give pictures of the seed that did best, uint8 `[height, width, 3]`, as it acts.
+    """Yield pictures of the seed that did best, uint8 `[height, width, 3]`, as it acts.
 
     Episodes follow each other; the last picture of one does not count as a step.
 
@@ -242,7 +242,7 @@ def _write_gif(path: Path, pictures: list[Any], rate: int) -> None:
     from PIL import Image
 
     first, *others = [Image.fromarray(each) for each in pictures]
-    # Players take delays below 20 ms for a mistake.
+    # Players treat delays below 20 ms as a mistake.
     delay = max(20, round(1000 / rate))
     first.save(path, "GIF", save_all=True, append_images=others, duration=delay, loop=0)
 

@@ -77,7 +77,7 @@ class Weights:
     """Trainable weights, with their optimizer. All of it changes in place.
 
     Args:
-        start: Where they begin, `[seeds, count]`; this memory is used.
+        start: The initial weights, `[seeds, count]`; this memory is used.
         rate: The learning rate.
         clip: The largest norm of the gradient of one seed; None is no limit.
     """

@@ -14,8 +14,8 @@ from ._picture import Canvas
 class Acrobot(Environment):
     """The two-link arm of Sutton 1996; equal to Gymnasium's `Acrobot-v1`.
 
-    The state is both angles and their velocities; actions are torques of -1, 0 and 1. A
-    reward of -1 for every step that does not reach the goal.
+    The state is both angles and their velocities; actions are torques of -1, 0 and 1. The
+    reward is -1 for every step that does not reach the goal.
 
     Example:
         >>> env = Acrobot()
@@ -55,7 +55,7 @@ class Acrobot(Environment):
         return torch.cat((turns, state[..., 2:]), -1).float()
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows: one step of Runge and Kutta, angles wrapped, speeds limited."""
+        """Take one Runge-Kutta step, with angles wrapped and speeds limited."""
         torque = action.to(state.dtype) - 1
         h = self.interval
         k1 = self._change(state, torque)

@@ -1,4 +1,4 @@
-"""`host_work`: what in the methods of an environment keeps steps out of a CUDA graph."""
+"""`host_work`: finds work in an environment's methods that a CUDA graph cannot hold."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _COPIES = {"_to_copy", "copy_", "where"}
 
 
 def host_work(env: Environment, device: torch.device) -> str | None:
-    """Return the first method that copies from the host or waits for it, and by what.
+    """Return the first method that copies from the host or waits for it, and how.
 
     A CUDA graph cannot hold such work. Methods are called twice and watched the second time,
     since tensors that are kept from the first call are no such work.
@@ -52,7 +52,7 @@ class _Watch(LightDispatchMode):
         self._device, self._seen = device.type, ""
 
     def told(self, method: str) -> str | None:
-        """The method and what was seen, if anything."""
+        """The method and the operation that was seen, if any."""
         return f"`{method}` {self._seen}" if self._seen else None
 
     def __torch_dispatch__(

@@ -15,7 +15,7 @@ class CartPole(Environment):
     """The pole of Barto, Sutton and Anderson 1983; equal to Gymnasium's `CartPole-v1`.
 
     The state is the place and velocity of the cart, and the angle and angular velocity of
-    the pole. A reward of one for every step.
+    the pole. The reward is one for every step.
 
     Example:
         >>> env = CartPole()
@@ -53,7 +53,7 @@ class CartPole(Environment):
         return state.float()
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows: one Euler step of the equations of motion."""
+        """Take one Euler step of the equations of motion."""
         place, velocity, angle, turning = state.unbind(-1)
         total = self.pole_mass + self.cart_mass
         moment = self.pole_mass * self.half_length

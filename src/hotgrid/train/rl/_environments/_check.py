@@ -17,7 +17,7 @@ _NEEDED = ("name", "actions", "observations", "shape", "randoms", "limit")
 
 
 def check_environment(env: Environment, device: torch.device) -> None:
-    """Refuse an environment that does not give what `Environment` says.
+    """Refuse an environment that does not keep to the interface of `Environment`.
 
     Raises:
         ArgumentError: A part is missing or wrong; the message names it.

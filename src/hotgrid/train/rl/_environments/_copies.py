@@ -14,12 +14,12 @@ class Transition(NamedTuple):
     """One step of every copy, `[seeds, copies, ...]`.
 
     Attributes:
-        observation: What was seen before the action.
-        action: What was done.
-        reward: What it gave.
+        observation: The observation before the action.
+        action: The action taken.
+        reward: The reward of the action.
         terminated: Whether the episode has ended by its own rules: nothing follows.
         truncated: Whether a limit of steps has cut it off: its value is bootstrapped.
-        following: What was seen after the action, before a new episode begins.
+        following: The observation after the action, before a new episode begins.
     """
 
     observation: Tensor
@@ -36,9 +36,9 @@ class World(Protocol):
     Attributes:
         seeds: How many runs there are side by side.
         copies: How many copies each of them has.
-        actions: What a copy takes.
+        actions: The actions that a copy takes.
         observations: How many numbers an observation has.
-        observation: What every copy shows now, float32 `[seeds, copies, observations]`.
+        observation: The present observations, float32 `[seeds, copies, observations]`.
     """
 
     seeds: int
@@ -56,7 +56,7 @@ class World(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what a checkpoint must hold; loading writes into the same tensors."""
+        """Return the tensors of a checkpoint; loading writes into the same tensors."""
         ...
 
 
@@ -67,7 +67,7 @@ class Copies:
         environment: The environment.
         seeds: How many runs there are side by side.
         copies: How many copies each of them has.
-        draws: Where starts come from.
+        draws: The source of random initial states.
 
     Example:
         >>> copies = Copies(CartPole(), 1, 3, Draws(0, "cpu"))
@@ -107,7 +107,7 @@ class Copies:
         state = torch.where(over[self._spread], self._begun(), state)
         self._state.copy_(state)
         seen = torch.where(over[..., None], env.observe(state), following)
-        # In place, as all that lasts: a CUDA graph knows tensors by their memory.
+        # In place, as for all lasting state: a CUDA graph knows tensors by their memory.
         self.observation.copy_(seen)
         return Transition(before, action, reward, terminated, truncated, following)
 
@@ -128,7 +128,7 @@ class Copies:
         }
 
     def _apart(self, x: Tensor) -> Tensor:
-        """What an environment returns may be a view of the state, which is overwritten."""
+        """A result in memory of its own, even if it was a view of the state."""
         shared = x.untyped_storage().data_ptr() == self._state.untyped_storage().data_ptr()
         return x.clone() if shared else x
 

@@ -1,4 +1,4 @@
-"""`Environment`: what all tensor environments share. They are data and pure functions."""
+"""`Environment`: the base of tensor environments, which are data and pure functions."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -70,15 +70,15 @@ class Box:
 
 
 Actions = Discrete | Box
-"""What an environment takes."""
+"""The actions that an environment takes."""
 
 
 class Stepped(NamedTuple):
-    """What a step of an environment gives, for every copy.
+    """The result of a step of an environment, for every copy.
 
     Attributes:
         state: The next state, `[..., *shape]`.
-        reward: `[...]`.
+        reward: The reward, `[...]`.
         terminated: Whether the episode has ended by its own rules, bool `[...]`. A limit of
             steps is not among them.
     """
@@ -91,22 +91,22 @@ class Stepped(NamedTuple):
 class Environment(ABC):
     """A task as pure functions over any number of copies at once.
 
-    One is a frozen dataclass: its constants are fields, and it holds no state. The state of
+    It is a frozen dataclass: its constants are fields, and it holds no state. The state of
     every copy is a row of one tensor, `[..., *shape]`, so thousands of copies take a step in
     the same few operations, on any device. Randomness comes in as numbers: `initial` is a
     function of uniform ones.
 
     Attributes:
-        name: What the command line calls it.
-        summary: One line on what is to be done.
-        actions: What it takes.
+        name: Its name on the command line.
+        summary: The task in one line.
+        actions: The actions that it takes.
         observations: How many numbers an observation has.
         shape: The shape of the state of one copy.
         randoms: How many uniform numbers a start takes.
-        dtype: What the state is computed in.
+        dtype: The dtype of the state.
         limit: Steps after which an episode is truncated.
         rate: Steps in a second of a film.
-        units: What counts as one in each number of an observation; a network learns soonest
+        units: The unit of each number of an observation; a network learns soonest
             from numbers of about one. None is one for all.
         twin: The id of the Gymnasium environment that it equals step for step, or None.
 
@@ -148,7 +148,7 @@ class Environment(ABC):
 
     @abstractmethod
     def initial(self, random: Tensor) -> Tensor:
-        """Return states to begin from.
+        """Return initial states.
 
         Args:
             random: Uniform numbers from 0 to 1, `[..., randoms]`, of `dtype`.
@@ -159,11 +159,11 @@ class Environment(ABC):
 
     @abstractmethod
     def observe(self, state: Tensor) -> Tensor:
-        """Return what can be seen of states, float32 `[..., observations]`."""
+        """Return the observations of states, float32 `[..., observations]`."""
 
     @abstractmethod
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows.
+        """Return the next states and their rewards.
 
         Args:
             state: `[..., *shape]`.

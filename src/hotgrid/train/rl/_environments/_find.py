@@ -44,7 +44,7 @@ def twin_of(name: str) -> Environment | None:
 
 
 def find_environment(name: str) -> Environment:
-    """Return the environment of a name.
+    """Return the environment with a name.
 
     Raises:
         ArgumentError: There is none.
@@ -68,10 +68,10 @@ def is_included(environment: Environment) -> bool:
 
 
 def environment_text(environment: Environment) -> str:
-    """Return what an environment is, for the record of a run.
+    """Return a description of an environment, for the record of a run.
 
-    That is the name, for one of hotgrid's as it is by default, and else the class with the
-    fields that are set otherwise.
+    It is the name of one of hotgrid's with default settings, and otherwise the class with
+    the fields that differ from their defaults.
 
     Example:
         >>> environment_text(CartPole()), environment_text(CartPole(gravity=3.7))
@@ -91,9 +91,9 @@ def environment_text(environment: Environment) -> str:
 
 
 def environment_to_show(name: str) -> Environment:
-    """Return the environment of a run by its name, where a policy of it may act.
+    """Return the environment of a run by its name, for its policy to act in.
 
-    That of `gymnasium:ID` is hotgrid's if one equals it; any other is a `GymnasiumTask`.
+    For `gymnasium:ID` it is hotgrid's equal one, if there is one, or else a `GymnasiumTask`.
 
     Raises:
         ArgumentError: There is none.

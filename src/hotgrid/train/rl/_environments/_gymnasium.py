@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 PREFIX = "gymnasium:"
-"""What the names of Gymnasium's environments begin with."""
+"""The prefix of the names of Gymnasium's environments."""
 
 
 def _gymnasium() -> Any:
@@ -37,8 +37,8 @@ class GymnasiumCopies:
         name: The id, such as `CartPole-v1`.
         seeds: How many runs there are side by side.
         copies: How many copies each of them has.
-        seed: Where the random numbers of the copies begin.
-        device: Where tensors are.
+        seed: The random seed of the copies.
+        device: The device of the tensors.
         options: Arguments of `gymnasium.make`.
 
     Raises:
@@ -85,7 +85,7 @@ class GymnasiumCopies:
         self.restart(seed)
 
     def restart(self, seed: int) -> None:
-        """Begin new episodes, by other random numbers."""
+        """Begin new episodes, with other random numbers."""
         first, _ = self._envs.reset(seed=seed)
         self.observation = self._tensor(first, self.observations)
         self._return = torch.zeros(self.seeds, self.copies, device=self.device)
@@ -144,7 +144,7 @@ class GymnasiumCopies:
 
 
 class GymnasiumTask(Environment):
-    """What a policy needs to know of a Gymnasium environment; it has no tensors to step.
+    """The interface of a Gymnasium environment, for its policy; it cannot step tensors.
 
     Args:
         name: `gymnasium:ID`.

@@ -50,7 +50,7 @@ class LifeKeeper(Environment):
         return state[..., 0, :, :].flatten(-2)
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows: a flip, then a generation."""
+        """Take a step: a flip, then a generation."""
         now, before = state.unbind(-3)
         places = torch.arange(self.randoms, device=state.device)
         flip = (places == action[..., None]).to(state.dtype).unflatten(-1, (_SIDE, _SIDE))

@@ -16,7 +16,7 @@ class MountainCar(Environment):
     """The car of Moore 1990; equal to Gymnasium's `MountainCar-v0`.
 
     The state is the place and velocity of the car; actions push left, not at all, or right.
-    A reward of -1 for every step.
+    The reward is -1 for every step.
 
     Example:
         >>> env = MountainCar()
@@ -52,7 +52,7 @@ class MountainCar(Environment):
         return state.float()
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows; the wall at the left end stops the car."""
+        """Take a step; the wall at the left end stops the car."""
         place, velocity = state.unbind(-1)
         push = (action.to(state.dtype) - 1) * self.force
         velocity = velocity + (push - self.gravity * torch.cos(3 * place))

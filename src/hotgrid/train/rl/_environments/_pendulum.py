@@ -42,7 +42,7 @@ class Pendulum(Environment):
     limit: int = 200
 
     def initial(self, random: Tensor) -> Tensor:
-        """Return any angle, and velocities from -1 to 1."""
+        """Return random angles, and velocities from -1 to 1."""
         angle, turning = (2 * random - 1).unbind(-1)
         return torch.stack((angle * math.pi, turning), -1)
 
@@ -52,7 +52,7 @@ class Pendulum(Environment):
         return torch.stack((torch.cos(angle), torch.sin(angle), turning), -1).float()
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows, after a torque that is kept within limits."""
+        """Take a step with a torque that is kept within limits."""
         angle, turning = state.unbind(-1)
         # In the precision of the action, as Gymnasium does.
         torque = action[..., 0].clamp(-self.strongest, self.strongest)

@@ -16,8 +16,8 @@ class Canvas:
     """A page in its own units, with x to the right and y up.
 
     Args:
-        height: In pixels.
-        width: In pixels.
+        height: The height in pixels.
+        width: The width in pixels.
         left: x at the left edge.
         right: x at the right edge.
         bottom: y at the lower edge.

@@ -45,7 +45,7 @@ class Wake(Environment):
 
     Attributes:
         reynolds: Speed times diameter over viscosity.
-        speed: Of the stream, in cells a step of the flow.
+        speed: The speed of the stream, in cells a step of the flow.
         fastest: The largest speed of the surface, over that of the stream.
         interval: Steps of the flow in a step of the environment.
         development: Steps of the flow before the first start.
@@ -87,7 +87,7 @@ class Wake(Environment):
         return torch.cat((velocity.flatten(-2), spin), -1)
 
     def step(self, state: Tensor, action: Tensor) -> Stepped:
-        """Return what follows: `interval` steps of the flow."""
+        """Take `interval` steps of the flow."""
         _, rest = _developed(self)
         goal = action[..., 0].clamp(-1, 1) * (self.fastest * self.speed)
         state, force = self.flow(state, goal.to(state.dtype), self.interval)
@@ -143,7 +143,7 @@ class Wake(Environment):
         """A stream enters at the left and leaves at the right, at a density of one."""
         excess, momentum = moments(D2Q9, [plane[..., -2:-1] for plane in pulled])
         none = torch.zeros_like(excess)
-        # Both ends at equilibrium: what is found there would feed sound back into the flow.
+        # Both ends at equilibrium: other populations there would feed sound back into the flow.
         stream = equilibrium(D2Q9, none, [none, none + self.speed])
         leaving = equilibrium(D2Q9, none, momentum)
         return [
@@ -159,7 +159,7 @@ class Wake(Environment):
         curl = curl - (torch.roll(ux, -1, 0) - torch.roll(ux, 1, 0)) / 2
         solid = _surface("cpu").solid
         shade = (curl / (4 * self.speed / _DIAMETER)).clamp(-1, 1).masked_fill(solid, 0)
-        # There is nothing beyond the ends to differ from.
+        # There are no cells beyond the edges to take differences with.
         shade[:, [0, -1]] = 0
         warm, cold = shade.clamp(min=0)[..., None], (-shade).clamp(min=0)[..., None]
         page = 255 - warm * torch.tensor((55, 179, 195)) - cold * torch.tensor((209, 146, 75))
@@ -200,7 +200,7 @@ def _probes(device: str) -> Tensor:
 
 def _developed(env: Wake, device: str = "cpu") -> tuple[Tensor, float]:
     """Flows in all phases of the cycle, `[phases, *shape]`, and the drag over it."""
-    # What does not change the flow of a cylinder at rest is no reason to compute another.
+    # Fields that do not change the flow past a cylinder at rest need no new computation.
     plain = dataclasses.replace(env, limit=1, interval=1, fastest=1.0)
     return _phases(plain, device), _cycle(plain)[1]
 

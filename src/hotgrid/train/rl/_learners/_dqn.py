@@ -1,4 +1,4 @@
-"""DQN: learn what every action is worth; double, duelling, over n steps, by distributions."""
+"""DQN: learn the value of every action; double, duelling, over n steps, by distributions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from ._learner import Agent, Eyes, Learner, Learnt, is_number
 
 @dataclass(frozen=True)
 class DQN(Learner):
-    """Deep Q-learning of Mnih and others 2015, with what has improved it.
+    """Deep Q-learning of Mnih and others 2015, with later improvements.
 
     Attributes:
         double: Let the network choose the next action and the target network value it.
@@ -138,7 +138,7 @@ class DQNAgent(Agent):
         """One network; the target is a copy."""
         return {"values": self._net.count}
 
-    # What a distribution does in another way.
+    # The methods that a distribution overrides.
 
     def _outputs(self, out: Tensor) -> Tensor:
         """The outputs of every action, `[seeds, rows, actions, atoms]`."""
@@ -161,7 +161,7 @@ class DQNAgent(Agent):
         return outputs.squeeze(-1)
 
     def _goal(self, batch: Batch, following: Tensor) -> Tensor:
-        """What the outputs of the actions should have been, `[seeds, rows, atoms]`."""
+        """The targets for the outputs of the actions, `[seeds, rows, atoms]`."""
         reward = batch.reward / self._how.scale
         return torch.addcmul(reward, batch.discount, following.squeeze(-1))[..., None]
 
@@ -189,7 +189,7 @@ class C51Agent(DQNAgent):
         reward = batch.reward / self._how.scale
         moved = reward[..., None] + batch.discount[..., None] * self._returns
         moved = moved.clamp(self._how.low, self._how.high)
-        # How near each atom is to each moved one, in gaps: what it takes of its chance.
+        # How near each atom is to each moved one, in gaps: the share of its chance it takes.
         near = (moved[..., None, :] - self._returns[:, None]).abs() / self._gap
         return ((1 - near).clamp(min=0) @ following.softmax(-1)[..., None])[..., 0]
 

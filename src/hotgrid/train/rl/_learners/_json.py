@@ -35,7 +35,7 @@ def learner_from_json(data: Mapping[str, Any], *own: type[Learner]) -> Learner:
     """Return the learner that `learner_to_json` described.
 
     Args:
-        data: What it returned.
+        data: The data that it returned.
         own: Learners of your own that it may be.
 
     Raises:
@@ -60,10 +60,10 @@ def learner_from_json(data: Mapping[str, Any], *own: type[Learner]) -> Learner:
 
 
 def find_learner(name: object) -> type[Learner]:
-    """Return the learner of a name.
+    """Return the learner with a name.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no such learner.
 
     Example:
         >>> find_learner("sac").__name__

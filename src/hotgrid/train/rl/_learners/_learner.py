@@ -1,4 +1,4 @@
-"""`Learner`: what is learned and how, as data; `Agent`: what it becomes for an environment."""
+"""`Learner`: a way to learn, as data; `Agent`: a learner at work in an environment."""
 
 import math
 from abc import ABC, abstractmethod
@@ -17,12 +17,12 @@ from hotgrid.train.rl._replay import Batch
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a finite number; truth values are none."""
+    """Whether it is a finite number; bools are not."""
     return type(value) in (int, float) and math.isfinite(value)  # pyright: ignore[reportArgumentType]
 
 
 class Learnt(NamedTuple):
-    """What one update found, on the device.
+    """The results of one update, on the device.
 
     Attributes:
         errors: How wrong the values of the batch were, `[seeds, rows]`.
@@ -37,8 +37,8 @@ class Eyes:
     """Observations in units of their own, which networks see.
 
     Args:
-        units: What counts as one in each number; None changes nothing.
-        device: Where observations are.
+        units: The unit of each number; None changes nothing.
+        device: The device of observations.
     """
 
     def __init__(self, units: Sequence[float] | None, device: torch.device) -> None:
@@ -47,12 +47,12 @@ class Eyes:
             self._factor = 1 / torch.tensor(units, device=device)
 
     def __call__(self, observation: Tensor) -> Tensor:
-        """Return what a network sees."""
+        """Return observations as a network sees them."""
         return observation if self._factor is None else observation * self._factor
 
 
 class Agent(ABC):
-    """Weights of every seed, and what can be done with them. State changes in place."""
+    """Weights of every seed, and the methods that use them. State changes in place."""
 
     @abstractmethod
     def explore(self, observation: Tensor, chance: Tensor, draws: Draws) -> Tensor:
@@ -61,7 +61,7 @@ class Agent(ABC):
         Args:
             observation: `[seeds, copies, observations]`.
             chance: The share of actions that are uniformly random, 0-d on the device.
-            draws: Where randomness comes from.
+            draws: The source of random numbers.
         """
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Learner(ABC):
     Attributes:
         hidden: The sizes of the hidden layers.
         rate: The learning rate.
-        gamma: What a reward one step later is worth.
+        gamma: The discount of a reward one step later.
         n_steps: How many steps a transition has.
         tau: How far target networks move towards the others in every update.
         chance: The share of random actions, over steps of one seed.
@@ -145,10 +145,10 @@ class Learner(ABC):
 
         Args:
             observations: How many numbers an observation has.
-            actions: What the environment takes.
+            actions: The actions that the environment takes.
             seeds: How many runs there are side by side.
-            draws: Where randomness comes from; also says which device.
-            units: What counts as one in each number of an observation.
+            draws: The source of random numbers; also says which device.
+            units: The unit of each number of an observation.
 
         Raises:
             ArgumentError: It cannot learn such actions.

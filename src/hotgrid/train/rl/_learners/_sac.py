@@ -26,7 +26,7 @@ class SAC(Learner):
     Attributes:
         actor_rate: The learning rate of the policy.
         entropy: The entropy that the temperature aims at for each number of an action.
-        temperature: What an entropy of one is worth at the beginning.
+        temperature: The weight of the entropy at the beginning.
 
     Example:
         >>> SAC(hidden=(64, 64)).entropy
@@ -95,7 +95,7 @@ class SACAgent(Agent):
 
     @torch.no_grad()
     def act(self, observation: Tensor) -> Tensor:
-        """Return the middle of the policy."""
+        """Return the actions at the middle of the policy."""
         mean, _ = self._actor_net(self._actor.value, self._eyes(observation)).chunk(2, -1)
         return self._scaled(torch.tanh(mean))
 
@@ -164,7 +164,7 @@ class SACAgent(Agent):
         return torch.tanh(loose), (density - bent).sum(-1)
 
     def _worth(self, critics: Tensor, observation: Tensor, action: Tensor) -> Tensor:
-        """What both critics think, `[2, seeds, rows]`."""
+        """The values of both critics, `[2, seeds, rows]`."""
         x = torch.cat((observation, action), -1)
         found = self._critic_net(critics, x.expand(2, *x.shape).flatten(0, 1))
         return found.squeeze(-1).unflatten(0, (2, self._seeds))

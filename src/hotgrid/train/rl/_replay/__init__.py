@@ -1,4 +1,4 @@
-"""Replay: what was done, kept on the device."""
+"""Replay: past transitions, kept on the device."""
 
 from ._n_steps import NSteps as NSteps
 from ._prioritised import (

@@ -17,7 +17,7 @@ class NSteps:
         seeds: How many runs there are side by side.
         copies: How many copies each of them has.
         steps: n, from 2.
-        device: Where the window is.
+        device: The device of the window.
     """
 
     def __init__(

@@ -71,7 +71,7 @@ class PrioritisedRing(Ring):
         return self._taken(index, weight.float())
 
     def batches(self, count: int, batch: int, draws: Draws) -> Iterator[Batch]:
-        """Give samples one after the other, each by the priorities that the last has left."""
+        """Yield samples one after the other, each by the priorities that the last has left."""
         for _ in range(count):
             yield self.sample(batch, draws)
 

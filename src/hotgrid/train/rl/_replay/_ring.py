@@ -48,7 +48,7 @@ class Ring:
         copies: How many transitions each of them writes at once.
         steps: How many steps are joined to one transition.
         gamma: The discount of one step.
-        device: Where the memory is.
+        device: The device of the memory.
 
     Raises:
         ArgumentError: The copies do not fit into the ring.
@@ -94,7 +94,7 @@ class Ring:
         """Add one transition of every copy.
 
         Args:
-            rows: What `Rows.packed` gave.
+            rows: The rows that `Rows.packed` returned.
             over: Whether the episode has ended, for any reason; bool.
         """
         if self.n_steps is not None:
@@ -110,7 +110,7 @@ class Ring:
         return self._taken(draws.below(self.size, self.seeds, batch))
 
     def batches(self, count: int, batch: int, draws: Draws) -> Iterator[Batch]:
-        """Give samples to learn from one after the other; here they are taken at once."""
+        """Yield samples to learn from one after the other; here they are drawn at once."""
         whole = self.sample(count * batch, draws)
         for first in range(0, count * batch, batch):
             yield whole.part(slice(first, first + batch))
@@ -119,7 +119,7 @@ class Ring:
         """Take note of how wrong the values of a batch were; here it does not matter."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return everything that is remembered; loading writes into the same tensors."""
+        """Return all transitions and counters; loading writes into the same tensors."""
         found = {"memory": self._memory, "written": self._written}
         return found | ({} if self.n_steps is None else self.n_steps.tensors())
 
@@ -133,7 +133,7 @@ class Ring:
 
 
 def expect_memory(capacity: int, width: int, seeds: int, device: torch.device) -> None:
-    """Refuse transitions that do not fit; memory that is not there is found too late."""
+    """Refuse transitions that do not fit; missing memory would be noticed too late."""
     wanted, free = 4 * capacity * width * seeds, free_memory(device)
     if wanted > free:
         raise ArgumentError(

@@ -13,13 +13,13 @@ class Batch:
     """Transitions to learn from, `[seeds, rows, ...]`.
 
     Attributes:
-        observation: What was seen.
-        action: What was done: int64 `[seeds, rows]`, or `[seeds, rows, width]`.
+        observation: The observation.
+        action: The action taken: int64 `[seeds, rows]`, or `[seeds, rows, width]`.
         reward: The discounted sum of the rewards of n steps.
-        discount: What the value of `following` counts: gamma to the n, and zero where the
+        discount: The factor of the value of `following`: gamma to the n, and zero where the
             episode has terminated. A truncated episode has not.
-        following: What was seen n steps later, before a new episode.
-        weight: What a row counts in the loss.
+        following: The observation n steps later, before a new episode.
+        weight: The weight of a row in the loss.
         index: Where the rows are in the ring, for `reprioritise`.
     """
 
@@ -50,7 +50,7 @@ class Rows:
 
     Attributes:
         observations: How many numbers an observation has.
-        actions: What the environment takes.
+        actions: The actions that the environment takes.
     """
 
     observations: int

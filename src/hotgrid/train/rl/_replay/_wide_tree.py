@@ -16,7 +16,7 @@ class WideTree:
     Args:
         seeds: How many there are side by side.
         capacity: Priorities of each.
-        device: Where they are.
+        device: The device of the priorities.
 
     Example:
         >>> tree = WideTree(1, 100)

@@ -19,7 +19,7 @@ _MOST_STEPS = 1_000_000
 
 
 class AbandonedError(Exception):
-    """An evaluation was left because the run was asked to stop."""
+    """An evaluation was abandoned because the run was asked to stop."""
 
 
 class Returns(NamedTuple):
@@ -45,10 +45,10 @@ def evaluate(
     """Return the first episode of every copy of a fresh world.
 
     Args:
-        agent: Its `act` chooses.
+        agent: The agent that acts.
         world: Fresh copies, one for each episode.
         captured: Record a step on a CPU and replay it; for tensor environments.
-        abandon: Asked now and then; where it is true, `AbandonedError` is raised.
+        abandon: Called now and then; if it returns True, `AbandonedError` is raised.
 
     Raises:
         ArgumentError: An episode does not end.

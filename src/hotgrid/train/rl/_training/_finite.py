@@ -18,7 +18,7 @@ def expect_finite(step: int, values: Mapping[str, Tensor]) -> None:
 
     Args:
         step: The step at which they were read.
-        values: Tensors with a leading axis of seeds, by what they are called.
+        values: Tensors with a leading axis of seeds, by name.
 
     Raises:
         UnstableError: One of them is infinite or not a number.

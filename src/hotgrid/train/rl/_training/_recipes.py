@@ -15,8 +15,8 @@ class RLRecipe:
     """A learner, the proportions of a run, and how many steps it takes.
 
     Attributes:
-        learner: What learns.
-        settings: How much of all.
+        learner: The learner.
+        settings: The proportions of the run.
         steps: Steps of one seed.
         chosen_on: The environment it was chosen on; on any other it is only a start.
 
@@ -82,7 +82,7 @@ def recipe_for(name: str, continuous: bool = False) -> RLRecipe:
     CartPole, Pendulum and the wake have settings that were chosen on them (`chosen_on`).
 
     Args:
-        name: The name of the environment, or Gymnasium's id of the same.
+        name: The name of the environment, or its id in Gymnasium.
         continuous: Whether its actions are real numbers.
 
     Example:

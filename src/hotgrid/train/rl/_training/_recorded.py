@@ -21,7 +21,7 @@ class Recorded:
     further calls are plain.
 
     Args:
-        function: What lasts between two calls must be tensors that change in place.
+        function: Its lasting state must be tensors that change in place.
 
     Example:
         >>> x = torch.zeros(3)
@@ -42,7 +42,7 @@ class Recorded:
         return isinstance(getattr(self._call, "__self__", None), Tape)
 
     def __call__(self) -> None:
-        """Do what the function does."""
+        """Call the function, or replay it."""
         self._call()
 
     def _first(self) -> None:

@@ -31,7 +31,7 @@ Call = Callable[[], object]
 
 
 class Tape:
-    """Calls of kernels, and what they change that lasts."""
+    """Calls of kernels, and the lasting memory that they change."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class _Operation:
         self.makes = {_memory(x) for x in self.results} - self.reads
 
     def call(self) -> Call:
-        """What does it again, into the same memory. Functions of Python are called sooner."""
+        """A call that repeats it, into the same memory; Python functions are called faster."""
         if self.changed:
             return self._again()
         out: Any = self.results[0] if len(self.results) == 1 else tuple(self.results)
@@ -105,7 +105,7 @@ class _Operation:
             x.copy_(y)
 
     def _direct(self) -> list[tuple[Any, str]]:
-        """Operators that take the memory of the result, and what they call it."""
+        """Operators that take the memory of the result, and the name of that argument."""
         found = []
         expected = [each.name for each in self.func._schema.arguments]
         packet = self.func.overloadpacket
@@ -182,7 +182,7 @@ class Recorder(LightDispatchMode):
             self._operations.append(made)
 
     def tape(self) -> Tape | None:
-        """What can be replayed; None if that is not possible."""
+        """The calls to replay; None if that is not possible."""
         if not self._fit:
             return None
         own = {each for made in self._operations for each in made.makes}

@@ -29,10 +29,10 @@ class Rounds:
 
     Args:
         world: Copies of the environment.
-        agent: What acts and learns.
-        ring: What is remembered.
-        draws: Where randomness comes from.
-        settings: How much of all.
+        agent: The agent that acts and learns.
+        ring: The memory of transitions.
+        draws: The source of random numbers.
+        settings: The proportions of the run.
         captured: Whether to replay; the world must be one of tensors.
     """
 
@@ -150,7 +150,7 @@ class Rounds:
         self.ring.write(rows, step.terminated | step.truncated)
 
     def _learnt(self) -> None:
-        """Make the updates of a round, and add up what the last of them has found."""
+        """Make the updates of a round, and add up the results of the last one."""
         how, values = self._settings, {}
         for batch in self.ring.batches(how.updates, how.batch, self.draws):
             errors, values = self.agent.learn(batch, self.draws)

@@ -16,7 +16,7 @@ class OffPolicy:
         updates: Updates in a round.
         batch: Transitions in an update.
         warmup: Steps with random actions before the first update.
-        replay: What is remembered.
+        replay: The kind of memory, and its size.
         evaluate_every: Steps between two evaluations.
         episodes: Episodes of an evaluation.
         final_episodes: Episodes of the last evaluation.

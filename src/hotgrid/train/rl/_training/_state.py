@@ -1,4 +1,4 @@
-"""What a checkpoint of a run holds, and how it is put back."""
+"""The contents of a checkpoint of a run, and how they are restored."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ class RLState:
         self._rounds, self._best = rounds, best
 
     def tensors(self) -> dict[str, Tensor | Shard]:
-        """What is saved, by name."""
+        """The tensors to save, by name."""
         found: dict[str, Tensor | Shard] = {**self._own()}
         found[_RANDOM] = self._rounds.draws.generator.get_state()
         return found

@@ -1,4 +1,4 @@
-"""`Place`: where something is learned: a tensor environment, or one of Gymnasium."""
+"""`Place`: the environment of a run: a tensor environment, or one of Gymnasium."""
 
 import torch
 
@@ -27,20 +27,20 @@ class Place:
 
     Args:
         environment: A tensor environment, its name, or `gymnasium:ID`.
-        device: Where tensors are.
+        device: The device of the tensors.
 
     Attributes:
-        name: What it is called.
-        recipe: What recipes call it.
-        text: What it is, for the record.
+        name: Its name.
+        recipe: Its name in recipes.
+        text: Its description, for the record.
         tensor: Whether it is a tensor environment.
-        host_work: What in it keeps rounds out of a CUDA graph, or None.
-        actions: What it takes.
+        host_work: The work in it that keeps rounds out of a CUDA graph, or None.
+        actions: The actions that it takes.
         observations: How many numbers an observation has.
-        units: What counts as one in each of them, or None.
+        units: The unit of each of them, or None.
 
     Raises:
-        ArgumentError: There is no such environment, or it does not give what it should.
+        ArgumentError: There is no such environment, or it does not keep to the interface.
     """
 
     def __init__(self, environment: Environment | str, device: torch.device) -> None:

@@ -13,7 +13,7 @@ class WatchApp:
     """An application that shows a policy.
 
     Args:
-        show: What is shown; start it before the server.
+        show: The show to serve; start it before the server.
 
     Example:
         >>> show = Show("out/cartpole")  # doctest: +SKIP

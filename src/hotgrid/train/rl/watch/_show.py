@@ -98,7 +98,7 @@ class Show:
         """Obey a message of a page.
 
         Raises:
-            MessageError: It is none of `KINDS`.
+            MessageError: It is not one of `KINDS`.
         """
         message = parse_message(text, KINDS)
         if message.type == "drawn":
@@ -144,7 +144,7 @@ class Show:
             if now < due:
                 time.sleep(min(due - now, 0.05))
                 continue
-            # What could not be done in time is left out, not caught up with.
+            # Steps that could not be taken in time are left out, not caught up with.
             due = max(due + 1 / (rate * self.speed), now - 0.1)
             with self._lock:
                 self._advance()
@@ -179,7 +179,7 @@ class Show:
         return made.getvalue()
 
     def _look(self) -> None:
-        """Take over what a continuing run has saved."""
+        """Load the policy that a continuing run has saved since."""
         try:
             newest = Checkpoints(self._folder / "checkpoints").latest()
             if newest in (None, self._looked):
@@ -187,7 +187,7 @@ class Show:
             trained = load_policy(self._folder, environment=self._environment)
             curve, self._looked = self._read_curve(), newest
         except HotgridError:
-            # It is being written or was deleted; what is shown stays.
+            # It is being written or was deleted; the present policy stays.
             return
         with self._lock:
             self.player.trained, self.curve = trained, curve
