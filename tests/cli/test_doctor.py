@@ -368,7 +368,7 @@ def test_one_odd_cache_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(config, "cache_folder", closed)
     found = {finding.name: finding for finding in caches()}
     assert list(found) == ["torch.compile", "global", "compile", "autotune"]
-    assert (found["compile"].state, found["compile"].value) == ("broken", "could not look")
+    assert (found["compile"].state, found["compile"].value) == ("broken", "check failed")
     assert found["autotune"].state == "ok"
 
 

@@ -46,7 +46,7 @@ def heard(capsys, *words: str) -> str:
 
 def test_a_model_is_measured(trained, shapes, tmp_path, capsys):
     table = heard(capsys, "eval", str(trained), "--data", str(shapes), "--out", str(tmp_path))
-    assert "accuracy" in table and "taken most for" in table
+    assert "accuracy" in table and "most often taken for" in table
     assert (tmp_path / "confusion.png").is_file() and (tmp_path / "worst.png").is_file()
     words = ("eval", str(trained / "model"), "--data", str(shapes), "--flip", "--json")
     found = json.loads(heard(capsys, *words))

@@ -12,9 +12,9 @@ def command_group(
 
     Args:
         name: Its name, and that of its folder here.
-        summary: What it does.
-        epilogue: What its help ends with.
-        commands: By name, the place in the folder, what it does, and how its help ends.
+        summary: Its summary.
+        epilogue: The end of its help.
+        commands: By name, the place in the folder, the summary, and the end of the help.
     """
     group = App(name=name, help=summary, help_epilogue=epilogue)
     for each, (place, what, end) in commands.items():

@@ -19,7 +19,7 @@ def hidden_package(names: tuple[str, ...] = ("numpy", "torch")) -> tuple[str, st
                 return problem, f"unset PYTHONPATH, or take `{part}` out of it"
         if _same(folder, ".") and not _same(folder, sys.prefix):
             problem = f"{name} comes from the working folder `{folder}`"
-            return problem, f"rename what is called {name} there, or work in another folder"
+            return problem, f"rename the file or folder {name} there, or work in another folder"
     return None
 
 

@@ -18,7 +18,7 @@ FINE, WRONG, NOT_UNDERSTOOD, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _NEEDED = ("cyclopts", "rich")
 
-# What a terminal acts on instead of showing it; lines of our own texts end with "\n".
+# Characters that control a terminal and are not shown; lines of our own texts end with "\n".
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -165,7 +165,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 
 def _unknown_option(token: str) -> str:
-    # The parser takes anything in the position of a command for one.
+    # The parser treats anything in the position of a command as one.
     name = token.partition("=")[0]
     hint = near(name, ("-c", "--help", "--version"), "Did you mean {}?")
     return f"Unknown option: {name}. {hint or '`--help` lists the options.'}"

@@ -1,4 +1,4 @@
-"""From `package.module` or `file.py`, and a name, to what the name stands for."""
+"""Finds an object by its name in a `package.module` or a `file.py`."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from hotgrid.errors import ArgumentError, near
 
 
 def member(place: str, name: str) -> Any:
-    """Import a module or a Python file, and return what has a name in it.
+    """Import a module or a Python file, and return the object with a name in it.
 
     Args:
         place: `package.module`, or `file.py`.

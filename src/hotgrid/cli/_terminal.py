@@ -17,7 +17,7 @@ class Terminal(Console):
         raise BrokenPipeError
 
     def for_tables(self) -> "Terminal":
-        """The console whose width tables take.
+        """The console that sets the width of tables.
 
         A pipe has no width, so one row is one line there, unless COLUMNS is set.
         """

@@ -32,7 +32,7 @@ def validate(
     """Compare models with exact and published results, on this device.
 
     Args:
-        quick: Only what two CPU cores do in minutes, on coarser grids.
+        quick: Run only checks that two CPU cores finish in minutes, on coarser grids.
         json: Print a list of rows as JSON instead of a table.
         html: Write the table to this file as well, as one page.
         device: Where to compute, such as `cpu` or `cuda`; by default the GPU if there is one.

@@ -7,7 +7,7 @@ from cyclopts import Parameter, Token
 
 
 def read_whole_number(kind: Any, tokens: Sequence[Token]) -> int:
-    """The integer that an argument of the command line is."""
+    """The integer value of a command-line argument."""
     text = tokens[0].value
     try:
         return int(text)

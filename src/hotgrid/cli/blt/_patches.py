@@ -54,11 +54,11 @@ def patches(
     """Show the patches of a text or a file, in colours.
 
     Args:
-        source: A file, `-` for standard input, or a text that looks like no path.
+        source: A file, `-` for standard input, or a text that does not look like a path.
         text: A text, whatever it looks like.
         segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens, or
             a language such as python or rust; by default threshold.
-        threshold: In nats; by default the one that the model was calibrated with.
+        threshold: Threshold in nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.
         model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
@@ -91,7 +91,7 @@ def patches(
 
 
 def _read(source: str | None, text: str | None, most: int) -> tuple[bytes, bool]:
-    """The first bytes, and whether they are all."""
+    """The first bytes, and whether there are no more."""
     if (source is None) == (text is None):
         raise ArgumentError("give a file, `-` for standard input, or --text TEXT; one of them")
     if source is None or text is not None:
@@ -188,7 +188,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _literal(data: bytes) -> str:
-    """Text in quotes as in JSON; bytes that are none, as Python writes them: b'...'."""
+    """Text in quotes as in JSON; bytes that are not text as in Python: b'...'."""
     return dumps(data.decode(), ensure_ascii=False) if _is_utf8(data) else repr(data)
 
 

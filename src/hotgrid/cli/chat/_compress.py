@@ -44,7 +44,7 @@ def compress(
     language = load_model(model)
     rows = text_rows(language, text, column=column, most_tokens=most_tokens)
     half = max(1, len(rows) // 2)
-    # What it is calibrated with is not what it is measured with, where there is enough.
+    # Calibration and measurement use different text, where there is enough.
     small = compress_model(language, target, rows=rows[:half], force=force)
     save_model(out, small)
     with TemporaryDirectory() as folder:

@@ -32,7 +32,7 @@ def loader_bench(
         context: Tokens of a row; by default 2048.
         rows: Rows of a batch; by default 32.
         seconds: How long to measure; by default 10.
-        text: Which text.
+        text: The choice of text.
         json: Print one JSON object instead of a table.
     """
     from hotgrid.chat import TextBatches, TextEncoder, find_vocabulary

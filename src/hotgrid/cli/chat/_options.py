@@ -23,13 +23,13 @@ def _help(text: str) -> Parameter:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Which text, and what is held out of it."""
+    """The text to read, and the part of it to hold out."""
 
     column: Annotated[str, _help("Key or column that holds the text; by default text.")] = (
         "text"
     )
     separator: Annotated[
-        str | None, _help("What separates documents in .txt and .md files.")
+        str | None, _help("The separator of documents in .txt and .md files.")
     ] = None
     hold_out: Annotated[
         float, _help("Share of passages that is held out; by default 0.02.")
@@ -66,7 +66,7 @@ class TextOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RecipeOptions:
-    """Every value that follows from the depth, to be given instead."""
+    """Values that follow from the depth unless they are given."""
 
     context: Annotated[int | None, _help("Tokens of a row.")] = None
     size: Annotated[int | None, _help("Width of the model.")] = None
@@ -97,13 +97,13 @@ class RecipeOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a run is carried out."""
+    """The options of a run."""
 
     out: Annotated[Path, _help("Folder of the run; by default out/chat.")] = Path("out/chat")
     resume: Annotated[bool, _help("Continue the run in the folder.")] = False
     device: Annotated[str | None, _help("cpu, cuda or cuda:N; by default a GPU.")] = None
     precision: Annotated[
-        Literal["float32", "bfloat16"], _help("How to compute; by default float32.")
+        Literal["float32", "bfloat16"], _help("The type of arithmetic; by default float32.")
     ] = "float32"
     rows: Annotated[int | None, _help("Rows computed at once; fewer need less memory.")] = None
     compile: Annotated[bool, _help("Compile the model; the first step takes longer.")] = False

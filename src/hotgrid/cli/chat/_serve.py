@@ -32,9 +32,9 @@ def serve(
     Args:
         model: A model folder, a run, or a folder in the layout of Llama; without one, the
             model that comes with hotgrid, if this version has one.
-        port: Where; the next free one if it is taken, 0 for any.
+        port: The port to listen on; the next free one if it is taken, 0 for any.
         host: The address to listen on; by default only this machine can connect.
-        key: What clients must give as their key; by default the variable HOTGRID_CHAT_KEY.
+        key: The key that clients must send; by default the variable HOTGRID_CHAT_KEY.
         slots: The most replies at once; by default 8.
         queue: The most requests that wait; by default 256.
         limit: The most tokens of a prompt and its reply; by default as the model allows.

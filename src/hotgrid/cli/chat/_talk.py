@@ -26,7 +26,7 @@ def talk(
         model: A model folder, a run, or a folder in the layout of Llama; without one, the
             model that comes with hotgrid, if this version has one.
         prompt: Print the reply to this text, or its continuation, and nothing else.
-        system: Said to the model before the conversation.
+        system: The system prompt, given to the model before the conversation.
         max_tokens: The most tokens of a reply; by default 256.
         temperature: 0 always takes the most likely token; by default 0.8.
         top_k: Sample from the k most likely tokens only.

@@ -23,7 +23,7 @@ def tokenizer(
         size: How many tokens, special ones included; by default 8192.
         out: The file to write; by default tokenizer.json.
         most_bytes: Text beyond this is not read; by default 2,000,000,000.
-        text: Which text.
+        text: The choice of text.
     """
     from hotgrid.chat import train_vocabulary
     from hotgrid.tokens import save_huggingface

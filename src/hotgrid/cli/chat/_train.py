@@ -40,7 +40,7 @@ def train(
         samples: Texts to show at the end; by default 3.
         recipe: Overrides of values derived from the depth.
         run: Options of the run.
-        text: Which text.
+        text: The choice of text.
     """
     from hotgrid.chat import GPTConfig, find_vocabulary, pretrain
 
@@ -69,7 +69,7 @@ def train(
 
 
 def recipe_table(rows: list[tuple[str, str, str]]) -> Table:
-    """Every value of the recipe and where it is from."""
+    """Every value of the recipe, and its source."""
     table = Table("value", "", "from", box=None, pad_edge=False)
     table.columns[1].justify = "right"
     for row in rows:

@@ -31,9 +31,9 @@ def tune(
     Args:
         model: A model folder, a run, or a folder in the layout of Llama.
         data: Files of JSON lines or parquet; several are mixed.
-        method: What is trained: full is all, select what --select names, lora small matrices
-            beside it; by default full.
-        select: Which parameters or layers, such as "//MLP//Linear".
+        method: What to train: full for all, select for what --select names, lora for small
+            matrices added to the weights; by default full.
+        select: Parameters or layers to train, such as "//MLP//Linear".
         rank: Rank of the matrices of lora; by default 8.
         alpha: Strength of lora; by default the rank.
         epochs: How often the conversations are read; by default 2.
@@ -43,7 +43,7 @@ def tune(
         rate: Rate of AdamW, by default 0.001; with full a factor of the rates of training, by
             default 0.1.
         hold_out: Share of conversations that is held out; by default 0.02.
-        run: How the run is carried out.
+        run: The options of the run.
     """
     from hotgrid.chat import ConversationData, Tuning, load_model, tune as tune_model
 

@@ -52,7 +52,7 @@ def show(path: Path, /, *, samples: int = 1, json: bool = False) -> None:
 
 
 def _made(plan: Any, samples: int) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
-    """How many samples there are, what is known of them, and a description of the first."""
+    """The number of samples, the facts known about them, and a description of the first."""
     from hotgrid.data._executor._corrupt import CorruptError
     from hotgrid.data._executor._runner import Runner
 

@@ -16,7 +16,7 @@ def diagnose(
     """Check everything and return the findings, in the order of the report.
 
     Args:
-        quick: Leave out what takes seconds: the bandwidth of each device.
+        quick: Leave out the bandwidth of each device, which takes seconds.
         starting: Called with the name of each section before it is checked.
     """
     probes: dict[str, Probe] = {

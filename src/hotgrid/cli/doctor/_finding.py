@@ -11,9 +11,9 @@ class Finding:
     """One finding about the machine. These fields are the objects of `doctor --json`.
 
     Attributes:
-        section: Which part of the report it belongs to.
-        name: What was checked; unique within its section.
-        value: What was found, in short.
+        section: The part of the report that it belongs to.
+        name: The name of the check; unique within its section.
+        value: The result, in short.
         state: `ok`; `note` for something optional that is missing; `broken`.
         detail: More about it: where it came from, or the error text.
         way_out: What to do about it; never empty unless the state is `ok`.
@@ -32,7 +32,7 @@ def not_seen(section: str, name: str, error: Exception) -> Finding:
     return Finding(
         section,
         name,
-        "could not look",
+        "check failed",
         state="broken",
         detail=f"{type(error).__name__}: {error}",
         way_out="fix what the error names; if it is a bug in hotgrid, please report it",

@@ -1,4 +1,4 @@
-"""`hotgrid ingest PATHS`: what is in files becomes a corpus."""
+"""`hotgrid ingest PATHS`: converts files into a corpus."""
 
 from json import dumps
 from pathlib import Path
@@ -56,7 +56,7 @@ def ingest(
         text: A text to take as a document; repeatable.
         segmenter: threshold, jump, threshold-and-jump, budget, space, static, tokens, or
             a language such as python or rust; by default threshold.
-        threshold: In nats; by default the one that the model was calibrated with.
+        threshold: Threshold in nats; by default the one that the model was calibrated with.
         size: The mean length of patches in bytes; by default 4.5, and 4 for static ones.
         most: Split patches that are longer than this.
         model: nano, the entropy model that comes with hotgrid, or a .safetensors file with an
@@ -162,7 +162,7 @@ def _show_counts(console: Terminal, counts: dict[str, dict[str, int]], json: boo
 def show_manifest(
     console: Terminal, folder: Path, manifest: dict[str, Any], json: bool
 ) -> None:
-    """Show what a corpus has."""
+    """Show the contents of a corpus."""
     if json:
         console.out(dumps(manifest, indent=2), highlight=False)
         return

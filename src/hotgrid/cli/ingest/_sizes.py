@@ -11,7 +11,7 @@ _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
 def read_size(kind: Any, tokens: Sequence[Token]) -> int:
-    """The bytes that a size such as `64MiB` has."""
+    """The number of bytes in a size such as `64MiB`."""
     text = tokens[0].value
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
     if not found or found[2].upper() not in _UNITS:

@@ -51,7 +51,7 @@ def plan(
 
     Args:
         model: A name from `hotgrid models`, your own `file.py:ClassName`, or a case.toml.
-        devices: How many of which: 64xH200, 64x(80GB,3TB/s), or 4xlocal for four machines
+        devices: Number and kind: 64xH200, 64x(80GB,3TB/s), or 4xlocal for four machines
             like this one.
         link: Bandwidth out of a device and latency, such as 450GB/s,3us.
         json: Print one JSON object instead of tables.
@@ -165,7 +165,7 @@ def _report(case: Case, devices: str, link: str | None, found: "Calibration | No
 
 
 def _share(found: "Calibration | None", key: str, device: "Device") -> tuple[float, str]:
-    """The part of a copy's bandwidth to count with, and where it is from."""
+    """The part of a copy's bandwidth to count with, and its source."""
     speed = found.models.get(key) if found is not None else None
     # The share of a processor is not that of a GPU.
     if found is not None and speed and (device.name == "local" or found.kind == "cuda"):

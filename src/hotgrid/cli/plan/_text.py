@@ -38,9 +38,9 @@ class Report:
 
     Attributes:
         size: The grid as users see it.
-        plan: What runs today: first computing, then messages.
+        plan: The plan that runs today: first computing, then messages.
         overlapped: The same with messages hidden by the interior.
-        share_source: Where the share of copy is from.
+        share_source: The source of the share of copy.
         strong: The same grid on more and more devices.
         weak: The same block for each of more and more devices.
         simulated: The simulated schedule, without and with overlap; None for very many.

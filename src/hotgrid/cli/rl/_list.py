@@ -31,7 +31,7 @@ def list_environments(*, json: bool = False) -> None:
     if json:
         console.out(dumps(rows, indent=2), highlight=False)
         return
-    heads = ("name", "equal to", "recipe of", "what is to be done")
+    heads = ("name", "equal to", "recipe of", "task")
     table = Table(*heads, box=None, pad_edge=False)
     for row in rows:
         table.add_row(row["name"], row["gymnasium"] or "", row["recipe"], row["summary"])

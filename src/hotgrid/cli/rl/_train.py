@@ -40,7 +40,7 @@ def train(
         seed: Random seed; by default 0.
         steps: Steps of the environment for each seed; by default those of the recipe.
         out: The folder of the run; without it nothing is written.
-        learner: dqn or sac; by default what suits the environment.
+        learner: dqn or sac; by default the one that suits the environment.
         seeds: How many runs to train side by side, as one program.
         device: cpu or cuda.
         resume: Continue the run in the folder.

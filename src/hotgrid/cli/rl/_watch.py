@@ -77,7 +77,7 @@ def watch(
 
 
 def _wait_for_checkpoint(run: Path) -> None:
-    """Wait while a run that has begun has saved nothing; all else is said by loading it."""
+    """Wait while a run that has begun has saved nothing; loading reports everything else."""
     from hotgrid.store import Checkpoints
     from hotgrid.train import read_run
 

@@ -32,14 +32,14 @@ def place(
     Args:
         corpus: The folder of a corpus, or a sidecar.
         zone: ZONE, or ZONE=PATTERN for names of documents and labels of views; repeatable.
-        by: What directions come from: embeddings (by default if the corpus has them),
+        by: The source of directions: embeddings (by default if the corpus has them),
             ngrams, or order.
         shells: How many shells; by default 256.
         inner: The radius of the innermost; by default 32.
         outer: The radius of the outermost; by default 512.
-        temperature: How much entropies count, in nats; less is more, and 0.5 is the default.
+        temperature: In nats; the lower it is, the more entropies count; by default 0.5.
         entropy_weighted: Weigh leaves by entropy as well as by prominence; by default yes.
-        device: Where it is computed; by default cpu.
+        device: Where to compute; by default cpu.
         json: Print one JSON object instead of a table.
     """
     from hotgrid.blt import place_corpus

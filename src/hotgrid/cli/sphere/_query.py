@@ -40,7 +40,7 @@ def query(
 
     Args:
         corpus: The folder of a corpus with places, or a sidecar.
-        text: What to look for.
+        text: The text to look for.
         node: The number of a leaf to look around.
         direction: A direction X,Y,Z; the north pole is 0,0,1.
         angle: From the axis of the cone to its side, in degrees; by default 20.

@@ -38,7 +38,7 @@ def bench(
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
-        choice: Which encoding.
+        choice: The choice of encoding.
         text: This text instead.
         errors: What to do about bytes that are not UTF-8: strict refuses the file, replace
             reads them as U+FFFD; by default strict.

@@ -61,7 +61,7 @@ def count(
 
     Args:
         files: Files, folders or globs; standard input if there are none, or for `-`.
-        choice: Which encoding.
+        choice: The choice of encoding.
         text: This text instead.
         specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.

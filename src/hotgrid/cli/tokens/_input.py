@@ -44,7 +44,7 @@ class Source:
     """One text: a file, standard input, or what was given on the command line.
 
     Attributes:
-        name: What to call it.
+        name: Its name in messages.
         path: The file; None for others.
         text: The text, if it was given.
         named: Whether it was named itself, not found in a folder or by a glob.

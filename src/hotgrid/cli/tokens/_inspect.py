@@ -85,7 +85,7 @@ def inspect(
 
     Args:
         files: One file; standard input if there is none, or for `-`.
-        choice: Which encoding.
+        choice: The choice of encoding.
         text: This text instead.
         specials: Treat `<|endoftext|>` and the like as special tokens; by default they are
             ordinary text.

@@ -21,7 +21,7 @@ class Known:
     """An encoding by name, and its file if there is one.
 
     Attributes:
-        name: What `--encoding` takes.
+        name: The name that `--encoding` takes.
         path: The file of ranks; None if it is not here.
         bytes: The size of the file.
         tokens: One more than the highest token; None if the file was not read.

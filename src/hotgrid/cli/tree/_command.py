@@ -25,7 +25,7 @@ def tree(
         model: A class or function that gives a torch.nn.Module: package.module:factory
             or file.py:factory.
         select: Show only what this path expression selects, such as "//Linear".
-        depth: Leave out what is deeper; the root has depth 0.
+        depth: The greatest depth to show; the root has depth 0.
         set_: One argument of the factory; repeatable.
         json: Print one JSON object instead of a table.
     """

@@ -38,7 +38,7 @@ def built(model: str, settings: Sequence[str]) -> "nn.Module":
     try:
         with torch.device("meta"):
             made = factory(**options)
-    except Exception:  # noqa: BLE001  whatever it is, the second try says it again
+    except Exception:  # noqa: BLE001  whatever it is, the second try reports it
         made = _made_on_cpu(model, factory, options)
     if not isinstance(made, nn.Module):
         raise ArgumentError(

@@ -41,8 +41,8 @@ def tune(
         explain: Time every candidate on each shape; without one, list the op's options.
         fill: Tune each shape now, so that no later call has to.
         clear: Remove every winner, or those of the op, also of other machines in the file.
-        k: How many elements, for ops that have it; by default 1.
-        dim: Along which dimension, for ops that have it; by default -1, the last.
+        k: The number of elements, for ops that have it; by default 1.
+        dim: The dimension, for ops that have it; by default -1, the last.
         set_: Any option of the op, such as radius=8; repeatable. They are listed below.
         dtype: The type of the tensor; by default float32.
         device: Its device; by default cpu.
@@ -107,7 +107,7 @@ def _expect_sense(
         raise ArgumentError(f"`{word}` needs {needs}, such as `hotgrid tune {word} {example}`")
     if not (explain or fill) and (shapes or options):
         extra = shapes[0] if shapes else f"{next(iter(options))}"
-        raise ArgumentError(f"`{extra}` needs --explain or --fill beside it")
+        raise ArgumentError(f"`{extra}` needs --explain or --fill")
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def lines_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that show people what the JSON contains."""
+    """Yield lines that show the contents of the JSON to people."""
     if "cleared" in found:
         of = f" of {found['op']}" if found["op"] else ""
         yield f"Removed {found['cleared']} winners{of} in {found['file'] or 'no file'}."

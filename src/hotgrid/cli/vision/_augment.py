@@ -1,4 +1,4 @@
-"""`hotgrid vision augment`: what an augmentation does, drawn."""
+"""`hotgrid vision augment`: draws what an augmentation does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def augment(
 
     Args:
         preview: The PNG file to write.
-        recipe: Whose augmentation, by name or file; by default swin.
+        recipe: The recipe of the augmentation, a name or a file; by default swin.
         stages: A JSON file of stages, instead of a recipe.
         images: Image files; by default synthetic pictures.
         versions: How many versions of each image; by default 8.

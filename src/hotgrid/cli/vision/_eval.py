@@ -53,7 +53,7 @@ def evaluate(
     table.add_row("loss", f"{score.loss:.4f}")
     console.print(made.name, markup=False)
     console.for_tables().print(table)
-    each = Table("class", "images", "right", "taken most for", box=None, pad_edge=False)
+    each = Table("class", "images", "right", "most often taken for", box=None, pad_edge=False)
     for row, name in zip(score.confusion, made.classes, strict=True):
         place = made.classes.index(name)
         others = row.clone()

@@ -19,7 +19,7 @@ def export(
     Args:
         run: The folder of a run, or a model folder.
         format: onnx or torch-export; by default torch-export.
-        out: The file; by default model.onnx or model.pt2 beside the model.
+        out: The file; by default model.onnx or model.pt2 next to the model.
     """
     from hotgrid.vision import export_model, load_image_model
 

@@ -1,4 +1,4 @@
-"""`hotgrid vision models`: what there is to train."""
+"""`hotgrid vision models`: the models and the recipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hotgrid vision predict`: say what image files show."""
+"""`hotgrid vision predict`: classify image files."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def train(
     Args:
         data: A folder of images, or the JSON file of a plan.
         model: A name from `hotgrid vision models`.
-        recipe: A name or a file; by default what suits the model and the size of images.
+        recipe: A name or a file; by default the one that suits the model and the images.
         epochs: Passes over the images; by default those of the recipe.
         batch: Images in a step, of all ranks together; by default that of the recipe.
         size: Height and width of images; by default that of small images, or the model's.
@@ -50,7 +50,7 @@ def train(
         out: Folder of the run; by default out/vision.
         resume: Continue the run in the folder.
         device: cpu, cuda or cuda:N; by default a GPU.
-        precision: How to compute; by default float32.
+        precision: The type of arithmetic; by default float32.
         compile: Compile model and augmentation; the first step takes longer.
         sharding: Copies of the model on every rank, or cut over them; by default copies.
         accumulate: Micro-batches of a step, for less memory; by default 1.

@@ -21,8 +21,8 @@ class KVCache:
         static: Whether shapes stay the same: attention then goes over the whole buffer and
             the position is a tensor, for CUDA graphs and `torch.compile`. The caller
             keeps it from overflowing.
-        device: Where the buffers are.
-        dtype: Their dtype.
+        device: The device of the buffers.
+        dtype: The dtype of the buffers.
 
     Attributes:
         position: How many positions are filled; a tensor if `static`.
@@ -53,8 +53,8 @@ class KVCache:
         """Add keys and values, and return those to attend to: all so far, or the buffers.
 
         Raises:
-            ContractError: They have another shape than the buffers.
-            ArgumentError: They do not fit any more.
+            ContractError: Their shape is not that of the buffers.
+            ArgumentError: The cache has no room for them.
         """
         batch, heads, _, size = self.keys.shape
         for given in (keys, values):
@@ -78,7 +78,7 @@ class KVCache:
         return self.keys[:, :, :end], self.values[:, :, :end]
 
     def positions(self, count: int) -> int | Tensor:
-        """Return where the next tokens are: the first, or each if `static`."""
+        """Return the position of the first new token, or of all of them if `static`."""
         if isinstance(self.position, Tensor):
             return self.position + torch.arange(count, device=self.keys.device)
         return self.position

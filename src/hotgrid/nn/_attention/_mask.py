@@ -99,7 +99,7 @@ class Mask:
         )
 
     def _keep(self, key: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        # Inside of a compiled graph the mask is fused; a kept tensor would leave the graph.
+        # Inside a compiled graph the mask is fused; a kept tensor would leave the graph.
         if torch.compiler.is_compiling():
             return compute()
         if key not in self._kept:

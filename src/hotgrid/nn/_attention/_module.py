@@ -28,7 +28,7 @@ class Attention(nn.Module):
             or a `Norm`. Without parameters, before and after are the same.
         bias: Whether the linear maps have one.
         scale: The factor of the scores; by default 1 / sqrt(head_size).
-        device: Where the parameters are.
+        device: The device of the parameters.
         dtype: Their dtype.
 
     Raises:
@@ -95,7 +95,7 @@ class Attention(nn.Module):
             x: The sequence, or its next part with a cache.
             mask: Which keys a query sees; positions are those in the cache.
             cache: Keys and values of the past; those of `x` are added.
-            positions: Of the rotary, of shape `(t,)` or `(b, t)`; by default they follow
+            positions: Rotary positions, of shape `(t,)` or `(b, t)`; by default they follow
                 those of the cache.
             values: Added to the values, of shape `(b, t, kv_heads * head_size)`.
         """
@@ -123,7 +123,7 @@ class Attention(nn.Module):
         return q, k, v
 
     def joined(self, found: Tensor) -> Tensor:
-        """Return what comes out, from what each head has found."""
+        """Return the output, from the results of the heads."""
         return self.out(found.transpose(1, 2).flatten(2))
 
     def extra_repr(self) -> str:

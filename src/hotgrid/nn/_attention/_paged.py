@@ -11,7 +11,7 @@ from ._mask import Mask
 
 
 class Pages:
-    """Where the next tokens of some sequences are in paged caches.
+    """The places of the next tokens of some sequences in paged caches.
 
     Make one for a forward pass and give it to the cache of every layer.
 
@@ -69,18 +69,18 @@ class PagedCache:
     """Keys and values of one attention layer for many sequences.
 
     The pool is cut into blocks. A sequence has a list of them, which grows with it, so that
-    memory goes by the tokens that there are and not by the longest sequence there may be.
+    memory depends on the tokens stored and not on the longest possible sequence.
 
     Args:
         blocks: Blocks of the pool; the first is for padding.
         heads: Heads of keys and values.
         block: The tokens of a block.
         size: The size of a head.
-        device: Where the pool is.
+        device: The device of the pool.
         dtype: Its dtype.
 
     Attributes:
-        pages: Where the next tokens go; set it before each forward pass.
+        pages: The places of the next tokens; set it before each forward pass.
 
     Example:
         >>> cache = PagedCache(4, heads=2, block=16, size=8)

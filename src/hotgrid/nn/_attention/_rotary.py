@@ -23,7 +23,7 @@ class Rotary(nn.Module):
         length: How many positions there are.
         base: The base of the angles.
         interleaved: The convention.
-        device: Where the tables are.
+        device: The device of the tables.
         dtype: The least precise dtype of the tables, which `.bfloat16()` of a model does not
             narrow: long positions would fall together.
 

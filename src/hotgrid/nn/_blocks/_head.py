@@ -29,7 +29,7 @@ class Head(nn.Module):
         vocabulary: The number of logits.
         cap: The bound of the logits; None for none.
         bias: Whether the linear map has one.
-        device: Where the parameters are.
+        device: The device of the parameters.
         dtype: Their dtype.
     """
 

@@ -1,4 +1,4 @@
-"""Initialisers by name, applied by selection; and modules made on the meta device, for real."""
+"""Initialisers by name, applied by selection, and memory for modules on the meta device."""
 
 import hashlib
 import math
@@ -58,7 +58,7 @@ INITIALIZERS: MappingProxyType[str, Fill] = MappingProxyType(
         ),
     }
 )
-"""What fills a tensor, by name: of the tensor, the scale and a generator."""
+"""Functions that fill a tensor, by name; they take it, the scale and a generator."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +106,13 @@ def initialize(
 ) -> list[str]:
     """Fill the selected parameters of a module; a later rule overrides an earlier one.
 
-    What a parameter gets depends on the seed and its path only, not on the order of
+    The values of a parameter depend on the seed and its path only, not on the order of
     rules or modules.
 
     Args:
         module: The module; wrapped or not.
         rules: Initialisers by expression, for all parameters at or below what it selects.
-        seed: Of the random numbers.
+        seed: The random seed.
 
     Returns:
         The paths of the parameters that no rule selects, which keep what they have.
@@ -151,7 +151,7 @@ def initialize(
 
 
 def materialize(module: nn.Module, device: torch.device | str) -> nn.Module:
-    """Give memory and initial values to all of a module that is on the meta device.
+    """Give memory and initial values to the parts of a module on the meta device.
 
     Every module with parameters or buffers there must have `reset_parameters`, as those of
     torch and of this package do, so that nothing stays undefined. What has memory keeps its
@@ -190,7 +190,7 @@ def _own(module: nn.Module) -> list[Tensor]:
 
 
 def _give_memory(modules: Collection[nn.Module], device: torch.device | str) -> None:
-    """Replace what is on the meta device by tensors without values."""
+    """Replace tensors on the meta device by ones without values."""
     tied: dict[int, list[tuple[nn.Module, str]]] = {}
     for each in modules:
         for name, parameter in each.named_parameters(recurse=False):

@@ -24,7 +24,7 @@ class MLP(nn.Module):
         activation: One of `ACTIVATIONS`, or a gated one: `swiglu`, `geglu`, `reglu`, `glu`.
         bias: Whether the linear maps have one.
         dropout: The share of hidden elements set to 0 in training.
-        device: Where the parameters are.
+        device: The device of the parameters.
         dtype: Their dtype.
 
     Raises:

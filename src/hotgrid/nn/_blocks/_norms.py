@@ -22,7 +22,7 @@ class RMSNorm(nn.Module):
         size: The size of the last dimension.
         eps: Added to the mean square.
         learned: Whether there is a gain for each element, `weight`, which begins at 1.
-        device: Where the gain is.
+        device: The device of the gain.
         dtype: The dtype of the gain.
     """
 
@@ -65,7 +65,7 @@ class LayerNorm(nn.Module):
         eps: Added to the variance.
         learned: Whether there are `weight`, which begins at 1, and `bias`.
         bias: Whether there is a `bias`, which begins at 0.
-        device: Where they are.
+        device: Their device.
         dtype: Their dtype.
     """
 
@@ -133,7 +133,7 @@ NORMS: MappingProxyType[str, Callable[..., nn.Module]] = MappingProxyType(
         "none": _no_norm,
     }
 )
-"""What makes a norm, by name: of the features, options of its own, `device` and `dtype`."""
+"""Functions that make a norm, by name; they take features, options, `device` and `dtype`."""
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ from ._parse import (
 )
 from ._tokens import fail
 
-# Of a node, its position (from 1) and how many there are, as in a predicate.
+# A function of a node, its position (from 1) and the number of nodes, as in a predicate.
 Value = Callable[[Node, int, int], Any]
 Walk = Callable[[Sequence[Node]], Sequence[Node]]
 
 
 class Compiled(NamedTuple):
-    """An expression as a function, the kind of what it gives, and more for short cuts.
+    """An expression as a function, the kind of its result, and more for short cuts.
 
     `own` is the name of the one attribute of the context node that it reads.
     `literal` is the value of a literal.
@@ -60,7 +60,7 @@ def nodes_of(text: str) -> Callable[[Node], Sequence[Node]]:
     """Compile an expression that selects nodes, starting from the document.
 
     Raises:
-        ArgumentError: It is not an expression, or it gives something else than nodes.
+        ArgumentError: It is not an expression, or its result is not nodes.
     """
     try:
         kind, value, *_ = compiled(parse(text))
@@ -221,7 +221,7 @@ def _filter(inner: Compiled, predicates: tuple[Expression, ...]) -> Compiled:
 
 
 def _joined(expression: Expression) -> list[Expression]:
-    """What `|` joins, from the left; there may be thousands."""
+    """The operands of `|`, from the left; there may be thousands."""
     found: list[Expression] = []
     while isinstance(expression, Binary) and expression.operator == "|":
         found.append(expression.right)

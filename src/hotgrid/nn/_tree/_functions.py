@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[ \t\r\n]*-?(?:\d+(?:\.\d*)?|\.\d+)[ \t\r\n]*\Z", re.ASCI
 
 
 def to_number(value: Any) -> float:
-    """The number of a string (NaN where it is none), a boolean or a number."""
+    """The number of a string (NaN if it is not one), a boolean or a number."""
     if isinstance(value, str):
         return float(value) if _NUMBER.match(value) else math.nan
     return float(value)

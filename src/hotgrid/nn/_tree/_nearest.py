@@ -1,4 +1,4 @@
-"""What to say about an expression that selects nothing: where it fails, and what is there."""
+"""The message for an expression that selects nothing: where it fails, and what is there."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ def _failure(tree: Tree, text: str, done: str, before: Sequence[Node], step: Ste
 
 
 def _values(nodes: Sequence[Node], step: Step) -> str:
-    """What nodes have where a predicate asks for something else."""
+    """The attributes of nodes whose values a predicate does not accept."""
     lines = [f"  {_counted(nodes)} before the conditions:"]
     for name, wanted in (pair for each in step.predicates for pair in _asked(each)):
         values = Counter(

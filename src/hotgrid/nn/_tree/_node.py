@@ -22,7 +22,7 @@ class Node:
 
     Attributes:
         type: The name of the class, such as `Linear`; `Param` for a parameter.
-        key: What the parent calls it: a field name, or the number in a list.
+        key: Its name in the parent: a field name, or the number in a list.
         name: The field name; None for the root and for members of a list.
         parent: The node that has it; None for the root.
         children: Parameters first, then modules, both in order of registration.
@@ -136,7 +136,7 @@ class Node:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What expressions see of it: attributes that it has, as text."""
+        """The attributes that expressions see, as text."""
         found = ((name, read(self)) for name, read in ATTRIBUTES.items())
         return {name: value for name, value in found if value is not None}
 
@@ -260,7 +260,7 @@ def _grow(
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Many objects are made at once; the collector would look for garbage among all others."""
+    """Pause the garbage collector, which would search all objects while many are made."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""From the text of a path expression to what it says: a subset of XPath 1.0.
+"""The parser of path expressions, which are a subset of XPath 1.0.
 
     expression  = or-expression, with the precedence of XPath: or, and, = !=, < <= > >=,
                   + -, * div mod, unary -, |
@@ -76,7 +76,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """An expression in parentheses, with predicates over all that it gives."""
+    """An expression in parentheses, with predicates over its whole result."""
 
     inner: "Expression"
     predicates: tuple["Expression", ...] = ()
@@ -99,7 +99,7 @@ def parse(text: str) -> Expression:
     """Read an expression.
 
     Raises:
-        ArgumentError: It is not one; the message shows where and what was expected.
+        ArgumentError: The text is not one; the message shows where and what was expected.
     """
     reader = _Reader(text)
     try:
@@ -311,7 +311,7 @@ class _Reader:
 
 
 def is_number(expression: Expression) -> bool:
-    """Whether it gives a number, which as a predicate is a position."""
+    """Whether its result is a number, which as a predicate is a position."""
     match expression:
         case Literal(value):
             return isinstance(value, float)

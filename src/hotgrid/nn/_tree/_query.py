@@ -33,7 +33,7 @@ class Query:
         return self.children(type).where(name=name)
 
     def at(self, index: int) -> "Query":
-        """The child at a place of a list, from 0 as in Python: `/*[@index=3]`."""
+        """The child at an index of a list, from 0 as in Python: `/*[@index=3]`."""
         return self.children().where(index=index)
 
     def descendants(self, type: str = "*") -> "Query":

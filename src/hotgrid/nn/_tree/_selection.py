@@ -1,4 +1,4 @@
-"""`select`: the nodes of an expression; none is an error that shows what is there."""
+"""`select`: the nodes of an expression; if there are none, the error shows what is there."""
 
 from collections.abc import Iterator, Sequence
 from typing import overload
@@ -54,7 +54,7 @@ class Selection(Sequence[Node]):
         whole tree.
 
         Raises:
-            ArgumentError: There is none, as in a selection of activations.
+            ArgumentError: There are no parameters, as in a selection of activations.
         """
         chosen: dict[int, Node] = {}
         covered = 0

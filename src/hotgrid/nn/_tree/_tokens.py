@@ -33,7 +33,7 @@ def tokens_of(text: str) -> list[Token]:
     """Split an expression; the last token is of kind `end`.
 
     Raises:
-        ArgumentError: There is a character that no token begins with.
+        ArgumentError: A character cannot begin a token.
     """
     tokens: list[Token] = []
     place = 0

@@ -1,4 +1,4 @@
-"""What the tree makes of a class: its name, or a wrapper that is looked through."""
+"""How the tree treats a class: by its name, or as a wrapper that is looked through."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _WRAPPERS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """What nodes of one class share.
+    """The facts that nodes of one class share.
 
     Attributes:
         type: The name of the class, as expressions know it.
@@ -38,7 +38,7 @@ class Kind:
 
 
 def kind_of(cls: type) -> Kind:
-    """Return what the tree makes of modules of a class."""
+    """Return how the tree treats modules of a class."""
     for base in cls.__mro__:
         inner = _WRAPPERS.get((base.__module__, base.__qualname__))
         if inner is not None:

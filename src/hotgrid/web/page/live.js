@@ -97,7 +97,7 @@ export class Live extends EventTarget {
         return new Promise((resolve, reject) => {
             const timer = setTimeout(() => {
                 this.#asked.delete(id);
-                reject(new Error("The server gave no answer."));
+                reject(new Error("The server did not answer."));
             }, PATIENCE);
             this.#asked.set(id, { resolve, reject, timer });
         });
@@ -145,7 +145,7 @@ export class Live extends EventTarget {
     }
 }
 
-/** The address of a socket beside this page, with the options of the page's address. */
+/** The address of a socket next to this page, with the options of the page's address. */
 export function socketBeside(path, query = location.search) {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     return `${scheme}//${location.host}${path}${query}`;

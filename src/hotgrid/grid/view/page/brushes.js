@@ -5,7 +5,7 @@ import { group, slider } from "./panel.js";
 import { PRESETS, mirrored, parseRle, turned, writeRle } from "./rle.js";
 import { on, state, tell } from "./state.js";
 
-/** The value of the list of stamps for a text that is none of them. */
+/** The value of the list of stamps for a text that is not one of them. */
 const OWN = "";
 
 /** Chooses what a pointer does: "hand", "paint" or "stamp". */
@@ -188,7 +188,7 @@ function stampPart(paint, stage) {
                 press: () => setTool("stamp", stage),
             }),
             button({
-                name: "Turn by a quarter",
+                name: "Rotate by 90 degrees",
                 text: "Turn",
                 symbol: "rotate-cw",
                 press: () => change(turned),

@@ -111,7 +111,7 @@ export function sections({ stage, paint, transport, files, share, tables }) {
             [
                 "Picture",
                 [
-                    [["\u2190 \u2191 \u2193 \u2192"], "Move; turn a box; with Shift further"],
+                    [["\u2190 \u2191 \u2193 \u2192"], "Move; turn a box; farther with Shift"],
                     [
                         ["+", "-"],
                         "Zoom",
@@ -129,7 +129,7 @@ export function sections({ stage, paint, transport, files, share, tables }) {
                         (event) => nextColours(tables(), event.shiftKey ? -1 : 1),
                     ],
                     [["l"], "Lock the range", () => toggleLock()],
-                    [["a"], "Arrows of the flow", () => toggleArrows()],
+                    [["a"], "Flow arrows", () => toggleArrows()],
                 ],
             ],
             [
@@ -178,7 +178,7 @@ export function sections({ stage, paint, transport, files, share, tables }) {
                 "Keep",
                 [
                     [["s"], "Save a picture", () => files.save("picture")],
-                    [["m"], "Record a film, or stop", () => files.record()],
+                    [["m"], "Start or stop recording a film", () => files.record()],
                     [["k"], "Save a checkpoint", () => files.save("checkpoint")],
                     [
                         ["y", "u"],
@@ -189,7 +189,7 @@ export function sections({ stage, paint, transport, files, share, tables }) {
                                 : share.copyCommand()),
                     ],
                     [["p"], "Show or hide the panel", () => togglePanel()],
-                    [["i"], "Light or dark", () => toggleTheme()],
+                    [["i"], "Switch between light and dark", () => toggleTheme()],
                     [["?"], "This sheet"],
                 ],
             ],

@@ -30,7 +30,7 @@ export function fieldsGroup(hello, tables, stage) {
             "div",
             { class: "check" },
             box,
-            make("label", { for: "arrows" }, "Arrows of the flow"),
+            make("label", { for: "arrows" }, "Flow arrows"),
         );
         arrows.box = box;
         parts.push(arrows);
@@ -76,7 +76,7 @@ function rangeRow() {
     const write = () => {
         const limits = [Number(low.value), Number(high.value)];
         if (low.value === "" || high.value === "" || !(limits[0] < limits[1])) {
-            notice("The lowest value has to be below the highest.", { error: true });
+            notice("The lowest value must be below the highest.", { error: true });
             return;
         }
         look({ range: limits });

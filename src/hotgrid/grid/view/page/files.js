@@ -116,7 +116,7 @@ export class Files {
     }
 }
 
-/** The colours of a picture. The rest of what this viewer looks at is known to the server. */
+/** The colours of a picture. The server knows the rest of this viewer's view. */
 function chosenColours() {
     return state.colours === "auto" ? {} : { colours: state.colours };
 }

@@ -104,7 +104,7 @@ function filter() {
         family.hidden = here === 0;
         left += here;
     }
-    element("nothing").textContent = left === 0 ? "No model has these words." : "";
+    element("nothing").textContent = left === 0 ? "No model matches these words." : "";
 }
 
 // The token is a cookie by now; in the address it would be copied and shown.
@@ -131,5 +131,5 @@ try {
 } catch (error) {
     element("models").setAttribute("aria-busy", "false");
     element("nothing").textContent =
-        `The list of models could not be read (${error.message}). Load the page again.`;
+        `The list of models could not be read (${error.message}). Reload the page.`;
 }

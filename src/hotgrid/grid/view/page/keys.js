@@ -93,11 +93,11 @@ export class Keys {
                     "p",
                     { class: "check" },
                     single,
-                    make("label", { for: "single-keys" }, "Single letters are shortcuts"),
+                    make("label", { for: "single-keys" }, "Use single letters as shortcuts"),
                 ),
             ),
         );
-        // A press beside the sheet closes it.
+        // A press outside the sheet closes it.
         sheet.addEventListener("click", (event) => {
             if (event.target === sheet) sheet.close();
         });

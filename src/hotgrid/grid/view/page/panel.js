@@ -33,7 +33,7 @@ export function group(name, { open = true } = {}, ...children) {
 }
 
 /**
- * A slider with a number beside it. Where the range spans powers of ten, so does the slider.
+ * A slider with a number next to it. Where the range spans powers of ten, so does the slider.
  * `change(value)` is called on input; `show(value)` sets both without calling it, but not a
  * number that is being written, unless `typed`. Whole numbers stay between the ends.
  */

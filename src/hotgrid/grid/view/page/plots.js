@@ -91,7 +91,7 @@ class Plot {
         if (!this.#conserved) return;
         const off = drift[this.#name];
         this.#drift.textContent = off === undefined ? "conserved" : `drift ${short(off, 2)}`;
-        this.#drift.title = "How far it is from its value at the start, relative to it";
+        this.#drift.title = "Difference from its value at the start, relative to that value";
     }
 
     /** Colours belong to the drawing; in others it has to be made again. */

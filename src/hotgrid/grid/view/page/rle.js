@@ -45,7 +45,7 @@ export function parseRle(text) {
         count = "";
         if (Math.max(x, y) > LARGEST) throw new Error(`larger than ${LARGEST} cells`);
     }
-    if (cells.length === 0) throw new Error("there is no living cell in it");
+    if (cells.length === 0) throw new Error("it has no living cells");
     return { cells, height: Math.max(...cells.map(([row]) => row)) + 1, width };
 }
 

@@ -20,7 +20,7 @@ export function runGroup(transport) {
             transport.goTo(wanted);
         else {
             if (step.value !== "" || step.validity.badInput)
-                notice("A step is a whole number from 0 on.", { error: true });
+                notice("A step must be a whole number of at least 0.", { error: true });
             step.focus();
         }
     };

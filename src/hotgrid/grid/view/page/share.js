@@ -20,7 +20,7 @@ export class Share {
         return group(
             "Share",
             { open: false },
-            make("p", { class: "hint" }, "The command starts a run with the present set-up:"),
+            make("p", { class: "hint" }, "The command starts a run with the current settings:"),
             this.#command,
             make(
                 "div",
@@ -121,9 +121,9 @@ export function choicesOf(mark, hello) {
     return { found, region: numbers("region", 4) };
 }
 
-/** What the copied text cannot make again. */
+/** A note on what the copied text cannot reproduce. */
 function painted() {
-    return state.status?.painted ? " It leaves out what was painted: save a checkpoint." : "";
+    return state.status?.painted ? " Painted cells are not included: save a checkpoint." : "";
 }
 
 /** Copies a text. Pages that were not opened over loopback or https have no clipboard. */

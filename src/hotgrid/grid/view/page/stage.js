@@ -12,7 +12,7 @@ import { VOLUME } from "./frame.js";
 import { on, planeSize, state, tell } from "./state.js";
 import { Volume } from "./volume.js";
 
-// Beyond this a canvas costs more than the eye gains.
+// A larger canvas costs more than the eye gains.
 const MOST_DENSITY = 2;
 const MARGIN = 12;
 
@@ -100,7 +100,7 @@ export class Stage {
         this.#draw();
     }
 
-    /** The areas beside the tools and the legend that the grid may fill. */
+    /** The areas next to the tools and the legend that the grid may fill. */
     #areas(height, width, density) {
         const box = this.#box.getBoundingClientRect();
         const edges = (selector) => {

@@ -1,4 +1,4 @@
-// What the page says about itself: speed, connection, and the name of the picture.
+// The status of the page: speed, connection, and the name of the picture.
 
 import { make } from "/web/dom.js";
 import { paced } from "/web/pace.js";
@@ -18,12 +18,12 @@ export function statusBar(stage) {
             make("span", { class: `measure measure-${name}`, title }, value, parts[name].note),
         );
     };
-    add("steps", "Steps of the run in a second");
-    add("mlups", "Million cells that are stepped in a second");
-    add("share", "How near the run is to the limit that the speed of the memory sets");
-    add("frames", "Pictures that this page draws in a second");
-    add("viewers", "Pages that look at this run");
-    add("device", "Where the run computes, with which numbers, and how the fields are stored");
+    add("steps", "Steps of the run per second");
+    add("mlups", "Million cell updates per second");
+    add("share", "Speed of the run relative to the limit set by memory bandwidth");
+    add("frames", "Frames that this page draws per second");
+    add("viewers", "Pages that show this run");
+    add("device", "Device of the run, number type, and how the fields are stored");
     const write = (name, value, note) => {
         parts[name].value.textContent = value;
         parts[name].note.textContent = note;
@@ -71,9 +71,9 @@ export function connectionBanner(live) {
         const until = performance.now() + lost.wait;
         const show = () => {
             const rest = Math.max(0, Math.ceil((until - performance.now()) / 1000));
-            const next = rest > 1 ? `Next try in ${rest} s.` : "Trying again\u2026";
+            const next = rest > 1 ? `Next attempt in ${rest} s.` : "Trying again\u2026";
             // A server that was started again has a new token, which only its address holds.
-            const hint = "If the server was started again, open the address that it printed.";
+            const hint = "If the server was restarted, open the address that it printed.";
             text.textContent = lost.tries > 4 ? `${next} ${hint}` : next;
         };
         show();

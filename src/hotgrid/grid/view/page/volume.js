@@ -23,7 +23,7 @@ export class Volume {
         this.#software = software;
         this.#gl = canvas.getContext("webgl2", { antialias: false, depth: false });
         if (!this.#gl)
-            throw new Error("The volume needs WebGL2, which this browser does not give.");
+            throw new Error("The volume needs WebGL2, which this browser does not support.");
         canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
         canvas.addEventListener("webglcontextrestored", () => {
             this.#prepare();
