@@ -348,6 +348,8 @@ def test_a_trainer_that_has_run_is_not_run_again_from_the_beginning(tmp_path):
     with pytest.raises(ArgumentError, match="has run already, to step 80"):
         made.run()
     assert read_events(tmp_path)[-1]["event"] == "end"
+    alone = trained(Line(), 80)
+    assert torch.equal(alone.run().returns, alone.run().returns)
 
 
 def test_a_damaged_log_does_not_end_a_run(tmp_path):

@@ -284,6 +284,7 @@ class Listener:
 
     def __init__(self):
         self.told, self.enough = [], threading.Event()
+        self.next_frame, self.show = 1, cast("Any", None)
 
     def tell(self, message):
         self.told.append(message)
@@ -301,6 +302,28 @@ def test_the_end_of_every_episode_is_told(tmp_path):
     show.stop()
     ended = {each["episode"] for each in page.told if each.get("ended")}
     assert ended >= set(range(1, 9))
+
+
+def raises(*given):
+    raise ValueError("no hand to draw with")
+
+
+@pytest.mark.parametrize("method", ["draw", "step"])
+def test_pages_are_told_that_an_environment_fails(method, tmp_path, monkeypatch):
+    trainer(CASES["dqn"], 80, tmp_path).run()
+    show, page = Show(tmp_path, environment=rl.CartPole(limit=30)), Listener()
+    page.ready, pictures = True, []
+    page.show = pictures.append
+    show.join(cast("Any", page))
+    monkeypatch.setattr(rl.CartPole, method, raises)
+    show._obey("step", {})
+    show._offer()
+    [said] = [each["text"] for each in page.told if each["type"] == "error"]
+    assert said == "the environment failed with ValueError: no hand to draw with"
+    assert page.told[-1]["playing"] is False
+    # A page that comes later has a picture, too.
+    show.join(cast("Any", page))
+    assert set(pictures) == {pictures[0]}
 
 
 def test_a_policy_of_an_environment_that_only_gymnasium_has(tmp_path):

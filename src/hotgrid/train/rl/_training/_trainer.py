@@ -214,7 +214,8 @@ class RLTrainer:
             UnstableError: A loss, a value, a weight or a return is not finite; the
                 checkpoints before it stay.
         """
-        if self.step and not resume:
+        if self.step and self._folder.used and not resume:
+            # A new run would move the one in the folder aside, and have nothing to learn.
             raise ArgumentError(
                 f"this trainer has run already, to step {self.step}; make another one, or "
                 "continue it with `resume=True`"

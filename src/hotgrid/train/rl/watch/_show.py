@@ -1,6 +1,7 @@
 """`Show`: a thread in which the best policy of a run acts, for any number of pages."""
 
 import io
+import logging
 import math
 import struct
 import threading
@@ -17,6 +18,7 @@ from hotgrid.train.rl._environments import Environment
 from hotgrid.train.rl._watch import Player, load_policy
 from hotgrid.web import Check, Viewer, number_in, one_of, parse_message, truth, whole_in
 
+_LOG = logging.getLogger("hotgrid.rl")
 KINDS: dict[str, dict[str, Check]] = {
     "play": {"on": truth},
     "step": {},
@@ -61,7 +63,8 @@ class Show:
         # The newest step that was looked at; a damaged one is not what is shown.
         self._looked: int | None = self.player.trained.step
         # Says so now if there is no picture.
-        self._picture = self._encoded()
+        self._picture: bytes | None = self._encoded()
+        self._last = self._picture
         self.playing, self.speed, self.by = playing, 1.0, "policy"
         self.curve = self._read_curve()
         self._viewers: list[Viewer] = []
@@ -155,8 +158,20 @@ class Show:
             self._offer()
 
     def _advance(self) -> None:
-        self.player.step(at_random=self.by == "chance")
-        self._changed()
+        try:
+            self.player.step(at_random=self.by == "chance")
+        except Exception as problem:  # noqa: BLE001  pages must show it
+            self._failed(problem)
+        else:
+            self._changed()
+
+    def _failed(self, problem: Exception) -> None:
+        """Stop, show the last good picture, and say why."""
+        _LOG.error("the environment failed", exc_info=problem)
+        self.playing, self._picture = False, self._last
+        reason = f"{type(problem).__name__}: {problem}"
+        self._tell({"type": "error", "text": f"the environment failed with {reason}"})
+        self._tell(self._status())
 
     def _changed(self) -> None:
         self._picture = None
@@ -168,9 +183,15 @@ class Show:
             for viewer in self._viewers:
                 if viewer.ready and viewer.number not in self._fresh:
                     if self._picture is None:
-                        self._picture = self._encoded()
+                        self._draw()
                     self._fresh.add(viewer.number)
-                    viewer.show(struct.pack("<I", viewer.next_frame) + self._picture)
+                    viewer.show(struct.pack("<I", viewer.next_frame) + self._last)
+
+    def _draw(self) -> None:
+        try:
+            self._picture = self._last = self._encoded()
+        except Exception as problem:  # noqa: BLE001  pages must show it
+            self._failed(problem)
 
     def _encoded(self) -> bytes:
         made = io.BytesIO()
