@@ -140,8 +140,8 @@ class TrainingFolder:
         step, extra = self._state.load(self._checkpoints)
         if not (self._run.path / "run.toml").exists():
             raise StoreError(
-                f"`{self._run.path / 'run.toml'}` is missing, which says what the checkpoints "
-                "beside it are of: put it back, or move the checkpoints out of the folder"
+                f"`{self._run.path / 'run.toml'}` is missing, which describes the run of the "
+                "checkpoints next to it: restore it, or move the checkpoints out of the folder"
             )
         if extra.get("run") != self._run.id:
             raise StoreError(

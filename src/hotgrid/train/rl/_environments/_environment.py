@@ -95,7 +95,7 @@ class Environment(ABC):
         name: Its name on the command line.
         summary: The task in one line.
         actions: The actions that it takes.
-        observations: How many numbers an observation has.
+        observations: The length of an observation.
         shape: The shape of the state of one copy.
         randoms: How many uniform numbers a start takes.
         dtype: The dtype of the state.
