@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from hotgrid.store import Shard
 
-# While a run continues, seconds between two drawings of the report, at least.
+# The report of a continuing run is drawn at most once in so many seconds.
 _REPORT_EVERY = 20.0
 # The value of a step that was not evaluated: worse than any other.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
