@@ -209,8 +209,8 @@ def test_an_empty_selection_is_an_error_that_shows_what_is_there(expression, wor
         ("childs::Param", 0, ["did you mean `child`?"]),
         ("//Param[text()]", 8, ["`text()`"]),
         ("//Param['x]", 8, ["quote is not closed"]),
-        ("//Param[@rank/..]", 14, ["an attribute is the end of a path"]),
-        ("//Param#x", 7, ["no token begins so"]),
+        ("//Param[@rank/..]", 14, ["a path cannot continue from an attribute"]),
+        ("//Param#x", 7, ["no token starts here"]),
         ("Net/.[1]", 5, ["expected `/`"]),
     ],
 )

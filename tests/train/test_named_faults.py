@@ -198,7 +198,7 @@ def test_a_count_may_be_a_tensor_of_one_number():
         (lambda: trainer(sparse()), r"`0` is Embedding\(sparse=True\)"),
         (
             lambda: groups(net(), {"//Linear[1]": SGD(rate=1, name="frozen")}, rest="frozen"),
-            "trained is called 'frozen'",
+            "trained group is called 'frozen'",
         ),
         (
             lambda: groups(net(), {}, rest=AdamW(rate=0.1, clip=0)),
@@ -259,7 +259,7 @@ def test_an_optimizer_made_before_the_module_moved_is_refused(own):
     [
         (lambda path: path.write_text(""), "it is empty"),
         (lambda path: path.write_text("a = 1\n"), "it has no 'format'"),
-        (lambda path: path.unlink(), r"run.toml` is missing, .* put it back"),
+        (lambda path: path.unlink(), r"run.toml` is missing, .* restore it"),
     ],
 )
 def test_a_record_that_is_lost_is_said(damage, text, tmp_path):

@@ -457,7 +457,7 @@ def test_clipping_is_that_of_torch():
         ({"average": 1.5}, "`average` is 1.5"),
         ({"guard": LossGuard(rollback=True)}, "needs a `folder`"),
         ({"optimizer": 3}, "`optimizer` is 3"),
-        ({"optimizer": torch.optim.SGD}, "expected what `groups` returns"),
+        ({"optimizer": torch.optim.SGD}, "expected the result of `groups`"),
         ({"source": [1, 2]}, "`batches` is a list"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_message_has_its_fields_checked():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"x", "a text, not bytes"),
+        (b"x", "must be text, not bytes"),
         ("", "a JSON object"),
         ("[1]", "a JSON object"),
         ("[" * 100000, "at most"),
@@ -42,7 +42,7 @@ def test_a_message_has_its_fields_checked():
         ('{"type": "say", "loud": true, "often": 1e999}', "a number from 0 to 9"),
         ('{"type": "say", "loud": true, "often": true}', "a number from 0 to 9"),
         ('{"type": "stop", "now": 1}', "has no field `now`"),
-        ('{"type": "stop", "id": "x"}', "`id` is a whole number"),
+        ('{"type": "stop", "id": "x"}', "`id` must be a whole number"),
         ('{"type": "stop", "pad": "' + "x" * 70000 + '"}', "at most 65536 bytes"),
     ],
 )

@@ -13,7 +13,7 @@ from hotgrid.config import Case, Dtype, case_of
 from ._whole_number import WholeNumber
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-# What is typed for a field that is not text, by its type.
+# The types of options for fields that are not text, by the type of the field.
 _AS_TYPED: dict[Any, Any] = {
     int | None: WholeNumber,
     int: WholeNumber,

@@ -152,7 +152,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
         code = build().meta(arguments)
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        _complain(f"`{unused}` is more than this command takes; `--help` shows what it takes.")
+        _complain(f"`{unused}` is more than this command takes; `--help` shows its arguments.")
         return NOT_UNDERSTOOD
     except UnknownCommandError as error:
         first = (error.unused_tokens or [""])[0]

@@ -84,7 +84,7 @@ def parse_message(
     """A message that a page sent.
 
     Arguments:
-        text: What arrived.
+        text: The text of the message.
         kinds: For each type of message its fields, and for each field a check that returns
             the value or raises `ValueError` with what was expected. A field is optional where
             its check takes None.
@@ -94,9 +94,9 @@ def parse_message(
         MessageError: It is too large, no JSON object, of an unknown type, or a field is wrong.
     """
     if not isinstance(text, str):
-        raise MessageError("a message is a text, not bytes")
+        raise MessageError("a message must be text, not bytes")
     if len(text.encode("utf-8", "surrogatepass")) > limits.size:
-        raise MessageError(f"a message has at most {limits.size} bytes")
+        raise MessageError(f"a message must have at most {limits.size} bytes")
     try:
         found = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -107,7 +107,7 @@ def parse_message(
     if not isinstance(kind, str) or kind not in kinds:
         raise MessageError(f"there is no message of type {str(kind)[:80]!r}")
     if number is not None and (type(number) is not int or abs(number) > 2**53):
-        raise MessageError("`id` is a whole number")
+        raise MessageError("`id` must be a whole number")
     fields: dict[str, Any] = {}
     for name, check in kinds[kind].items():
         try:

@@ -129,7 +129,7 @@ def _compile_problem(compiler: str) -> str | None:
                 errors = [line for line in done.stderr.splitlines() if "error" in line]
                 return (errors or [f"it exits with {done.returncode}"])[0].strip()
             if ctypes.CDLL(str(library)).answer() != 42:
-                return "what it builds gives wrong answers"
+                return "the library that it built gives wrong answers"
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
     return None

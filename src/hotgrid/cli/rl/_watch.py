@@ -17,7 +17,7 @@ from ._own import environment_of
 if TYPE_CHECKING:
     from hotgrid.train.rl import Environment
 
-# Seconds between two looks for the first checkpoint.
+# Seconds between two checks for the first checkpoint.
 _LOOK = 0.5
 
 

@@ -39,7 +39,7 @@ class WholeGrid:
     has looked at the same region for some frames; see `FusedViews`.
 
     Arguments:
-        simulation: What is looked at.
+        simulation: The simulation to show.
         fused: Whether to compile; by default on GPUs.
     """
 
@@ -89,7 +89,7 @@ class CutGrid:
     All ranks make the same calls. What travels has the size of the frame, not of the grid.
 
     Arguments:
-        simulation: What is looked at.
+        simulation: The simulation to show.
     """
 
     def __init__(self, simulation: GridState) -> None:

@@ -178,7 +178,7 @@ class _Reader:
     def more_steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
         while slash := self.takes("/", "//"):
             if steps and steps[-1].axis == "attribute":
-                fail(self.text, self.now.place, "an attribute is the end of a path")
+                fail(self.text, self.now.place, "a path cannot continue from an attribute")
             steps += self.step(deep=slash == "//")
         return steps
 

@@ -96,5 +96,5 @@ def _literal(value: str | float) -> str:
     if "'" not in value:
         return f"'{value}'"
     if '"' in value:
-        raise ArgumentError(f"`{value}` has both kinds of quotes, which no expression can say")
+        raise ArgumentError(f"`{value}` has both kinds of quotes, which no expression allows")
     return f'"{value}"'

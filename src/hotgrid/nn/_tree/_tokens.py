@@ -41,7 +41,7 @@ def tokens_of(text: str) -> list[Token]:
         found = _PATTERN.match(text, place)
         if found is None or found.lastgroup is None:
             at = place + len(text[place:]) - len(text[place:].lstrip())
-            what = "this quote is not closed" if text[at] in "\"'" else "no token begins so"
+            what = "this quote is not closed" if text[at] in "\"'" else "no token starts here"
             fail(text, at, what)
         kind, place = found.lastgroup, found.end()
         said = found[kind]

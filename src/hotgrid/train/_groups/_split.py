@@ -62,8 +62,8 @@ def _named(members: Split) -> Split:
             name = spec.name or selector
         if name == "frozen" and not isinstance(spec, str):
             raise ArgumentError(
-                "a group that is trained is called 'frozen', as parameters without an "
-                "optimizer are; give its spec another `name`"
+                "a trained group is called 'frozen', which is the name of parameters without "
+                "an optimizer; give its spec another `name`"
             )
         if name in (other for other, _, _ in found):
             raise ArgumentError(f"two groups are called {name!r}; give specs another `name`")

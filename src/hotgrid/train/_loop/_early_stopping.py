@@ -58,7 +58,7 @@ class EarlyStopping:
         """Return the state after an evaluation, and whether to stop.
 
         Args:
-            state: What this returned last; None at first.
+            state: The state that this returned last; None at first.
             values: The values of the evaluation. Without the metric nothing changes, and
                 a warning names it.
         """

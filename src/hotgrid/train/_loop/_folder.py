@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from hotgrid.store import Shard
 
-# While a run continues, seconds between two drawings of the report, at least.
+# The report of a continuing run is drawn at most once in so many seconds.
 _REPORT_EVERY = 20.0
 # The value of a step that was not evaluated: worse than any other.
 _WORST = {"lowest": sys.float_info.max, "highest": -sys.float_info.max}
@@ -140,8 +140,8 @@ class TrainingFolder:
         step, extra = self._state.load(self._checkpoints)
         if not (self._run.path / "run.toml").exists():
             raise StoreError(
-                f"`{self._run.path / 'run.toml'}` is missing, which says what the checkpoints "
-                "beside it are of: put it back, or move the checkpoints out of the folder"
+                f"`{self._run.path / 'run.toml'}` is missing, which describes the run of the "
+                "checkpoints next to it: restore it, or move the checkpoints out of the folder"
             )
         if extra.get("run") != self._run.id:
             raise StoreError(

@@ -69,7 +69,7 @@ class GroupEntries:
         }
 
     def load(self, changed: Mapping[str, Mapping[str, Any]]) -> None:
-        """Restore the entries to those at the time when `changed` returned this."""
+        """Restore the entries to their values when `changed` returned this."""
         for name, group in self._groups.items():
             device = next((p.device for p in group["params"]), None)
             for key in group.keys() - self._first[name].keys() - {"params"}:

@@ -257,15 +257,15 @@ def optimizer_for(given: Any, module: nn.Module) -> GroupedOptimizer:
         isinstance(given, torch.optim.Optimizer | GroupedOptimizer) or callable(given)
     ):
         raise ArgumentError(
-            f"`optimizer` is {given!r}; expected what `groups` returns, an optimizer of torch, "
+            f"`optimizer` is {given!r}; expected the result of `groups`, a torch optimizer, "
             "or a function that makes one from the module"
         )
     if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
         given = given(module)
         if not isinstance(given, torch.optim.Optimizer | GroupedOptimizer):
             raise ArgumentError(
-                f"the function `optimizer` returned {given!r}; expected what `groups` returns, "
-                "or an optimizer of torch"
+                f"the function `optimizer` returned {given!r}; expected the result of `groups` "
+                "or a torch optimizer"
             )
     if isinstance(given, torch.optim.Optimizer):
         given = OptimizerAdapter(given, module)

@@ -32,7 +32,7 @@ class Recent:
         self.norms: list[Mapping[str, Tensor]] = []
 
     def fetch(self, ledger: Ledger, names: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Bring them to the host, and their rows and all else that waits to the ledger.
+        """Copy them to the host, and their rows and all other waiting rows to the ledger.
 
         Returns:
             The losses of all micro-batches, and the norms of all groups in every step; 0

@@ -97,7 +97,7 @@ class Evaluation:
             raise ArgumentError("`batches` of an evaluation has no batches; give at least one")
         expect_metrics(self.metrics)
         if self.name == "train":
-            raise ArgumentError("`name` is 'train', as values of training are called")
+            raise ArgumentError("`name` is 'train', the name of training values; use another")
         if getattr(self.batches, "endless", False):
             raise ArgumentError(
                 "`batches` of an evaluation are endless, so that some rows of the last batch "

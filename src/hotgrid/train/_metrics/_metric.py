@@ -70,8 +70,8 @@ class Window:
     """The steps that are shown together.
 
     Attributes:
-        seconds: How long they took, without evaluation and checkpoints.
-        ranks: How many ranks there are.
+        seconds: The time they took, without evaluation and checkpoints.
+        ranks: The number of ranks.
         device: The name of the device, such as `NVIDIA H200`.
         precision: The precision of the computation: `float32` or `bfloat16`.
     """

@@ -67,7 +67,7 @@ class StepSchedule(ABC):
         """Return this schedule for some steps, and another from there on.
 
         Args:
-            following: What comes after; its own step 0 is the first one after this.
+            following: The schedule after this one; its own step 0 is the first one after this.
             after: How many steps this one has; by default its length.
 
         Raises:
@@ -110,7 +110,7 @@ class StepSchedule(ABC):
         """Return the schedule that `to_json` was called on.
 
         Args:
-            data: What `to_json` returned, also after a round trip through text.
+            data: The result of `to_json`, also after a round trip through text.
 
         Raises:
             ArgumentError: The data is not that of a schedule; the message says what is wrong.

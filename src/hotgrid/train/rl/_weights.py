@@ -39,7 +39,7 @@ class Dense:
 
     @property
     def parts(self) -> list[int]:
-        """How many numbers each matrix and each bias has, in turns."""
+        """The sizes of each matrix and each bias, in turns."""
         pairs = zip(self.sizes, self.sizes[1:], strict=False)
         return [n for a, b in pairs for n in (a * b, b)]
 

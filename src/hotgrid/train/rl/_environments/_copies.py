@@ -34,10 +34,10 @@ class World(Protocol):
     """Copies of an environment for several seeds: on the device, or of Gymnasium.
 
     Attributes:
-        seeds: How many runs there are side by side.
-        copies: How many copies each of them has.
+        seeds: The number of runs side by side.
+        copies: The number of copies of each run.
         actions: The actions that a copy takes.
-        observations: How many numbers an observation has.
+        observations: The length of an observation.
         observation: The present observations, float32 `[seeds, copies, observations]`.
     """
 
@@ -65,8 +65,8 @@ class Copies:
 
     Args:
         environment: The environment.
-        seeds: How many runs there are side by side.
-        copies: How many copies each of them has.
+        seeds: The number of runs side by side.
+        copies: The number of copies of each run.
         draws: The source of random initial states.
 
     Example:

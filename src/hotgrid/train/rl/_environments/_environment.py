@@ -100,9 +100,9 @@ class Environment(ABC):
         name: Its name on the command line.
         summary: The task in one line.
         actions: The actions that it takes.
-        observations: How many numbers an observation has.
+        observations: The length of an observation.
         shape: The shape of the state of one copy.
-        randoms: How many uniform numbers a start takes.
+        randoms: The number of uniform numbers that an initial state takes.
         dtype: The dtype of the state.
         limit: Steps after which an episode is truncated.
         rate: Steps in a second of a film.

@@ -44,10 +44,10 @@ def twin_of(name: str) -> Environment | None:
 
 
 def find_environment(name: str) -> Environment:
-    """Return the environment with a name.
+    """Return the environment that has a name.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no such environment.
 
     Example:
         >>> find_environment("pendulum").twin
@@ -96,7 +96,7 @@ def environment_to_show(name: str) -> Environment:
     For `gymnasium:ID` it is hotgrid's equal one, if there is one, or else a `GymnasiumTask`.
 
     Raises:
-        ArgumentError: There is none.
+        ArgumentError: There is no such environment.
         MissingPartError: Gymnasium is needed and not installed.
 
     Example:

@@ -35,8 +35,8 @@ class GymnasiumCopies:
 
     Args:
         name: The id, such as `CartPole-v1`.
-        seeds: How many runs there are side by side.
-        copies: How many copies each of them has.
+        seeds: The number of runs side by side.
+        copies: The number of copies of each run.
         seed: The random seed of the copies.
         device: The device of the tensors.
         options: Arguments of `gymnasium.make`.

@@ -144,9 +144,9 @@ class Learner(ABC):
         """Return agents with fresh weights.
 
         Args:
-            observations: How many numbers an observation has.
+            observations: The length of an observation.
             actions: The actions that the environment takes.
-            seeds: How many runs there are side by side.
+            seeds: The number of runs side by side.
             draws: The source of random numbers; also says which device.
             units: The unit of each number of an observation.
 

@@ -14,8 +14,8 @@ class NSteps:
 
     Args:
         rows: The columns of a transition.
-        seeds: How many runs there are side by side.
-        copies: How many copies each of them has.
+        seeds: The number of runs side by side.
+        copies: The number of copies of each run.
         steps: n, from 2.
         device: The device of the window.
     """

@@ -20,7 +20,7 @@ class Uniform:
     """Replay in which every transition is as likely as any other.
 
     Attributes:
-        capacity: How many transitions are kept for each seed.
+        capacity: The number of transitions kept for each seed.
 
     Example:
         >>> Uniform(capacity=50_000).capacity
@@ -44,8 +44,8 @@ class Ring:
     Args:
         settings: How much is kept.
         rows: The columns of a transition.
-        seeds: How many runs there are side by side.
-        copies: How many transitions each of them writes at once.
+        seeds: The number of runs side by side.
+        copies: The number of transitions that each run writes at once.
         steps: How many steps are joined to one transition.
         gamma: The discount of one step.
         device: The device of the memory.

@@ -49,7 +49,7 @@ class Rows:
     """The columns of a row: observation, following, action, reward, discount.
 
     Attributes:
-        observations: How many numbers an observation has.
+        observations: The length of an observation.
         actions: The actions that the environment takes.
     """
 

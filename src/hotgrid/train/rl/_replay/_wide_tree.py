@@ -14,7 +14,7 @@ class WideTree:
     its block, so errors do not add up.
 
     Args:
-        seeds: How many there are side by side.
+        seeds: The number of seeds side by side.
         capacity: Priorities of each.
         device: The device of the priorities.
 

@@ -246,7 +246,7 @@ class RLTrainer:
                 why = self._go(stop)
                 found = self._last_evaluation() if why == "finished" else None
             except AbandonedError:
-                logger("train").warning("an evaluation was left: --resume repeats it")
+                logger("train").warning("an evaluation was abandoned; --resume repeats it")
                 why, found = "stopped", None
             except UnstableError as problem:
                 self._folder.write("fault", self.step, text=str(problem), batches=[])

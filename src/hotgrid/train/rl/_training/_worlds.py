@@ -36,7 +36,7 @@ class Place:
         tensor: Whether it is a tensor environment.
         host_work: The work in it that keeps rounds out of a CUDA graph, or None.
         actions: The actions that it takes.
-        observations: How many numbers an observation has.
+        observations: The length of an observation.
         units: The unit of each of them, or None.
 
     Raises:
