@@ -3,7 +3,7 @@
 The environment is a pure function over tensors, and every weight has a leading axis of seeds,
 so that all runs and all copies of the environment share a few operations. The folder has
 checkpoints, events, `report.html` and a film.
-Run it with `python examples/60_cartpole.py [--out DIR] [--seeds 5] [--steps 50000]`.
+Run it with `python examples/60_cartpole.py [--out DIR] [--seeds 5] [--steps 100000]`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, default=Path("out/cartpole"))
     options.add_argument("--seeds", type=int, default=5)
-    options.add_argument("--steps", type=int, default=50_000)
+    options.add_argument("--steps", type=int, default=100_000)
     options.add_argument("--device", default="cpu")
     options.add_argument("--size", type=int, help="a small run, with this many copies")
     given = options.parse_args()
