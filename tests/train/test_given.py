@@ -155,7 +155,7 @@ def test_files_of_a_run_have_plain_names(name, tmp_path):
             {"optimizer": groups(net(), {}, rest=SGD(rate=0.1))},
             r"parameter \S*weight of group `rest`, of shape .* is not one of",
         ),
-        ({"optimizer": lambda m: None}, "`optimizer` returned None; expected what"),
+        ({"optimizer": lambda m: None}, "`optimizer` returned None; expected the"),
         ({"step": None}, "`loss` is None; expected a function"),
         (
             {"evaluation": TensorBatches(data(8), 4, endless=False)},

@@ -1,6 +1,7 @@
 """Ising: spins that align below a critical temperature."""
 
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -111,6 +112,12 @@ class Ising(Model):
     def painted(self, state: State, brush: str, mask: Tensor, value: float) -> State:
         """Turn spins: there are no others than +1 and -1."""
         return {"spin": state["spin"].masked_fill(mask, 1 if value > 0 else -1)}
+
+    def within(
+        self, whole: tuple[int, ...], offset: tuple[int, ...], size: tuple[int, ...]
+    ) -> Self:
+        """The model itself: views and strokes see single cells."""
+        return self
 
     @view
     def spins(self, state: State) -> Tensor:
