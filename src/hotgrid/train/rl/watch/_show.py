@@ -151,7 +151,7 @@ class Show:
             due = max(due + 1 / (rate * self.speed), now - 0.1)
             with self._lock:
                 self._advance()
-                # The return of an episode is told when it ends, however short that is.
+                # Pages get the return of every episode when it ends, however short that is.
                 if self.player.ended or now - told > _STATUS:
                     told = now
                     self._tell(self._status())
