@@ -279,10 +279,11 @@ def test_damaged_files_are_refused_by_name(suffix, data, tmp_path_factory):
     else:
         torch.save(layer.state_dict(), path, _use_new_zipfile_serialization=suffix == ".pt")
     whole = path.read_bytes()
+    # The old format writes addresses, so its length varies: nothing drawn may depend on it.
+    place = data.draw(st.integers(0, 10_000)) % len(whole)
     if data.draw(st.booleans()):
-        whole = whole[: data.draw(st.integers(0, len(whole) - 1))]
+        whole = whole[:place]
     else:
-        place = data.draw(st.integers(0, len(whole) - 1))
         whole = whole[:place] + data.draw(st.binary(min_size=1, max_size=9)) + whole[place:]
     path.write_bytes(whole)
     # A change inside of the numbers cannot be seen; anything else is an error that names it.
