@@ -399,6 +399,31 @@ def test_a_compiled_module_learns_the_same():
     torch.testing.assert_close(weights(plain.module), weights(compiled.module))
 
 
+def test_graphs_are_one_mode_of_the_compiler(monkeypatch):
+    asked = []
+
+    def compile(module, mode=None):
+        asked.append(mode)
+        return module
+
+    monkeypatch.setattr(torch, "compile", compile)
+    for compiled in (False, True, "graphs"):
+        trainer(steps=1, compiled=compiled)
+    assert asked == [None, "reduce-overhead"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"compiled": "graph"}, "`compiled` is 'graph'; expected True, False or graphs"),
+        ({"compiled": "graphs", "accumulate": 2}, "2 micro-batches in a step and 1 ranks"),
+    ],
+)
+def test_ways_to_compile_that_cannot_work_are_refused(options, said):
+    with pytest.raises(ArgumentError, match=said):
+        trainer(steps=1, **options)
+
+
 def test_a_schedule_is_applied_before_every_step():
     module = net()
     optimizer = OptimizerAdapter(sgd(module), module, rate=lambda step: 0.1 / (1 + step))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from hotgrid.store import Shard
 from hotgrid.train._optimizers import is_cut, local_part
 
 Sharding = Literal["copies", "cut"]
+Compiled: TypeAlias = "bool | Literal['graphs']"
 
 
 class Placement:
@@ -35,7 +36,7 @@ class Placement:
         ranks: Communicator,
         sharding: Sharding,
         layers: type[nn.Module] | tuple[type[nn.Module], ...],
-        compiled: bool,
+        compiled: Compiled,
     ) -> None:
         if sharding not in ("copies", "cut"):
             raise ArgumentError(f"`sharding` is {sharding!r}; expected copies or cut")
@@ -45,7 +46,9 @@ class Placement:
             fully_sharded(module, ranks, layers=layers)
         called = module
         if compiled and current().compile.enabled != "off":
-            called = torch.compile(module)
+            # CUDA graphs launch all kernels of the module at once.
+            mode = "reduce-overhead" if compiled == "graphs" else None
+            called = torch.compile(module, mode=mode)
         # DDP would send messages in every forward pass.
         self.evaluated: Any = called
         self.called: Any = called

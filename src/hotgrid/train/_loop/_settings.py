@@ -138,6 +138,17 @@ def expect_able(precision: object, guard: LossGuard, folder: object) -> None:
         raise ArgumentError("`LossGuard(rollback=True)` needs a `folder`, for checkpoints")
 
 
+def expect_compilable(compiled: object, accumulate: int, ranks: int) -> None:
+    """Refuse an unknown way to compile, and CUDA graphs where gradients outlive a graph."""
+    if compiled not in (True, False, "graphs"):
+        raise ArgumentError(f"`compiled` is {compiled!r}; expected True, False or graphs")
+    if compiled == "graphs" and (accumulate > 1 or ranks > 1):
+        raise ArgumentError(
+            f"`compiled` is 'graphs', with {accumulate} micro-batches in a step and {ranks} "
+            "ranks; CUDA graphs need one of each. Use `compiled=True`"
+        )
+
+
 def expect_given(module: object, loss: object, metrics: object) -> None:
     """Check that these are a module, a step function and a list of metrics."""
     if not isinstance(module, nn.Module):

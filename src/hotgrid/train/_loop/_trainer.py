@@ -36,7 +36,7 @@ from ._identity import (
     watched,
 )
 from ._optimizer import optimizer_for
-from ._placement import Placement, Sharding
+from ._placement import Compiled, Placement, Sharding
 from ._random import seed_all
 from ._recent import Recent
 from ._rollback import Rollback
@@ -44,6 +44,7 @@ from ._settings import (
     Evaluation,
     Saving,
     expect_able,
+    expect_compilable,
     expect_counts,
     expect_given,
     expect_rules,
@@ -91,7 +92,9 @@ class Trainer:
         layers: With `cut`, the classes of layers that are gathered one at a time.
         accumulate: Micro-batches in a step.
         precision: `bfloat16` computes in it where that is safe (autocast).
-        compiled: Compile the module.
+        compiled: Compile the module. `graphs` also captures it in CUDA graphs, which helps a
+            small module whose kernels take longer to launch than to run. All batches have the
+            same shape then, and a step has one micro-batch, on one rank.
         average: The decay of a moving average of parameters and buffers; None for none.
         metrics: Metrics to show besides the loss and the norms of gradients.
         evaluation: Evaluate at intervals.
@@ -138,7 +141,7 @@ class Trainer:
         layers: type[nn.Module] | tuple[type[nn.Module], ...] = (),
         accumulate: int = 1,
         precision: Precision = "float32",
-        compiled: bool = False,
+        compiled: Compiled = False,
         average: float | None = None,
         metrics: Sequence[Metric] = (),
         evaluation: Evaluation | None = None,
@@ -161,6 +164,7 @@ class Trainer:
         self.steps, self.accumulate, self.step = steps, accumulate, 0
         self._log_every, self._precision = log_every, precision
         self.ranks = world(device or _device_of(module)) if ranks is None else ranks
+        expect_compilable(compiled, accumulate, self.ranks.size)
         self.device = _numbered(checked_device(device or _device_of(module)))
         module.to(self.device)
         # FSDP2 changes the class of the module.

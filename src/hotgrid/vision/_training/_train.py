@@ -226,7 +226,7 @@ def _trainer(
         sharding=run.sharding,
         accumulate=run.accumulate,
         precision=run.precision,
-        compiled=run.compiled,
+        compiled=_compiled(run, ranks.size),
         average=recipe.average or None,
         metrics=(Accuracy(), Throughput()),
         evaluation=Evaluation(valid, max(1, round(every * epoch)), (Loss(), Accuracy(), *top)),
@@ -237,6 +237,12 @@ def _trainer(
         files={ABOUT: about(made)},
         show=run.show,
     )
+
+
+def _compiled(run: VisionRun, ranks: int) -> bool | Literal["graphs"]:
+    """Compile in CUDA graphs where a step is one pass on one GPU."""
+    one = run.accumulate == ranks == 1
+    return "graphs" if run.compiled and one and "cuda" in run.where() else run.compiled
 
 
 def _finished(
