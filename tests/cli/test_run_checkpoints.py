@@ -79,6 +79,14 @@ def test_a_run_from_before_run_toml_is_moved_aside_too_and_can_be_resumed():
     assert names("out/earlier-1") == {"checkpoints", "fields.npz", "old.gif"}
 
 
+def test_a_damaged_step_is_reported_once(capsys: pytest.CaptureFixture[str]):
+    assert hotgrid(*HEAT, "--steps", "10", "--checkpoint-every", "5") == 0
+    Path("out/checkpoints/step-000000010/manifest.json").unlink()
+    assert hotgrid(*HEAT, "--steps", "15", "--resume") == 0
+    assert capsys.readouterr().err.count("step 10 is skipped") == 1
+    assert saved_steps()[0] == 5
+
+
 def test_an_earlier_run_is_resumed_in_its_own_folder():
     assert hotgrid(*HEAT, "--steps", "10", "--seed", "1") == 0
     assert hotgrid(*HEAT, "--steps", "20", "--seed", "2") == 0

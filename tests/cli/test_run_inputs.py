@@ -198,7 +198,7 @@ def test_the_umask_sets_the_permissions(tmp_path: Path):
     ("options", "said"),
     [
         (["--mesh", "64x1"], "use at most 8 ranks there"),
-        (["--mesh", "2x1", "--depth", "5"], "a margin of 5 does not fit"),
+        (["--mesh", "2x1", "--depth", "5"], "a margin of 5 (`depth` 5) does not fit"),
         (["--mesh", "2x1x1"], "mesh `2x1x1` has 3 axes, but the grid has 2"),
     ],
 )

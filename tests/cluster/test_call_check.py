@@ -179,6 +179,16 @@ def test_known_kinds_in_another_order_are_found_by_checking():
     assert refusals(2, differ, checking=True) == said(*known)
 
 
+def test_parts_that_are_sent_and_expected_in_two_sizes_are_found_by_checking():
+    def differ(c: Communicator) -> None:
+        sent, expected = ((1, 3), (2, 2))[c.rank], ((1, 2), (2, 2))[c.rank]
+        all_to_all(ones(4), c, split_sizes=sent, concat_sizes=expected)
+
+    first, second = refusals(2, differ, checking=True)
+    assert first == second
+    assert "rank 0 sends 3 elements to rank 1, which expects 2;" in first
+
+
 def test_only_the_first_call_of_a_kind_sends_headers():
     def rank(c: Communicator) -> list[str]:
         sent: list[str] = []

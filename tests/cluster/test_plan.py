@@ -145,7 +145,7 @@ def test_alternatives_show_every_mesh_once():
 def test_a_grid_that_cannot_be_cut_is_refused_with_the_reason():
     with pytest.raises(ArgumentError, match=r"4x4 cannot be cut over 64 devices.*4 cells"):
         best_plan(job((4, 4)), GPU, LINK, 64, mesh="64x1")
-    with pytest.raises(ArgumentError, match="margin of 64 does not fit"):
+    with pytest.raises(ArgumentError, match=r"margin of 64 \(`depth` 64\) does not fit"):
         estimate(job((64, 64)), GPU, LINK, "4", 64)
     with pytest.raises(ArgumentError, match="0 devices"):
         best_plan(job(), GPU, LINK, 0)

@@ -69,7 +69,9 @@ def test_misfits_are_reported(options, said: str):
 
 def test_margins_that_do_not_fit_are_reported_on_every_rank():
     def part(communicator: Communicator) -> str:
-        with pytest.raises(ArgumentError, match="a margin of 5 does not fit") as caught:
+        with pytest.raises(
+            ArgumentError, match=r"a margin of 5 \(`depth` 5\) does not fit"
+        ) as caught:
             Simulation(
                 pde.Heat(), size=(8, 8), compiled=False, mesh="2", depth=5,
                 communicator=communicator,

@@ -237,6 +237,25 @@ def mismatch(calls: Sequence[str]) -> str:
     return "\n".join(["ranks make different calls:", *lines])
 
 
+def expect_splits(sizes: Sequence[Sequence[Sequence[int]]]) -> None:
+    """Raise unless every rank sends to each what that expects.
+
+    Args:
+        sizes: For every rank, the numbers of elements that it sends and that it expects.
+
+    Raises:
+        ArgumentError: Two ranks differ. All ranks find the same two.
+    """
+    for rank, (sent, _) in enumerate(sizes):
+        for peer, (_, expected) in enumerate(sizes):
+            if sent[peer] != expected[rank]:
+                raise ArgumentError(
+                    f"ranks make different calls of all_to_all: rank {rank} sends "
+                    f"{sent[peer]} elements to rank {peer}, which expects {expected[rank]}; "
+                    "`split_sizes` of a rank and `concat_sizes` of the others must match"
+                )
+
+
 def described(call: Call) -> str:
     """Return a call as text: its name and its facts, each after its label if it has one."""
     parts = [tuple(each) if isinstance(each, torch.Size) else each for each in call]

@@ -13,7 +13,7 @@ from torch import Tensor
 from hotgrid.config import current
 from hotgrid.errors import ArgumentError, CommunicationError
 
-from ._call_check import call_check
+from ._call_check import call_check, expect_splits
 from ._communicator import Communicator, Message, Pending, Reduction, plain
 
 
@@ -178,6 +178,8 @@ class GroupCommunicator(Communicator):
         arrive = [count * each for count in received]
         leave = [count * each for count in sent]
         self.agree("all_to_all", x.dtype)
+        if self.checking:
+            expect_splits(self.gather_json([list(sent), list(received)]))
         begun = time.monotonic()
         try:
             self._wait(

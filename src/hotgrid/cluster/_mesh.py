@@ -175,12 +175,15 @@ class Mesh:
         mesh = self.over(len(size))
         return tuple(cells // parts for cells, parts in zip(size, mesh.shape, strict=True))
 
-    def check_margin(self, size: Sequence[int], margin: int | Sequence[int]) -> None:
+    def check_margin(
+        self, size: Sequence[int], margin: int | Sequence[int], *, depth: int | None = None
+    ) -> None:
         """Raise unless every block can fill the margins of its neighbours.
 
         Args:
             size: Cells of the grid along each axis.
             margin: One width for all cut axes, or one for every axis.
+            depth: The steps between two exchanges that the margin is for, to be named.
 
         Raises:
             ArgumentError: A block has fewer cells than the margin; the message says which
@@ -195,10 +198,11 @@ class Mesh:
         ):
             if width <= largest:
                 continue
+            cause = f" (`depth` {depth})" if depth else ""
             text = (
-                f"a margin of {width} does not fit: mesh `{self}` on the grid {_times(size)} "
-                f"leaves blocks of {largest} cells along axis {axis}. Use a margin of at most "
-                f"{largest}"
+                f"a margin of {width}{cause} does not fit: mesh `{self}` on the grid "
+                f"{_times(size)} leaves blocks of {largest} cells along axis {axis}. Use a "
+                f"{'smaller `depth`, with a ' * bool(cause)}margin of at most {largest}"
             )
             if parts := size[axis] // width:
                 fewer = Mesh((*mesh.shape[:axis], parts, *mesh.shape[axis + 1 :]))

@@ -76,6 +76,7 @@ class Checkpoints:
         self._staging = Staging()
         self._flight: Flight | None = None
         self._seen = False
+        self._told: set[str] = set()
 
     def save(
         self,
@@ -163,7 +164,7 @@ class Checkpoints:
             try:
                 check_step(self._folder, step, contents=False)
             except DamagedError as problem:
-                logger("store").warning("step %d is skipped: %s", step, problem)
+                self._tell_once(f"step {step} is skipped: {problem}")
             else:
                 return step
         return None
@@ -220,11 +221,17 @@ class Checkpoints:
                     raise
                 problems.append(f"step {candidate}: {problem}")
                 if self._group.rank == 0:
-                    logger("store").warning("step %d is skipped: %s", candidate, problem)
+                    self._tell_once(f"step {candidate} is skipped: {problem}")
         raise DamagedError(
             f"every checkpoint in `{self._folder}` is damaged; begin a new run, without "
             "resuming\n" + "\n".join(problems)
         )
+
+    def _tell_once(self, text: str) -> None:
+        # What is resumed is loaded in several parts.
+        if text not in self._told:
+            self._told.add(text)
+            logger("store").warning("%s", text)
 
     def _candidates(self, step: int | None) -> list[int]:
         # All ranks use what rank 0 sees: a shared folder may be updated later on others.

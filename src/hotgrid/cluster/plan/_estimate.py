@@ -219,7 +219,7 @@ def estimate(
     margin = [m * (n > 0) for m, n in zip(job.reach(depth), sides, strict=True)]
     # Without a local step there is nothing to look for beyond a side.
     sides = [s * (m > 0) for s, m in zip(sides, margin, strict=True)]
-    layout.check_margin(job.size, margin)
+    layout.check_margin(job.size, margin, depth=depth)
     block = tuple(-(-n // parts) for n, parts in zip(job.size, layout.shape, strict=True))
     padded = tuple(n + s * m for n, s, m in zip(block, sides, margin, strict=True))
     sent = [

@@ -52,11 +52,13 @@ class CutForm(Form):
         self.depth = depth
         self._form_name = form
         reach = setting.model.reach(depth, setting.rank)
+        margin = [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)]
+        self.mesh.check_margin(setting.size, margin, depth=depth)
         self.halo = HaloExchange(
             communicator,
             self.mesh,
             setting.size,
-            [m * (n > 1) for m, n in zip(reach, self.mesh.shape, strict=True)],
+            margin,
             joined_ends(setting.model, setting.rank),
             # More steps read more of a margin than one step does.
             components=crossing(setting) if depth == 1 else None,
