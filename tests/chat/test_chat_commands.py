@@ -1,12 +1,16 @@
 """The commands: one path from text to a model that is measured and made smaller."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from hotgrid.chat import GPT
 from hotgrid.cli import main
 
 NUMBERS = ["--size=64", "--heads=2", "--context=32", "--batch-tokens=256", "--device=cpu"]
@@ -114,6 +118,33 @@ def test_input_that_is_wrong(
     Path("empty.txt").write_text("\n")
     assert run(["chat", *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_run_that_was_stopped_does_not_name_a_model(
+    here: Path,
+    text_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forward, calls = GPT.forward, []
+
+    def stopped(self: GPT, *given: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return forward(self, *given, **named)
+
+    told(capsys, "chat", "tokenizer", str(text_file), "--size=320")
+    train = ["chat", "train", str(text_file), "--depth=1", "--tokenizer=tokenizer.json"]
+    train += ["--steps=4", "--out=base", "--hold-out=0", "--samples=0", *NUMBERS]
+    whole = told(capsys, *train)
+    assert "model: base/model" in whole
+    assert "held-out" not in whole
+    monkeypatch.setattr(GPT, "forward", stopped)
+    told_of_stop = told(capsys, *train, "--seed=1")
+    assert "stopped after step 3; the same command with --resume continues" in told_of_stop
+    assert "model:" not in told_of_stop
+    assert "model: base/model" in told(capsys, *train, "--seed=1", "--resume")
 
 
 @pytest.mark.slow

@@ -122,6 +122,7 @@ def test_exact_answers(language: LanguageModel, tmp_path: Path) -> None:
     rows = [{"question": f"{n} and {n}?", "answer": "so #### 4"} for n in range(5)]
     first = score_answers(language, [lines(tmp_path / "a.jsonl", rows)], batch=2, max_tokens=6)
     assert first.questions == 5
+    assert first.too_long == 0
     assert first.examples[0][0] == "4"
     # What the model says is right if it is what was expected.
     for row, (_, reply) in zip(rows, first.examples, strict=False):
@@ -133,6 +134,15 @@ def test_exact_answers(language: LanguageModel, tmp_path: Path) -> None:
     assert again.examples == tuple((final_answer(reply), reply) for _, reply in first.examples)
 
 
+def test_questions_that_are_too_long_are_counted(
+    language: LanguageModel, tmp_path: Path
+) -> None:
+    rows = [{"question": "word " * 500, "answer": "1"}, {"question": "1?", "answer": "2"}]
+    score = score_answers(language, [lines(tmp_path / "a.jsonl", rows)], max_tokens=4)
+    assert (score.questions, score.too_long) == (2, 1)
+    assert score.examples[0] == ("1", "")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -141,6 +151,12 @@ def test_exact_answers(language: LanguageModel, tmp_path: Path) -> None:
         ("I think it is 7. No, -8", "-8"),
         ("Maybe.", "maybe"),
         ("#### 10 apples or 12", "10"),
+        ("#### .5", "0.5"),
+        ("#### \N{MINUS SIGN}3", "-3"),
+        ("it is 10-4", "4"),
+        ("#### 12345678901", "12345678901"),
+        ("#### -0.0", "0"),
+        ("#### 100.", "100"),
         ("", ""),
     ],
 )
@@ -157,6 +173,17 @@ def test_rows_that_are_no_questions(language: LanguageModel, tmp_path: Path) -> 
         score_choices(language, [lines(file, [bad])])
     with pytest.raises(DamagedError, match="no `question` and `answer`"):
         score_answers(language, [lines(file, [{"question": "a"}])])
+    for choices in ({"text": ["b"]}, "bc", [], ["b", ""], ["b", None]):
+        bad = {"question": "a", "choices": choices, "answer": "A"}
+        with pytest.raises(DamagedError, match="`choices` is not a list of texts"):
+            score_choices(language, [lines(file, [bad])])
+    good = {"question": "a", "choices": ["b", "c"], "answer": "A"}
+    with pytest.raises(ArgumentError, match="`limit` must be at least 1, got 0"):
+        score_choices(language, [lines(file, [good])], limit=0)
+    with pytest.raises(ArgumentError, match="`batch` must be at least 1, got 0"):
+        score_choices(language, [lines(file, [good])], batch=0)
+    with pytest.raises(DamagedError, match="`question` of a row is 'None', not a text"):
+        score_answers(language, [lines(file, [{"question": None, "answer": 1}])])
     with pytest.raises(ArgumentError, match=r"no question|no document"):
         score_answers(language, [lines(file, [])])
 

@@ -1,5 +1,6 @@
 """GPT against a slow twin, against itself with a cache, and against transformers."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -182,6 +183,24 @@ def test_what_a_llama_has_not(small_gpt: Make, tmp_path: Path) -> None:
         save_llama(small_gpt(), tmp_path)
     with pytest.raises(ArgumentError, match="window='S'"):
         save_llama(small_gpt(llama=True, window="S"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"hidden_act": "gelu"}, "`hidden_act` 'gelu' is not supported"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, "the type 'linear' are not"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "the type 'llama3' are not"),
+    ],
+)
+def test_llamas_that_compute_something_else(
+    small_gpt: Make, tmp_path: Path, part: dict[str, object], message: str
+) -> None:
+    save_llama(small_gpt(llama=True), tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | part))
+    with pytest.raises(ArgumentError, match=message):
+        load_llama(tmp_path)
 
 
 def test_llamas_that_are_damaged(small_gpt: Make, tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_held_out_and_the_rest_are_the_whole(parts: list[str], share: float) -> 
 def test_rows_to_evaluate_on(text_file: Path, byte_encoding: Encoding) -> None:
     data = TextData([text_file], hold_out=0.1)
     rows = data.held_out(byte_encoding, 63)
+    assert rows is not None
     assert rows.shape[1:] == (64, 2)
     held = TextEncoder(byte_encoding, hold_out=0.1, held=True)
     texts = [json.loads(line)["text"] for line in text_file.read_text().splitlines()]
@@ -120,6 +121,22 @@ def test_rows_to_evaluate_on(text_file: Path, byte_encoding: Encoding) -> None:
     # What begins a document and what pads does not count.
     bos = byte_encoding.encode_single_token("<|bos|>")
     assert torch.equal(rows[..., 1] == 0, rows[..., 0] == bos)
+
+
+def test_a_share_of_0_is_no_evaluation(text_file: Path, byte_encoding: Encoding) -> None:
+    assert TextData([text_file], hold_out=0).held_out(byte_encoding, 16) is None
+    rows = TextData([text_file], hold_out=0, valid=[text_file]).held_out(byte_encoding, 16)
+    assert rows is not None
+    assert len(rows)
+
+
+def test_half_of_a_surrogate_pair_is_read(tmp_path: Path, byte_encoding: Encoding) -> None:
+    file = tmp_path / "half.jsonl"
+    file.write_text(json.dumps({"text": "a\ud800b" * 200}) + "\n")
+    stream = batches(file, byte_encoding)
+    text = byte_encoding.decode(next(stream).tokens[0].tolist())
+    assert text.startswith("<|bos|>a\N{REPLACEMENT CHARACTER}ba")
+    stream.close()
 
 
 def test_text_that_is_none(tmp_path: Path, byte_encoding: Encoding) -> None:

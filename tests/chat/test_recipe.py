@@ -58,6 +58,35 @@ def test_names_that_are_wrong() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("ratio", 0.0, "above 0, got 0"),
+        ("ratio", -1.0, "above 0, got -1"),
+        ("tokens", 0, "above 0, got 0"),
+        ("batch_tokens", 0, "above 0, got 0"),
+        ("size", 0, "above 0, got 0"),
+        ("steps", 0, "above 0, got 0"),
+        ("steps", -3, "above 0, got -3"),
+        ("warmup", -1, "0 or more, got -1"),
+        ("final", -0.5, "0 or more, got -0.5"),
+        ("matrix_rate", math.nan, "0 or more, got nan"),
+    ],
+)
+def test_values_that_make_no_sense(name: str, value: float, expected: str) -> None:
+    with pytest.raises(ArgumentError, match=f"`{name}` must be {expected}"):
+        Recipe.of(2, **{name: value})
+
+
+def test_a_tiny_ratio_is_one_token() -> None:
+    assert Recipe.of(2, ratio=1e-12)["tokens"] == 1
+
+
+def test_heads_that_rotary_positions_cannot_turn() -> None:
+    with pytest.raises(ArgumentError, match="a head has 33 elements"):
+        Recipe.of(2, size=66, heads=2).config()
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {},

@@ -1,5 +1,6 @@
 """Tuning: replies alone count, what is chosen alone changes, rows that are wrong are named."""
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -148,8 +149,32 @@ def test_options_that_are_wrong(
         ({"messages": [{"role": "robot", "content": "a"}]}, "no role 'robot'"),
         ({"messages": [{"role": "user"}]}, "'content'"),
         ({"messages": [{"role": "user", "content": "a"}]}, "no reply"),
+        (
+            {"messages": [{"role": "assistant", "content": None}]},
+            "`content` of a row is 'None'",
+        ),
+        ({"messages": [{"role": "user", "content": [{"text": "a"}]}]}, "not a text"),
+        (
+            {
+                "messages": [
+                    {"role": "assistant", "content": "a"},
+                    {"role": "system", "content": "b"},
+                ]
+            },
+            "a system message must be the first",
+        ),
+        ({"question": "a", "answer": None}, "`answer` of a row is 'None', not a text"),
+        ({"question": {"a": 1}, "answer": "b"}, "`question` of a row is"),
     ],
 )
 def test_rows_that_are_no_conversation(row: Any, message: str) -> None:
     with pytest.raises(DamagedError, match=message):
         conversation(row)
+
+
+def test_answers_may_be_numbers_and_rows_hold_more(byte_encoding: Encoding) -> None:
+    row = {"question": "2 + 2?", "answer": 4, "asked": datetime.date(2026, 1, 1)}
+    found = conversation(row)
+    assert [each.content for each in found if not isinstance(each, str)] == ["2 + 2?", "4"]
+    halves = [ConversationEncoder(byte_encoding, hold_out=0.5, held=h)([row]) for h in (0, 1)]
+    assert sorted(map(len, halves)) == [0, 1]

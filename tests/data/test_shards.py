@@ -127,12 +127,19 @@ def test_whole_objects_and_other_columns(folder):
         ("a.txt.xz", lzma.compress(b"x" * 99)[:40] + b"#" * 40, "a.txt.xz` cannot be read"),
         ("a.txt.gz", gzip.compress(b"x", mtime=0)[:10] + b"#" * 40, "a.txt.gz` cannot be read"),
         ("a.txt", b"\xff\xfe", "a.txt` cannot be read"),
+        ("a.jsonl", b"[" * 100_000, r"^`.*a.jsonl` at byte 0 is not a line of JSON"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DamagedError, match=words):
         texts(Shards([tmp_path / name]), epochs=1)
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    for name, content in (("a.txt", "one"), ("b.jsonl", '{"text": "one"}')):
+        (tmp_path / name).write_bytes(content.encode("utf-8-sig"))
+        assert texts(Shards([tmp_path / name]), epochs=1) == ["one"]
 
 
 def test_tables_without_the_column_and_no_tables(folder):

@@ -246,6 +246,15 @@ def test_other_files_belong_to_the_run(tmp_path):
     assert (tmp_path / "earlier-1" / "notes.txt").read_bytes() == b"first"
 
 
+def test_what_is_written_later_is_moved_aside_with_its_run(tmp_path: Path) -> None:
+    trainer(steps=2, folder=tmp_path, files={"made": None}).run()
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "weights").write_bytes(b"first")
+    trainer(steps=3, folder=tmp_path, files={"made": None}).run()
+    assert not (tmp_path / "made").exists()
+    assert (tmp_path / "earlier-1" / "made" / "weights").read_bytes() == b"first"
+
+
 def test_there_must_be_a_run_to_resume(tmp_path):
     with pytest.raises(StoreError, match="no run to resume"):
         trainer(folder=tmp_path).run(resume=True)

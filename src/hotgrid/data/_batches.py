@@ -203,7 +203,7 @@ class PackedBatches:
         count = self._counters
         for document in chunk:
             count.files += document.begins
-            count.bytes += len(document.text.encode()) if isinstance(document.text, str) else 0
+            count.bytes += _size(document.text)
         count.documents += len(chunk)
         # Taken from the end, so that taking one costs nothing.
         self._ready = [np.asarray(each, np.int32) for each in reversed(encoded)]
@@ -276,6 +276,11 @@ class _Ahead:
             self._queue.put(("end", StopIteration()))
         except Exception as problem:  # noqa: BLE001 - it is raised in the consumer
             self._queue.put(("end", problem))
+
+
+def _size(document: object) -> int:
+    # JSON can hold half of a surrogate pair.
+    return len(document.encode(errors="replace")) if isinstance(document, str) else 0
 
 
 def _packed(sequences: _Sequences) -> dict[str, Any]:

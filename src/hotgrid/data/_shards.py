@@ -173,6 +173,8 @@ class Shards:
             yield from _READERS[kind](self, block, packed)
         except FileNotFoundError:
             raise DamagedError(f"`{block.file}` is missing") from None
+        except DamagedError:
+            raise
         except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, zlib.error) as problem:
             raise DamagedError(f"`{block.file}` cannot be read: {problem}") from problem
 
@@ -193,7 +195,8 @@ class Shards:
 
 def _text(shards: Shards, block: _Block, packed: str | None) -> Iterator[str]:
     with _opened(block.file, packed) as file:
-        text = file.read().decode()
+        # Some editors begin a file with a byte order mark, which is no text.
+        text = file.read().decode("utf-8-sig")
     yield from (text.split(shards.separator) if shards.separator else [text])
 
 
@@ -214,7 +217,7 @@ def _json_lines(shards: Shards, block: _Block, packed: str | None) -> Iterator[A
             where = f"`{block.file}`" + ("" if packed else f" at byte {at}")
             try:
                 row = json.loads(line)
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 raise DamagedError(f"{where} is not a line of JSON: {problem}") from None
             yield shards._value(row, where)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from hotgrid.chat._generate._sampling import Sampling
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._vocabulary import BOS
 from hotgrid.chat._template import ChatMessage, render
+from hotgrid.chat._training._conversations import text_of
 from hotgrid.data import Shards
 from hotgrid.errors import ArgumentError, DamagedError
 
 from ._text import continuation_likelihoods
 
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
+# A sign behind a digit is a minus between two numbers.
+_NUMBER = re.compile(r"(?:(?<!\d)[-\N{MINUS SIGN}])?(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,13 @@ class AnswerScore:
     Attributes:
         accuracy: The share of right answers.
         questions: How many questions.
+        too_long: How many of them are too long for the model, and so not answered.
         examples: The first questions: what was expected, and the reply.
     """
 
     accuracy: float
     questions: int
+    too_long: int
     examples: tuple[tuple[str, str], ...]
 
 
@@ -126,17 +131,18 @@ def score_answers(
         if not isinstance(row, dict) or "question" not in row or "answer" not in row:
             raise DamagedError(f"a row has no `question` and `answer`: {str(row)[:120]}")
     greedy = Sampling(temperature=0, max_tokens=max_tokens)
+    prompts = [prompt_of(language, text_of(row, "question")) for row in rows]
+    wanted = [final_answer(text_of(row, "answer")) for row in rows]
     with Engine(language, slots=batch, queue=len(rows)) as engine:
         asked = [
-            engine.submit(prompt_of(language, str(row["question"])), greedy) for row in rows
+            engine.submit(each, greedy) if len(each) < engine.limit else () for each in prompts
         ]
         replies = ["".join(piece.text for piece in each) for each in asked]
-    wanted = [final_answer(str(row["answer"])) for row in rows]
     right = sum(
         final_answer(reply) == each for reply, each in zip(replies, wanted, strict=True)
     )
     examples = tuple(zip(wanted[:3], replies[:3], strict=True))
-    return AnswerScore(right / len(rows), len(rows), examples)
+    return AnswerScore(right / len(rows), len(rows), asked.count(()), examples)
 
 
 def final_answer(text: str) -> str:
@@ -152,11 +158,14 @@ def final_answer(text: str) -> str:
     found = _NUMBER.findall(marked[2])
     if not found:
         return marked[2].strip().strip(".").casefold()
-    number = found[0] if marked[1] else found[-1]
-    return f"{float(number.replace(',', '')):.10g}"
+    number = (found[0] if marked[1] else found[-1]).replace(",", "")
+    exact = Decimal(number.replace("\N{MINUS SIGN}", "-"))
+    return f"{exact.normalize() + 0:f}"
 
 
 def _rows(paths: Sequence[str | Path], limit: int | None) -> list[Any]:
+    if limit is not None and limit < 1:
+        raise ArgumentError(f"`limit` must be at least 1, got {limit}")
     shards = Shards(paths, column=None, shuffle=False)
     found = [
         document.text
@@ -171,13 +180,20 @@ def _choices(row: Any) -> tuple[str, list[str], int]:
     shown = str(row)[:120]
     if not isinstance(row, dict) or not {"question", "choices", "answer"} <= row.keys():
         raise DamagedError(f"a row has no `question`, `choices` and `answer`: {shown}")
-    choices = [str(each) for each in row["choices"]]
+    given = row["choices"]
+    if not isinstance(given, list) or not given or not all(map(_is_choice, given)):
+        raise DamagedError(f"`choices` is not a list of texts that are not empty: {shown}")
+    choices = [str(each) for each in given]
     answer = row["answer"]
     letters = [chr(ord("A") + place) for place in range(len(choices))]
     if isinstance(answer, str) and answer in choices:
-        return str(row["question"]), choices, choices.index(answer)
+        return text_of(row, "question"), choices, choices.index(answer)
     if isinstance(answer, str) and answer.strip().upper() in letters:
-        return str(row["question"]), choices, letters.index(answer.strip().upper())
+        return text_of(row, "question"), choices, letters.index(answer.strip().upper())
     if type(answer) is int and 0 <= answer < len(choices):
-        return str(row["question"]), choices, answer
+        return text_of(row, "question"), choices, answer
     raise DamagedError(f"`answer` {answer!r} is not one of {len(choices)} choices: {shown}")
+
+
+def _is_choice(given: object) -> bool:
+    return bool(given) if isinstance(given, str) else type(given) in (int, float)

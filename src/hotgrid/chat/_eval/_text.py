@@ -79,6 +79,7 @@ def score_rows(language: LanguageModel, rows: Tensor, *, batch: int = 8) -> Text
         rows: Tokens, and whether they count, of shape (rows, length, 2).
         batch: Rows computed at once.
     """
+    _expect_batch(batch)
     model, encoding = language.model, language.encoding
     device = model.embed.weight.device
     bos = encoding.encode_single_token(BOS)
@@ -97,6 +98,11 @@ def score_rows(language: LanguageModel, rows: Tensor, *, batch: int = 8) -> Text
     return TextScore(
         float(nats) / math.log(2) / max(1, size), math.exp(min(loss, 700.0)), tokens, size
     )
+
+
+def _expect_batch(batch: int) -> None:
+    if batch < 1:
+        raise ArgumentError(f"`batch` must be at least 1, got {batch}")
 
 
 def _likelihoods(model: GPT, tokens: Tensor, targets: Tensor) -> Tensor:
@@ -118,6 +124,7 @@ def continuation_likelihoods(
             that are too long for the model, the end is used.
         batch: How many are computed at once.
     """
+    _expect_batch(batch)
     model = language.model
     limit = model.config.context * model.config.stretch
     device = model.embed.weight.device

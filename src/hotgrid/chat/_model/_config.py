@@ -79,7 +79,13 @@ class GPTConfig:
                 raise ArgumentError(f"`{name}` must be at least 1, got {getattr(self, name)}")
         if self.head_size is None and self.size % self.heads:
             raise ArgumentError(
-                f"`size` {self.size} is not a multiple of {self.heads} heads; give `head_size`"
+                f"`size` {self.size} is not a multiple of {self.heads} heads; choose "
+                "another number, or give `head_size`"
+            )
+        if self.head % 2:
+            raise ArgumentError(
+                f"a head has {self.head} elements, and rotary positions need an even number; "
+                "choose another `size`, `heads` or `head_size`"
             )
         if self.heads % self.groups:
             raise ArgumentError(

@@ -162,9 +162,13 @@ def _config(given: Any) -> GPTConfig:
         raise ArgumentError(f"a model of the type {given.get('model_type')!r} is not a Llama")
     # Newer versions of transformers keep the base in an object of its own.
     rope = given.get("rope_parameters") or given.get("rope_scaling") or {}
-    if rope.get("rope_type", "default") != "default":
+    # Older ones call the kind of rotary positions `type`.
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    if kind != "default":
+        raise ArgumentError(f"rotary positions of the type {kind!r} are not supported")
+    if given.get("hidden_act", "silu") not in ("silu", "swish"):
         raise ArgumentError(
-            f"rotary positions of the type {rope['rope_type']!r} are not supported"
+            f"a Llama with `hidden_act` {given['hidden_act']!r} is not supported"
         )
     for name in ("attention_bias", "mlp_bias"):
         if given.get(name):

@@ -63,7 +63,7 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "ratio": _Rule("tokens for a parameter: 12", lambda v: 12.0),
         "tokens": _Rule(
             "ratio x (matrices + head)",
-            lambda v: int(v["ratio"] * _scaling(v["depth"], v["vocabulary"])),
+            lambda v: max(1, int(v["ratio"] * _scaling(v["depth"], v["vocabulary"]))),
         ),
         "batch_tokens": _Rule(
             "2^19 x (tokens / tokens of depth 12)^0.383, to a power of 2", _batch
@@ -81,6 +81,18 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "final": _Rule("rates end at 5 %", lambda v: 0.05),
     }
 )
+
+
+# These may be 0; all others are above it.
+_FROM_ZERO = ("matrix_rate", "embedding_rate", "head_rate", "scalar_rate", "decay", "warmup",
+              "warmdown", "final")  # fmt: skip
+
+
+def _expect_sense(name: str, value: Any) -> None:
+    least = name in _FROM_ZERO
+    if not math.isfinite(value) or value < 0 or (value == 0 and not least):
+        expected = "0 or more" if least else "above 0"
+        raise ArgumentError(f"`{name}` must be {expected}, got {value}")
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class Recipe:
         """Derive all values from the depth; what is given is taken as it is.
 
         Raises:
-            ArgumentError: A name is unknown, or the depth is below 1.
+            ArgumentError: A name is unknown, the depth is below 1, or a value makes no sense.
         """
         if depth < 1:
             raise ArgumentError(f"`depth` must be at least 1, got {depth}")
@@ -117,6 +129,8 @@ class Recipe:
                     f"a recipe has no `{name}`{near(name, RULES)}; it has {', '.join(RULES)}"
                 )
         given = {name: value for name, value in given.items() if value is not None}
+        for name, value in given.items():
+            _expect_sense(name, value)
         values: dict[str, Any] = {"depth": depth}
         for name, rule in RULES.items():
             values[name] = given[name] if name in given else rule.value(values)

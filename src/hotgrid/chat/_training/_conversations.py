@@ -36,7 +36,7 @@ def conversation(row: Any) -> list[ChatMessage] | str:
     if isinstance(row.get("messages"), list):
         try:
             found = [
-                ChatMessage(each["role"], str(each["content"])) for each in row["messages"]
+                ChatMessage(each["role"], text_of(each, "content")) for each in row["messages"]
             ]
         except (KeyError, TypeError, ArgumentError) as problem:
             raise DamagedError(
@@ -44,17 +44,34 @@ def conversation(row: Any) -> list[ChatMessage] | str:
             ) from None
         if not any(message.role == "assistant" for message in found):
             raise DamagedError(f"a conversation has no reply to learn from: {shown}")
+        if any(message.role == "system" for message in found[1:]):
+            raise DamagedError(f"a system message must be the first: {shown}")
         return found
     if "question" in row and "answer" in row:
         return [
-            ChatMessage("user", str(row["question"])),
-            ChatMessage("assistant", str(row["answer"])),
+            ChatMessage("user", text_of(row, "question")),
+            ChatMessage("assistant", text_of(row, "answer")),
         ]
     if isinstance(row.get("text"), str):
         return row["text"]
     raise DamagedError(
         f"a row has neither `messages`, nor `question` and `answer`, nor `text`: {shown}"
     )
+
+
+def text_of(row: dict[str, Any], name: str) -> str:
+    """Return a field of a row that is a text or a number, as text.
+
+    Raises:
+        DamagedError: It is something else, such as null.
+    """
+    value = row[name]
+    if isinstance(value, str):
+        return value
+    if type(value) in (int, float):
+        return str(value)
+    shown = json.dumps(row, ensure_ascii=False, default=str)[:120]
+    raise DamagedError(f"`{name}` of a row is {str(value)[:60]!r}, not a text: {shown}")
 
 
 class ConversationEncoder:
@@ -90,7 +107,7 @@ class ConversationEncoder:
     def _is_held(self, row: Any) -> bool:
         if not self._most:
             return False
-        text = json.dumps(row, sort_keys=True).encode()
+        text = json.dumps(row, sort_keys=True, default=str).encode()
         number = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
         return number < self._most
 

@@ -22,7 +22,7 @@ from hotgrid.tokens import Encoding, save_huggingface
 
 from ._loader import HeldOutRows, TextBatches, TextEncoder, held_out_rows
 from ._optimizer import optimizers
-from ._run import RunSettings, Work, carry_out, digest
+from ._run import FINISHED, RunSettings, Work, carry_out, digest
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class TextData:
         paths: Files, folders and globs, as `hotgrid.data.Shards` reads them.
         column: The key or column that holds the text.
         separator: What separates documents in a text file.
-        hold_out: The share of passages that is held out for evaluation.
+        hold_out: The share of passages that is held out for evaluation; 0 for no evaluation.
         valid: Files to evaluate on instead.
         valid_tokens: Evaluate on about this many tokens.
         threads: The most threads that encode.
@@ -62,13 +62,15 @@ class TextData:
         """The share of the text that is held out."""
         return 0.0 if self.valid else self.hold_out
 
-    def held_out(self, encoding: Encoding, context: int) -> Tensor:
-        """Rows to evaluate on, of shape (rows, context + 1, 2).
+    def held_out(self, encoding: Encoding, context: int) -> Tensor | None:
+        """Rows to evaluate on, of shape (rows, context + 1, 2); None at a share of 0.
 
         Raises:
             ArgumentError: There is no text, or none is held out.
         """
         share = self.held_share
+        if not share and not self.valid:
+            return None
         encode = TextEncoder(encoding, hold_out=share, held=share > 0, threads=self.threads)
         most = max(1, self.valid_tokens // context)
         place = self.valid or self.paths
@@ -150,7 +152,7 @@ def pretrain(
         work.model.eval(), encoding, {**card, "figures": figures}, Path(run.folder)
     )
     if ranks.rank == 0 and outcome.why == "finished":
-        save_model(Path(run.folder) / "model", made)
+        save_model(Path(run.folder) / FINISHED, made)
     return made
 
 
@@ -197,7 +199,7 @@ def _work(
         model,
         optimizers(model, recipe, ranks=ranks if ranks.size > 1 else None),
         batches,
-        HeldOutRows(valid, bos, rows, isolate=run.isolate),
+        None if valid is None else HeldOutRows(valid, bos, rows, isolate=run.isolate),
         recipe["steps"],
         accumulate,
         {

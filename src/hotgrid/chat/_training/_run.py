@@ -32,6 +32,8 @@ from hotgrid.train import (
 
 from ._loader import HeldOutRows, TextBatches, TokenBatch
 
+# The folder of the finished model in the folder of its run.
+FINISHED = "model"
 # The most rows that a rank computes at once, where nothing is given.
 _ROWS = {"cuda": 32}
 _ROWS_ELSEWHERE = 8
@@ -144,7 +146,7 @@ def carry_out(work: Work, run: RunSettings, ranks: Communicator) -> TrainingOutc
     """
     evaluation = None
     if work.valid is not None:
-        every = run.evaluate_every or max(1, work.steps // _EVALUATED)
+        every = _every(run.evaluate_every, work.steps // _EVALUATED)
         evaluation = Evaluation(work.valid, every, (Loss(), BitsPerByte()))
     with _memory_suffices(work, run):
         trainer = Trainer(
@@ -162,11 +164,11 @@ def carry_out(work: Work, run: RunSettings, ranks: Communicator) -> TrainingOutc
             average=run.average,
             metrics=(BitsPerByte(), Throughput(), ModelFlops(work.model.flops())),
             evaluation=evaluation,
-            saving=Saving(every=run.save_every or max(1, math.ceil(work.steps / _SAVED))),
-            log_every=run.log_every or max(1, work.steps // _SHOWN),
+            saving=Saving(every=_every(run.save_every, math.ceil(work.steps / _SAVED))),
+            log_every=_every(run.log_every, work.steps // _SHOWN),
             seed=run.seed,
             asked={**work.asked, "ranks": str(ranks.size)},
-            files={ABOUT: work.about, TOKENIZER: work.tokenizer},
+            files={ABOUT: work.about, TOKENIZER: work.tokenizer, FINISHED: None},
             show=run.show,
         )
         try:
@@ -178,6 +180,10 @@ def carry_out(work: Work, run: RunSettings, ranks: Communicator) -> TrainingOutc
                 kept = {name: each.clone() for name, each in work.model.state_dict().items()}
             work.model.load_state_dict(kept)
     return outcome
+
+
+def _every(given: int | None, usual: int) -> int:
+    return max(1, usual) if given is None else given
 
 
 def step_function(

@@ -22,7 +22,7 @@ from ._conversations import ConversationData, ConversationEncoder
 from ._loader import HeldOutRows, TextBatches, held_out_rows
 from ._optimizer import optimizers
 from ._pretrain import tokenizer_bytes
-from ._run import RunSettings, Work, carry_out, digest
+from ._run import FINISHED, RunSettings, Work, carry_out, digest
 
 _ADAPTED = "//Attention//Linear | //MLP//Linear"
 # Rates of pretraining are far too large for a model that has learned.
@@ -152,7 +152,7 @@ def tune(
         Path(run.folder),
     )
     if ranks.rank == 0 and outcome.why == "finished":
-        save_model(Path(run.folder) / "model", made)
+        save_model(Path(run.folder) / FINISHED, made)
     return made
 
 

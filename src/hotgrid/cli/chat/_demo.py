@@ -30,9 +30,13 @@ def demo(
     from hotgrid.chat import demo as train_demo
     from hotgrid.train import read_run, text_plot
 
+    from ._train import show_samples, was_stopped
+
     console = Terminal(highlight=False)
     console.print("Training on the documentation of Python's standard library ...")
     made = train_demo(out, minutes=minutes, depth=depth, size=size, device=device, seed=seed)
+    if was_stopped(console, out, made.card["figures"]["step"]):
+        return
     curve = read_run(out).curves["train/bits per byte"]
     width = min(console.width if console.is_terminal else 80, 110)
     console.print("bits per byte, by step")
@@ -50,6 +54,4 @@ def demo(
         console.print("It continues what you type; it knows nothing else, and is often wrong.")
         talk(out / "model")
         return
-    from ._train import show_samples
-
     show_samples(console, made, 3)

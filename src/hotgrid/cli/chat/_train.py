@@ -1,5 +1,6 @@
 """`hotgrid chat train`: from text to a model."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -62,10 +63,20 @@ def train(
     if not first:
         return
     figures = made.card["figures"]
+    if was_stopped(console, run.out, figures["step"]):
+        return
     if (bits := figures.get("valid/bits per byte")) is not None:
         console.print(f"held-out text: {bits:.4f} bits per byte, step {figures['step']:,}")
     console.print(f"model: {run.out / 'model'}", soft_wrap=True, markup=False)
     show_samples(console, made, samples)
+
+
+def was_stopped(console: Terminal, out: Path, step: int) -> bool:
+    """Say so if a run was stopped before its end, where it writes its model."""
+    if (out / "model").is_dir():
+        return False
+    console.print(f"stopped after step {step:,}; the same command with --resume continues")
+    return True
 
 
 def recipe_table(rows: list[tuple[str, str, str]]) -> Table:

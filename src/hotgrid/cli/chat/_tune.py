@@ -7,6 +7,7 @@ from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
 
 from ._options import Data, RunOptions
+from ._train import was_stopped
 
 _RUN = RunOptions()
 
@@ -61,6 +62,8 @@ def tune(
     if not first:
         return
     figures = made.card["figures"]
+    if was_stopped(console, run.out, figures["step"]):
+        return
     if (loss := figures.get("valid/loss")) is not None:
         console.print(f"held-out replies: loss {loss:.4f}, step {figures['step']:,}")
     console.print(f"model: {run.out / 'model'}", soft_wrap=True, markup=False)

@@ -91,7 +91,7 @@ class TrainingFolder:
         asked: Mapping[str, str],
         options: Mapping[str, Any],
         resume: bool | str,
-        files: Mapping[str, bytes],
+        files: Mapping[str, bytes | None],
     ) -> tuple[int, dict[str, Any]] | None:
         """Claim the folder for this run; return the newest checkpoint if it continues."""
         if resume not in (True, False, "auto"):
@@ -102,7 +102,8 @@ class TrainingFolder:
             return None
         for name, contents in files.items():
             own = name in (EVENTS, REPORT, "run.toml", "checkpoints") or name.startswith(".")
-            if own or not name or Path(name).name != name or not isinstance(contents, bytes):
+            plain = name and Path(name).name == name and isinstance(contents, bytes | None)
+            if own or not plain:
                 raise ArgumentError(
                     f"`files` has {name!r} with {type(contents).__name__}; expected bytes by a "
                     "plain name that no other file of a run has"
@@ -118,7 +119,7 @@ class TrainingFolder:
             resume=resume is True,
         )
         for name, contents in {} if self._ranks.rank else files.items():
-            if not (self._run.path / name).exists():
+            if contents is not None and not (self._run.path / name).exists():
                 with whole_file(self._run.path / name) as aside:
                     aside.write_bytes(contents)
         rule = self._saving

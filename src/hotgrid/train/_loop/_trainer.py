@@ -106,7 +106,8 @@ class Trainer:
         asked: Other settings that determine results, such as the data, as text; a run can only
             be resumed with the same.
         files: Other files of the run, by name. They are written to the folder when the run
-            begins, and belong to it as its checkpoints do.
+            begins, and belong to it as its checkpoints do. None instead of contents for what
+            is written later, such as the folder of the finished model.
         show: Show progress on standard error: plots on a terminal, lines in a pipe. By
             default only with a folder or on a terminal.
 
@@ -151,7 +152,7 @@ class Trainer:
         log_every: int = 50,
         seed: int = 0,
         asked: Mapping[str, object] | None = None,
-        files: Mapping[str, bytes] | None = None,
+        files: Mapping[str, bytes | None] | None = None,
         show: bool | None = None,
     ) -> None:
         expect_counts(steps=steps, accumulate=accumulate, log_every=log_every)
