@@ -79,6 +79,7 @@ def main() -> None:
     options.add_argument("--size", type=int)
     options.add_argument("--seconds", type=float, default=3.0)
     options.add_argument("--eager", action="store_true", help="do not compile anything")
+    options.add_argument("--only", nargs="*", help="names of stages")
     given = options.parse_args()
     device, size = given.device, given.size or (224 if given.device == "cuda" else 32)
     shape = (given.batch, 3, size, size)
@@ -94,7 +95,8 @@ def main() -> None:
         "AugMix": AugMix(),
     }
     rows = []
-    for name, stage in stages.items():
+    for name in given.only or stages:
+        stage = stages[name]
         wanted = None
         for compiled in (False,) if given.eager else (False, True):
             augment = Augmentation(stage, classes=1000, compiled=compiled)

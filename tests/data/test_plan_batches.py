@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -398,7 +398,7 @@ def test_closing_stops_the_threads_and_a_loader_can_go_on():
         (lambda: PlanBatches(NUMBERS, 5, rank=2, ranks=2), "`rank` 2"),
         (lambda: PlanBatches(NUMBERS, 21), "no batch of 21"),
         (lambda: PlanBatches(NUMBERS, 5).batch(0, 0, 2), "shared equally"),
-        (lambda: PlanBatches(NUMBERS, 5).load({"next": 1, "size": 4, "plan": "a"}), "plan a"),
+        (lambda: PlanBatches(NUMBERS, 5).load({"next": 1, "of": "plan a"}), "plan a"),
         (lambda: Order(buckets=(3, 2), length="a"), "ascending"),
         (lambda: Order(buckets=(3,)), "given together"),
         (lambda: Order(samples=3, shuffle=False), "`samples`"),
@@ -411,6 +411,43 @@ def test_closing_stops_the_threads_and_a_loader_can_go_on():
 def test_wrong_arguments_are_named(make, words):
     with pytest.raises(ArgumentError, match=words):
         make()
+
+
+def test_a_state_belongs_to_these_samples_and_batches(tmp_path):
+    """Batches of another number of samples, or with another end, are other batches."""
+    file = tmp_path / "x.jsonl"
+    file.write_text("".join(f'{{"x": {n}}}\n' for n in range(20)))
+    plan = Plan(JsonLines((str(file),), {"x": "int64"}))
+    with PlanBatches(plan, 8) as batches:
+        next(batches)
+        state = batches.state()
+    batches = PlanBatches(plan, 8, last="short")
+    with batches, pytest.raises(ArgumentError, match=r"2 batches of 8.*3 batches of 8"):
+        batches.load(state)
+    file.write_text(file.read_text() + '{"x": 20}\n')
+    batches = PlanBatches(plan, 8)
+    with batches, pytest.raises(ArgumentError, match=r"20 samples.*21 samples"):
+        batches.load(state)
+
+
+def test_a_run_is_not_resumed_with_other_batches(tmp_path):
+    """The trainer compares the identity of the batches."""
+
+    def train(plan: Plan, steps: int, **options: Any) -> None:
+        layer = torch.nn.Linear(1, 1)
+        with PlanBatches(plan, 4) as batches:
+            Trainer(
+                layer,
+                lambda module, batch: module(batch["noise"][:, None] / 1e12).square().mean(),
+                batches,
+                torch.optim.SGD(layer.parameters(), lr=0.1),
+                steps=steps,
+                folder=tmp_path / "run",
+            ).run(**options)
+
+    train(NUMBERS, 2)
+    with pytest.raises(ArgumentError, match="plan"):
+        train(replace(NUMBERS, order=Order(seed=9)), 4, resume=True)
 
 
 def test_what_is_no_state_is_refused():

@@ -13,6 +13,7 @@ from hotgrid.vision import (
     Augmentation,
     AugmentStage,
     ChooseOne,
+    ColumnBatches,
     CutMix,
     HorizontalFlip,
     Invert,
@@ -93,8 +94,9 @@ def test_a_sample_alone_is_what_it_is_in_a_batch(stage, images):
     index = torch.arange(len(images)) * 7919
     whole = applied(stage, images, index)
     if stage.mixes:
-        # Of the sample before it in the batch, and of nothing else.
-        pair = applied(stage, images[3:5], index[3:5])
+        # Of the sample half a batch before it, and of nothing else.
+        other = 4 - len(images) // 2
+        pair = applied(stage, images[[other, 4]], index[[other, 4]])
         assert torch.equal(pair[1], whole[4])
         return
     for place in (0, 5, 11):
@@ -200,6 +202,19 @@ def test_mixing_mixes_targets_as_it_mixes_pixels():
         mean = found.images.mean((1, 2, 3))
         assert torch.allclose(mean, found.targets @ torch.arange(6.0), atol=1e-5)
         assert (found.targets.amax(1) < 1).any()
+
+
+def test_a_sample_that_is_seen_repeatedly_is_not_mixed_with_itself():
+    """Repeated augmentation puts the views of a sample side by side."""
+    column = ColumnBatches(
+        torch.zeros(12, 1, 8, 8, dtype=torch.uint8), torch.arange(12), 12, repeats=3
+    )
+    batch = column.batch(0)
+    mixed = Augmentation(MixUp(1.0), classes=12)(
+        batch.images, batch.labels, keys=batch.keys
+    ).targets
+    assert mixed is not None
+    assert (mixed.amax(1) < 1).all()
 
 
 def test_a_transformed_image_alternates_between_epochs():

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.train import read_run
 from hotgrid.vision import (
     ColumnBatches,
@@ -177,6 +180,45 @@ def test_ranks_share_a_batch_and_keep_its_keys():
         column.batch(0, 0, 3)
     with pytest.raises(ArgumentError, match="smaller batch"):
         ColumnBatches(images, torch.arange(10), 11)
+
+
+class _OnHost(TorchDispatchMode):
+    """Counts operations on tensors of the CPU."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        given = tree_leaves((args, found))
+        self.count += any(isinstance(x, torch.Tensor) and x.device.type == "cpu" for x in given)
+        return found
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_is_taken_without_the_host(training):
+    """A copy from the host would wait for the step before."""
+    images = torch.zeros(10, 1, 2, 2, dtype=torch.uint8, device="meta")
+    labels = torch.zeros(10, dtype=torch.int64, device="meta")
+    column = ColumnBatches(images, labels, 4, training=training)
+    column.batch(0)
+    with _OnHost() as seen:
+        column.batch(1)
+    assert seen.count == 0
+
+
+def test_small_images_are_not_told_by_the_first_alone(tmp_path):
+    """One thumbnail, or one damaged file, does not decide how large all images are."""
+    data = write_shapes(tmp_path / "mixed", 4, 80)
+    first = data / "train" / "cross" / "0.png"
+    with Image.open(first) as image:
+        image.resize((16, 12)).save(first)
+    assert open_images(data).size == (80, 80)
+    first.write_bytes(b"not an image")
+    assert not open_images(data).small
+    for path in (data / "train").glob("*/*"):
+        path.write_bytes(b"not an image")
+    with pytest.raises(DamagedError, match=r"cross/0\.png` is not an image"):
+        open_images(data)
 
 
 def test_repeats_see_a_sample_in_a_row_augmented_otherwise():

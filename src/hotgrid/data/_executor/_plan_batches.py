@@ -113,6 +113,12 @@ class PlanBatches:
         """The damaged samples found so far."""
         return self._quarantine.samples
 
+    @property
+    def identity(self) -> str:
+        """What decides which samples a batch has; a resumed run must share it."""
+        epoch = f"{len(self)} batches of {self.size} from {self.samples} samples"
+        return f"plan {self.plan.fingerprint()}: {epoch}"
+
     def batch(self, index: int, rank: int = 0, ranks: int = 1) -> dict[str, Any]:
         """Return the part of a rank of a batch, and prepare the ones after it.
 
@@ -153,23 +159,23 @@ class PlanBatches:
 
     def state(self) -> dict[str, Any]:
         """Return where iterating is, as plain JSON."""
-        return {"next": self._next, "size": self.size, "plan": self.plan.fingerprint()}
+        return {"next": self._next, "of": self.identity}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue where another loader of the same plan was.
 
         Raises:
-            ArgumentError: It was of another plan or size.
+            ArgumentError: It was of another plan or size, or the source has other samples.
             DamagedError: It is not a state.
         """
         try:
-            position, size, plan = int(state["next"]), int(state["size"]), state["plan"]
+            position, identity = int(state["next"]), str(state["of"])
         except (KeyError, TypeError, ValueError) as problem:
             raise DamagedError(f"this is not the state of a loader: {problem}") from problem
-        if (size, plan) != (self.size, self.plan.fingerprint()):
+        if identity != self.identity:
             raise ArgumentError(
-                f"the state is of plan {plan} in batches of {size}, this loader of plan "
-                f"{self.plan.fingerprint()} in batches of {self.size}; batches would differ"
+                f"the state is of {identity}; this loader has {self.identity}, so its batches "
+                "would differ"
             )
         self._next = position
 

@@ -89,18 +89,17 @@ class ColumnBatches:
         Raises:
             ArgumentError: The rows of a batch cannot be shared equally by the ranks.
         """
+        # Made on the device: a copy from the host would wait for the step before.
+        device, begin, end = self.images.device, index * self.size, (index + 1) * self.size
         if not self.endless:
-            rows = torch.arange(index * self.size, min(self.rows, (index + 1) * self.size)).to(
-                self.images.device
-            )[rank::ranks]
+            rows = torch.arange(begin, min(self.rows, end), device=device)[rank::ranks]
             return self._taken(rows, sample_keys(self._seed, 0, rows))
         if self.size % ranks:
             raise ArgumentError(
                 f"a batch of {self.size} images cannot be shared equally by {ranks} ranks; "
                 f"choose a multiple of {ranks}"
             )
-        place = torch.arange(index * self.size, (index + 1) * self.size)[rank::ranks]
-        place = place.to(self.images.device)
+        place = torch.arange(begin, end, device=device)[rank::ranks]
         first = index * self.size // self.rows
         inside = place - first * self.rows
         both = torch.stack((self._order(first), self._order(first + 1)))
@@ -143,7 +142,7 @@ class StreamedImages:
             )
         self.endless, self.size = training, size
         self.rows = self._batches.samples
-        self.identity = f"plan {plan.fingerprint()}, {size} in a batch"
+        self.identity = self._batches.identity
 
     def __len__(self) -> int:
         return len(self._batches)

@@ -16,6 +16,7 @@ from hotgrid.data import (
     Order,
     Plan,
     SampleDraws,
+    Samples,
     Source,
     Split,
     operator,
@@ -24,6 +25,8 @@ from hotgrid.errors import ArgumentError, DamagedError
 
 # Images at most as large are decoded once and kept on the device.
 SMALL = 64
+# Images whose sizes are looked at before training.
+_LOOKED_AT = 16
 _HELD = ("test", "val", "valid", "validation")
 _IDX = {"train": "train", "test": "t10k"}
 _KINDS = {"pixels": "images-idx3-ubyte", "label": "labels-idx1-ubyte"}
@@ -47,7 +50,7 @@ class ImageData:
         valid: The source or the plan of those held out.
         classes: The names of the classes.
         channels: 3, or 1 for grey IDX files.
-        size: Height and width of the first image; `None` if a plan decides it.
+        size: The largest height and width of some images; `None` if a plan decides it.
     """
 
     name: str
@@ -92,7 +95,7 @@ def open_images(where: str | Path, valid: str | Path | None = None) -> ImageData
 
     Raises:
         ArgumentError: There is none of these, or the held-out part has other classes.
-        DamagedError: The first image cannot be read.
+        DamagedError: No image that was looked at can be read.
 
     Example:
         >>> from PIL import Image
@@ -133,13 +136,25 @@ def _folders(path: Path, valid: Path | None) -> ImageData:
             f"the images to train on in `{path}` and the held-out ones have different classes: "
             f"{', '.join(apart[:8])}"
         )
-    data = opened.read(0, ["data"])["data"]
-    try:
-        with Image.open(io.BytesIO(data)) as first:
-            size = (first.height, first.width)
-    except (UnidentifiedImageError, OSError) as problem:
-        raise DamagedError(f"`{opened.place(0)}` is not an image: {problem}") from None
+    size = _largest(opened)
     return ImageData(path.resolve().name, train, held, tuple(classes or ()), 3, size)
+
+
+def _largest(images: Samples) -> tuple[int, int]:
+    """The largest height and the largest width of some images, which need not be alike."""
+    sizes: list[tuple[int, int]] = []
+    problems: list[str] = []
+    last = len(images) - 1
+    for number in sorted({last * n // (_LOOKED_AT - 1) for n in range(_LOOKED_AT)}):
+        try:
+            with Image.open(io.BytesIO(images.read(number, ["data"])["data"])) as found:
+                sizes.append((found.height, found.width))
+        except (DamagedError, UnidentifiedImageError, OSError) as problem:
+            # Training leaves it out, names it and counts it.
+            problems.append(f"`{images.place(number)}` is not an image: {problem}")
+    if not sizes:
+        raise DamagedError(problems[0])
+    return max(height for height, _ in sizes), max(width for _, width in sizes)
 
 
 def _idx(path: Path) -> ImageData:

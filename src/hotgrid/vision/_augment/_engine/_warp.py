@@ -7,6 +7,8 @@ from torch import Tensor
 
 Interpolation: TypeAlias = Literal["nearest", "bilinear", "bicubic", "random"]
 _FIXED = 65536.0
+# How many channels go into one int32.
+_TOGETHER = 3
 
 
 def warped(
@@ -18,6 +20,9 @@ def warped(
 ) -> Tensor:
     """Return images whose pixel (x, y) is that at `matrix` times (x, y) before.
 
+    Channels are packed into one number where pixels are found and weighed, so a compiled
+    function does both once for a pixel, and not for each of its channels.
+
     Args:
         images: uint8.
         matrix: The six numbers of each sample's map, float64 `[batch, 6]`, as Pillow has them.
@@ -25,8 +30,24 @@ def warped(
         fill: What comes from outside, `[channels]` uint8.
         cubic: For `random`.
     """
+    groups = images.split(_TOGETHER, 1)
     if interpolation == "nearest":
-        return _nearest(images, matrix, fill)
+        made = [_nearest(some, matrix) for some in groups]
+    else:
+        made = [_between(some, matrix, interpolation, cubic) for some in groups]
+    parts: list[Tensor] = []
+    for some, (packed, _) in zip(groups, made, strict=True):
+        shifts = 8 * torch.arange(some.shape[1], device=images.device)
+        parts.append((packed[:, None] >> shifts[:, None, None] & 255).to(torch.uint8))
+    inside = made[0][1]
+    found = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+    return torch.where(inside[:, None], found, fill[:, None, None])
+
+
+def _between(
+    images: Tensor, matrix: Tensor, interpolation: Interpolation, cubic: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Weighed means of neighbours, packed, and which are inside the image."""
     height, width = images.shape[2:]
     x, y = _grid(images, torch.float32)
     a, b, c, d, e, f = (each[:, None, None] for each in matrix.to(torch.float32).unbind(1))
@@ -39,22 +60,23 @@ def warped(
     weights_x = _weights(across, interpolation, choice)
     weights_y = _weights(down, interpolation, choice)
     first = 0 if len(weights_x) == 2 else -1
-    flat = images.flatten(2)
-    total = torch.zeros((), device=images.device)
+    flat = _packed([each.to(torch.int32) for each in images.unbind(1)])
+    totals = [torch.zeros((), device=images.device)] * images.shape[1]
     for row, weight_y in enumerate(weights_y, first):
-        line = torch.zeros((), device=images.device)
+        lines = [torch.zeros((), device=images.device)] * images.shape[1]
         place_y = (top + row).clamp(0, height - 1).to(torch.int64) * width
         for column, weight_x in enumerate(weights_x, first):
             place = place_y + (left + column).clamp(0, width - 1).to(torch.int64)
-            line = line + weight_x[:, None] * _taken(flat, place)
-        total = total + weight_y[:, None] * line
+            taken = _taken(flat, place)
+            lines = [line + weight_x * (taken >> 8 * n & 255) for n, line in enumerate(lines)]
+        totals = [total + weight_y * line for total, line in zip(totals, lines, strict=True)]
     # Pillow cuts off fractions; a little is added for those that rounding has cut short.
-    found = (total + 2e-3).clamp(0.0, 255.0).to(torch.uint8)
-    return torch.where(inside[:, None], found, fill[:, None, None])
+    made = [(total + 2e-3).clamp(0.0, 255.0).to(torch.int32) for total in totals]
+    return _packed(made), inside
 
 
-def _nearest(images: Tensor, matrix: Tensor, fill: Tensor) -> Tensor:
-    """In fixed point, as Pillow does it: the same bits."""
+def _nearest(images: Tensor, matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """The nearest pixel, packed: in fixed point, as Pillow does it, the same bits."""
     height, width = images.shape[2:]
     a, b, c, d, e, f = matrix.unbind(1)
     x, y = _grid(images, torch.int64)
@@ -66,14 +88,21 @@ def _nearest(images: Tensor, matrix: Tensor, fill: Tensor) -> Tensor:
     at_y = fixed[5] + x * fixed[3] + y * fixed[4] >> 16
     inside = (at_x >= 0) & (at_x < width) & (at_y >= 0) & (at_y < height)
     place = at_y.clamp(0, height - 1) * width + at_x.clamp(0, width - 1)
-    found = _taken(images.flatten(2), place)
-    return torch.where(inside[:, None], found, fill[:, None, None])
+    flat = _packed([each.to(torch.int32) for each in images.unbind(1)])
+    return _taken(flat, place), inside
+
+
+def _packed(bytes_: list[Tensor]) -> Tensor:
+    """Bytes of up to three channels in one number."""
+    found = bytes_[0]
+    for n, each in enumerate(bytes_[1:], 1):
+        found = found | each << 8 * n
+    return found
 
 
 def _taken(flat: Tensor, place: Tensor) -> Tensor:
-    """Pixels of all channels at places `[batch, height, width]`."""
-    index = place.flatten(1)[:, None].expand(-1, flat.shape[1], -1)
-    return flat.gather(2, index).unflatten(2, place.shape[1:])
+    """Numbers of an image at places `[batch, height, width]`."""
+    return flat.flatten(1).gather(1, place.flatten(1)).view(place.shape)
 
 
 def _grid(images: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from ._erasing import rectangle
 
 @dataclass(frozen=True)
 class _Mixing(AugmentStage):
-    """Every sample is mixed with the one before it in the batch."""
+    """Every sample is mixed with the one half a batch before it."""
 
     alpha: float = 1.0
 
@@ -35,7 +35,12 @@ class _Mixing(AugmentStage):
                 f"stage `{self.name}` mixes shares of classes [batch, classes], and targets "
                 f"are {list(targets.shape)}; use `Augmentation(stage, classes=...)`"
             )
-        return share[:, None] * targets + (1.0 - share[:, None]) * targets.roll(1, 0)
+        return share[:, None] * targets + (1.0 - share[:, None]) * _partners(targets)
+
+
+def _partners(values: Tensor) -> Tensor:
+    """Those half a batch before; neighbours are often the same sample, seen repeatedly."""
+    return values.roll(len(values) // 2, 0)
 
 
 @augment_stage("mixup")
@@ -43,7 +48,7 @@ class _Mixing(AugmentStage):
 class MixUp(_Mixing):
     """Add a share of another sample, drawn from Beta(alpha, alpha).
 
-    The other is the sample before it in the batch, so this alone depends on the batch.
+    The other is the sample half a batch before it, so this alone depends on the batch.
 
     Args:
         alpha: The parameter of the beta distribution; a smaller one mixes less.
@@ -56,7 +61,7 @@ class MixUp(_Mixing):
         share = draws.beta(self.alpha)
         part = share[:, None, None, None]
         floats = batch.images.to(torch.promote_types(batch.images.dtype, torch.float32))
-        mixed = part * floats + (1.0 - part) * floats.roll(1, 0)
+        mixed = part * floats + (1.0 - part) * _partners(floats)
         bytes_wanted = not batch.images.is_floating_point()
         images = to_bytes(mixed) if bytes_wanted else mixed.to(batch.images.dtype)
         return ImageBatch(images, self._targets(batch.targets, share))
@@ -67,7 +72,7 @@ class MixUp(_Mixing):
 class CutMix(_Mixing):
     """Replace a rectangle by that of another sample; its share is that of the pixels.
 
-    The other is the sample before it in the batch, as of `MixUp`.
+    The other is the sample half a batch before it, as of `MixUp`.
 
     Args:
         alpha: The share that stays is drawn from Beta(alpha, alpha).
@@ -81,6 +86,6 @@ class CutMix(_Mixing):
         top = draws.below(height) - (tall / 2).floor()
         left = draws.below(width) - (wide / 2).floor()
         inside = rectangle(batch.images, top, left, tall, wide)
-        images = torch.where(inside, batch.images.roll(1, 0), batch.images)
+        images = torch.where(inside, _partners(batch.images), batch.images)
         share = 1.0 - inside.to(torch.float32).mean((1, 2, 3))
         return ImageBatch(images, self._targets(batch.targets, share))
