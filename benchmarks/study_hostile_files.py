@@ -2,18 +2,21 @@
 
 Files of every kind that is decoded are damaged: bytes of the header set at random, cut, parts
 repeated or exchanged; archives that unpack to far more than they are. All are ingested, and
-each must be a document or be in the quarantine. The memory that the process needed is printed.
+each must be a document or be in the quarantine. The bombs come first, by themselves. The memory
+of a worker early and late in a batch, and of this process over all batches, must not grow.
 
     python benchmarks/study_hostile_files.py --count 1000
     python benchmarks/study_hostile_files.py --count 100000 --workers 2
 """
 
+import argparse
 import bz2
 import gzip
 import io
 import json
+import os
 import random
-import resource
+import shutil
 import struct
 import sys
 import tarfile
@@ -23,14 +26,15 @@ import wave
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from memory import Memory
 from options import parser
 from PIL import Image
+from report import report
 
 from hotgrid.blt import Corpus, IngestSettings, ingest
-
-BATCH = 1000
 
 
 def examples() -> dict[str, bytes]:
@@ -153,38 +157,59 @@ def wrong(source: Path, corpus: Corpus) -> Iterator[str]:
             yield f"{path.name} is neither a document nor in the quarantine"
 
 
+def ingested(source: Path, asked: argparse.Namespace) -> dict[str, Any]:
+    """Ingest a folder of hostile files, and say what became of them."""
+    out, count = source.with_name(f"{source.name}-out"), sum(1 for _ in source.iterdir())
+    settings = IngestSettings(decoded_bytes=1 << 24)
+    begin = time.monotonic()
+    with Memory(os.getpid()) as memory:
+        ingest([str(source)], out, settings, workers=asked.workers, timeout=asked.timeout)
+    corpus = Corpus(out)
+    if problems := list(wrong(source, corpus)):
+        sys.exit("\n".join(problems))
+    reasons = [row["reason"] for row in corpus.quarantined()]
+    largest = [worker for _, _, worker in memory.seen if worker] or [0.0]
+    half = len(largest) // 2
+    found: dict[str, Any] = {"files": count, "documents": len(corpus), "refused": len(reasons)}
+    found["crashes"] = sum("crashed" in each for each in reasons)
+    found["hangs"] = sum("took longer" in each for each in reasons)
+    found["seconds"] = round(time.monotonic() - begin, 1)
+    # A worker lives for one batch, this process for all of them.
+    found["worker, first half, MiB"] = round(max(largest[: half + 1]))
+    found["worker, second half, MiB"] = round(max(largest[half:]))
+    found["this process, MiB"] = round(memory.seen[-1][1])
+    shutil.rmtree(source)
+    shutil.rmtree(out)
+    return found
+
+
 def main() -> None:
     """Ingest batches of hostile files."""
     options = parser(__doc__, devices=("cpu",))
     options.add_argument("--count", type=int, default=1000, help="files in all")
+    options.add_argument("--batch", type=int, default=5000, help="files of one ingest")
     options.add_argument("--workers", type=int, default=0)
+    options.add_argument("--timeout", type=float, default=60, help="seconds for a document")
     options.add_argument("--seed", type=int, default=0)
     asked = options.parse_args()
-    chosen = random.Random(asked.seed)
-    settings = IngestSettings(decoded_bytes=1 << 24)
-    taken = refused = done = 0
-    begin = time.monotonic()
+    chosen, rows = random.Random(asked.seed), []
     with tempfile.TemporaryDirectory() as place:
-        while done < asked.count:
-            count = min(BATCH, asked.count - done)
-            source, out = Path(place) / f"in-{done}", Path(place) / f"out-{done}"
-            write_batch(source, count, chosen)
-            if not done:
-                for name, data in bombs().items():
-                    (source / name).write_bytes(data)
-            ingest([str(source)], out, settings, workers=asked.workers, timeout=60)
-            if problems := list(wrong(source, Corpus(out))):
-                sys.exit("\n".join(problems))
-            taken += len(Corpus(out))
-            refused += Corpus(out).manifest["quarantined"]
-            done += count
-            kind = resource.RUSAGE_CHILDREN if asked.workers else resource.RUSAGE_SELF
-            memory = resource.getrusage(kind).ru_maxrss / 1024
-            print(
-                f"{done} files: {taken} documents, {refused} refused, {memory:.0f} MiB, "
-                f"{time.monotonic() - begin:.0f} s",
-                flush=True,
-            )
+        source = Path(place) / "bombs"
+        source.mkdir()
+        for name, data in bombs().items():
+            (source / name).write_bytes(data)
+        rows.append({"batch": "bombs", **ingested(source, asked)})
+        for done in range(0, asked.count, asked.batch):
+            source = Path(place) / f"{done:06}"
+            write_batch(source, min(asked.batch, asked.count - done), chosen)
+            rows.append({"batch": f"from {done:,}", **ingested(source, asked)})
+            print(rows[-1], flush=True)
+    whole = {"batch": "all"}
+    for name in ("files", "documents", "refused", "crashes", "hangs", "seconds"):
+        whole[name] = round(sum(row[name] for row in rows), 1)
+    report(f"hostile-{asked.count}", [*rows, whole], workers=str(asked.workers))
+    if whole["crashes"] or whole["hangs"]:
+        sys.exit("decoders crashed or hung")
 
 
 if __name__ == "__main__":

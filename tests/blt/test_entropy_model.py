@@ -1,6 +1,7 @@
 """The entropy model: against transformers, in chunks, from files."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,8 +19,10 @@ from hotgrid.blt import (
     load_entropy_model,
     save_entropy_model,
 )
+from hotgrid.blt._entropy._window import _mask
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.kernels import compress
+from hotgrid.nn._attention._mask import _sees
 
 from .peer import BltPatcher, BltPatcherConfig
 
@@ -210,6 +213,25 @@ def test_signals_follow_their_definitions(tiny: EntropyModel):
         close(patches.entropies[row], entropies.mean())
     with pytest.raises(ArgumentError, match="add up to 39"):
         found.over(torch.tensor([39]))
+
+
+def test_passes_share_what_is_computed_of_the_window(
+    tiny: EntropyModel, monkeypatch: pytest.MonkeyPatch
+):
+    computed: list[int] = []
+
+    def sees(*rules: Any) -> Tensor:
+        computed.append(1)
+        return _sees(*rules)
+
+    monkeypatch.setattr("hotgrid.nn._attention._mask._sees", sees)
+    _mask.cache_clear()
+    first = tiny.signals([bytes(50)])[0]
+    once = len(computed)
+    assert once
+    again = tiny.signals([bytes(50)])[0]
+    assert len(computed) == once
+    assert torch.equal(first.entropies, again.entropies)
 
 
 def test_documents_of_a_row_do_not_see_each_other(tiny: EntropyModel):

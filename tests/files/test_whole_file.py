@@ -38,6 +38,20 @@ def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path,
     assert names(tmp_path) == ["notes.txt"]
 
 
+def test_it_waits_for_the_disk_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    with whole_file(tmp_path / "notes.txt", synced=False) as aside:
+        aside.write_text("all of it")
+    assert not waits
+    assert (tmp_path / "notes.txt").read_text() == "all of it"
+    with whole_file(tmp_path / "notes.txt") as aside:
+        aside.write_text("again")
+    assert len(waits) == 2
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     path = tmp_path / "file" / "notes.txt"

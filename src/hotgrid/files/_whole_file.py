@@ -13,7 +13,7 @@ from ._write_errors import raise_write_error
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def whole_file(path: Path, *, synced: bool = True) -> Iterator[Path]:
     """Yield a temporary path to write to, and move it to `path` once the block succeeds.
 
     Missing folders are created. The temporary file is hidden, in the same folder, and has
@@ -24,6 +24,9 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Args:
         path: The file to write.
+        synced: Whether to wait for the disk, some milliseconds. Without, the file is whole
+            or absent for all processes, but may be lost or cut in a power failure until
+            the system has written it.
 
     Raises:
         ArgumentError: The path cannot be written; the text is the system's.
@@ -47,9 +50,11 @@ def whole_file(path: Path) -> Iterator[Path]:
         with aside.open("rb") as written:
             # Some writers replace the file by one that only its owner may read.
             os.fchmod(written.fileno(), stat.S_IMODE(mode))
-            os.fsync(written.fileno())
+            if synced:
+                os.fsync(written.fileno())
         aside.replace(path)
-        sync_folder(path.parent)
+        if synced:
+            sync_folder(path.parent)
     except HotgridError:
         raise
     except OSError as problem:

@@ -74,6 +74,45 @@ def test_files_have_the_names_of_blt_burn(mixed: Corpus):
     assert (mixed.folder / about["metadata_file"]).is_file()
 
 
+@pytest.mark.parametrize("kept", ["float16", "none"])
+@pytest.mark.parametrize("shards", [None, 2])
+def test_entropies_of_bytes_may_be_kept_shorter(
+    tmp_path: Path, mixed: Corpus, shards: int | None, kept: str
+):
+    settings = IngestSettings(entropies=kept, shards=shards)
+    ingest([str(mixed.folder.parent / "in")], tmp_path / "out", settings, workers=0)
+    corpus = Corpus(tmp_path / "out")
+    assert not list(corpus.damage())
+    for found, wanted in zip(corpus, mixed, strict=True):
+        tensors = dict(wanted.tensors)
+        exact = tensors.pop("entropies")
+        if kept == "float16":
+            tensors["entropies"] = exact.astype(np.float16)
+        assert found.tensors.keys() == tensors.keys()
+        for name, each in tensors.items():
+            assert found.tensors[name].dtype == each.dtype
+            assert np.array_equal(found.tensors[name], each)
+    found = corpus.manifest["entropy"]
+    for name, each in mixed.manifest["entropy"].items():
+        assert found[name] == pytest.approx(each, rel=2e-3 if kept == "float16" else 0)
+    if kept == "float16":
+        assert sum(corpus.histogram(7)["histogram"]["counts"]) == corpus.manifest["bytes"]
+    else:
+        with pytest.raises(ArgumentError, match=r"--entropies none.*entropy_histogram\.json"):
+            corpus.histogram(7)
+    [tar] = export_corpus(corpus.folder, "webdataset", tmp_path / "tars")
+    with tarfile.open(tar) as archive:
+        first = archive.extractfile(archive.getmembers()[0])
+        assert first is not None
+        exported = load(first.read())
+    assert exported.keys() == next(iter(corpus)).tensors.keys() - {"patch_entropies"}
+    size = {"float16": 2, "none": 4}[kept] * corpus.manifest["bytes"]
+    if shards is None:
+        saved = sum(row["file_bytes"] for row in mixed.rows())
+        saved -= sum(row["file_bytes"] for row in corpus.rows())
+        assert saved == pytest.approx(size, rel=0.3)
+
+
 def test_everything_is_counted_once(mixed: Corpus):
     manifest = mixed.manifest
     rows = list(mixed.rows())
@@ -128,6 +167,7 @@ def test_shards_hold_the_same_documents(mixed: Corpus, tmp_path: Path, shards: i
     done = ingest([str(source)], tmp_path, IngestSettings(shards=shards), workers=0)
     sharded = Corpus(done.folder)
     assert len(sharded.manifest["shards"]) == shards
+    assert not any("file" in row or "sha256" in row for row in sharded.rows())
     assert not (tmp_path / "documents").exists()
     assert list(sharded.damage()) == []
     for ours, theirs in zip(sharded, mixed, strict=True):
@@ -339,7 +379,7 @@ def test_resume_takes_what_is_new(tmp_path: Path):
         ({"document_bytes": 10}, "at least 1024"),
         ({"document_bytes": 1 << 30}, "above `file_bytes`"),
         ({"threshold": float("nan")}, "finite"),
-        ({"media": "frames"}, "expected one of pieces, bytes"),
+        ({"media": "frames"}, "there are pieces, bytes"),
     ],
 )
 def test_wrong_settings_are_named(change: dict, message: str):

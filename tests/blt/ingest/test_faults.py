@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 
 from hotgrid.blt import Corpus, IngestSettings, ingest
+from hotgrid.blt._ingest._inputs._units import list_units
+from hotgrid.blt._ingest._work import Worker, is_done
 from hotgrid.errors import StoreError
+from hotgrid.store import RunFolder
 
 from .corpora import TEXT, bits, pdf, write_mixed
 
@@ -133,9 +136,83 @@ def test_decoders_that_crash_or_hang_cost_one_document(
     assert "just damaged" in reasons["5"]
 
 
-def test_a_folder_in_use_is_not_touched(tmp_path: Path):
-    from hotgrid.store import RunFolder
+@pytest.mark.slow
+def test_a_killed_run_frees_its_folder_while_a_worker_decodes(tmp_path: Path):
+    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake" / "pypdfium2.py").write_text(FAKE)
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    (source / "hang.pdf").write_bytes(pdf(["hang"]))
+    for n in range(4):
+        (source / f"{n}.txt").write_bytes(TEXT + b"%d" % n)
+    running = start(source, out, "--workers", "2", PYTHONPATH=str(tmp_path / "fake"))
+    wait_for(running, out, 4)
+    assert running.poll() is None
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    # Resuming waits three seconds for the lock; the document would take a thousand.
+    with RunFolder(out):
+        pass
 
+
+def test_units_whose_files_are_missing_or_cut_are_done_again(tmp_path: Path):
+    settings = IngestSettings(document_bytes=1024)
+    path = tmp_path / "text.txt"
+    path.write_bytes(TEXT * 60)
+    [unit] = list_units([str(path)], [], settings)
+    worker = Worker(tmp_path / "out", settings)
+    assert worker.work(0, unit) > 2
+    assert is_done(tmp_path / "out", 0, unit)
+    whole = bits(tmp_path / "out")
+    [record] = [name for name in whole if name.endswith(".jsonl")]
+    documents = [name for name in whole if name.endswith(".safetensors")]
+    lines = whole[record].splitlines(keepends=True)
+    for name, left in (
+        (documents[0], whole[documents[0]][:-1]),
+        (documents[1], b""),
+        (record, b"".join(lines[:-1])),
+        (record, b"".join(lines)[:-30]),
+        (record, b""),
+    ):
+        (tmp_path / "out" / name).write_bytes(left)
+        assert not is_done(tmp_path / "out", 0, unit)
+        worker.work(0, unit)
+        assert bits(tmp_path / "out") == whole
+    (tmp_path / "out" / documents[0]).unlink()
+    assert not is_done(tmp_path / "out", 0, unit)
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_resuming_writes_what_is_missing_again(tmp_path: Path, shards: int | None):
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for n in range(5):
+        (source / f"{n}.txt").write_bytes(TEXT + b"%d" % n)
+    settings = IngestSettings(shards=shards)
+    ingest([str(source)], out, settings, workers=0)
+    whole = bits(out)
+    for name in whole:
+        for left in (None, whole[name][:-10]):
+            (out / name).unlink()
+            if left is not None:
+                (out / name).write_bytes(left)
+            done = ingest([str(source)], out, settings, resume=True, workers=0)
+            assert done.manifest["documents"] == 5
+            assert bits(out) == whole
+
+
+def test_documents_are_on_the_disk_before_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    calls: list[bool] = []
+    monkeypatch.setattr(
+        os, "sync", lambda: calls.append((tmp_path / "out" / "manifest.json").exists())
+    )
+    ingest([], tmp_path / "out", texts=["one", "two"], workers=0)
+    assert calls == [False]
+
+
+def test_a_folder_in_use_is_not_touched(tmp_path: Path):
     ingest([], tmp_path / "out", texts=["one"], workers=0)
     before = bits(tmp_path / "out")
     with RunFolder(tmp_path / "out"), pytest.raises(StoreError, match="in use"):

@@ -16,9 +16,9 @@ from pyarrow import parquet
 from hotgrid.blt import Corpus, IngestSettings, count_input, ingest
 from hotgrid.blt._ingest._inputs import _archives, _units
 from hotgrid.blt._ingest._near import NearDuplicates, signature, similarity
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, DamagedError
 
-from .corpora import TEXT, png, tar, zipped
+from .corpora import TEXT, bits, png, tar, zipped
 
 LINES = b"".join(b"line %d of a long text\n" % n for n in range(600))
 PACKED = {"tar": "", "tar.gz": "gz", "tgz": "gz", "tar.bz2": "bz2", "tar.xz": "xz"}
@@ -69,6 +69,36 @@ def test_the_output_is_not_an_input(tmp_path: Path):
     (tmp_path / "a.txt").write_text("a")
     for _ in range(2):
         assert names(run(tmp_path, tmp_path)) == ["a.txt"]
+
+
+def test_wrong_arguments_leave_an_earlier_corpus_where_it_is(tmp_path: Path):
+    out = run(tmp_path, *_file(tmp_path)).folder
+    before = bits(out)
+    for path, problem in (
+        (tmp_path / "nosuch.txt", "there is no file or folder"),
+        (tmp_path / "*.nope", "no file matches"),
+        (out, "its own input"),
+        (out / "documents", "its own input"),
+    ):
+        with pytest.raises(ArgumentError, match=problem):
+            ingest([str(path)], out, workers=0)
+        assert bits(out) == before
+    with pytest.raises(DamagedError, match="not a valid reference"):
+        ingest(["hf://models/a/b"], out, workers=0)
+    assert bits(out) == before
+    for options, problem in (
+        ({"timeout": 0.0}, "`timeout` must be more than 0"),
+        ({"timeout": float("nan")}, "`timeout` must be more than 0"),
+        ({"settings": IngestSettings(model="nano", device="nosuch")}, "`nosuch`, which cannot"),
+    ):
+        with pytest.raises(ArgumentError, match=problem):
+            ingest([], out, texts=["a"], **options)
+        assert bits(out) == before
+
+
+def _file(tmp_path: Path) -> list[Path]:
+    (tmp_path / "text.txt").write_bytes(TEXT)
+    return [tmp_path / "text.txt"]
 
 
 def test_include_and_exclude(tmp_path: Path):
@@ -154,6 +184,9 @@ def test_columns_are_mapped_by_type(tmp_path: Path):
     ("line", "reason"),
     [
         ("[1, 2]", "a list, not an object"),
+        ("null", "is null, not an object"),
+        ("true", "a truth value, not an object"),
+        ("1e999", "a number, not an object"),
         ('{"a": 1}', "no text and no media"),
         ('{"a": ', "not JSON"),
         ("[" * 100_000, "not JSON"),

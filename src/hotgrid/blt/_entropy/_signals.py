@@ -48,12 +48,15 @@ class Signals:
         """
         assert_shape("p", lengths)
         count = len(self.prominence)
-        if int(lengths.sum()) != count or bool((lengths < 1).any()):
+        # Both at once: each question to a GPU waits for all that it does.
+        total, wrong = torch.stack([lengths.sum(), (lengths < 1).sum()]).tolist()
+        if total != count or wrong:
             raise ArgumentError(
-                f"`lengths` add up to {int(lengths.sum())}; expected lengths from 1 that add "
-                f"up to the {count} bytes"
+                f"`lengths` add up to {total}; expected lengths from 1 that add up to the "
+                f"{count} bytes"
             )
-        numbers = torch.repeat_interleave(lengths.to(self.prominence.device))
+        on_device = lengths.to(self.prominence.device)
+        numbers = torch.repeat_interleave(on_device, output_size=count)
         sizes = lengths.to(self.prominence)
 
         def mean(x: Tensor) -> Tensor:

@@ -43,6 +43,12 @@ def _compiled_parts() -> tuple[Any, Any]:
     return torch.compile(before, dynamic=True), torch.compile(after, dynamic=True)
 
 
+@lru_cache(maxsize=4)
+def _mask(window: int) -> Mask:
+    """One for all passes: blocks of a mask take longer to compute than a layer on a GPU."""
+    return Mask(window=window)
+
+
 class WindowCache:
     """The past of an `EntropyModel`, as far as its window reaches; of any length.
 
@@ -64,7 +70,7 @@ class WindowCache:
                 f"{config.length} positions; choose at most {config.length - self._past}"
             )
         weight = model.embed.weight
-        self._model, self._mask = model, Mask(window=config.window)
+        self._model, self._mask = model, _mask(config.window)
         self._caches = [
             KVCache(
                 batch,

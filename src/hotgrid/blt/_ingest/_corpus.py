@@ -16,7 +16,7 @@ from hotgrid.errors import ArgumentError, DamagedError, near
 from ._outputs._document_file import SIDECAR
 from ._outputs._histogram import binned
 from ._outputs._manifest import read_manifest
-from ._outputs._names import LIST, QUARANTINE
+from ._outputs._names import HISTOGRAM, LIST, QUARANTINE
 from ._outputs._shards import documents_of_shard
 
 
@@ -26,8 +26,8 @@ class IngestedDocument:
 
     Attributes:
         row: What the list of documents says about it.
-        tensors: `bytes`, `patch_lengths`, `entropies`, `patch_entropies`, and with a model
-            `embeddings` and `prominence`.
+        tensors: `bytes`, `patch_lengths`, `patch_entropies`, `entropies` unless they were left
+            out, and with a model `embeddings` and `prominence`.
     """
 
     row: dict[str, Any]
@@ -111,8 +111,13 @@ class Corpus:
         """Recount entropies into equal bins; in the schema of BLT-Burn.
 
         Raises:
-            ArgumentError: There is less than one bin.
+            ArgumentError: There is less than one bin, or the corpus has no entropies of bytes.
         """
+        if self.manifest["settings"].get("entropies") == "none":
+            raise ArgumentError(
+                f"`{self.folder}` was made with `--entropies none`, so they cannot be counted "
+                f"again; {HISTOGRAM} there has 50 bins"
+            )
         span = (self.manifest["entropy"]["min"], self.manifest["entropy"]["max"])
         return binned((each.tensors["entropies"] for each in self), span, bins)
 
@@ -143,10 +148,23 @@ class Corpus:
                 if problem:
                     yield f"{each['file']}: {problem}"
 
+    def has_all_files(self) -> bool:
+        """Whether every file is there with its size; what is in them is not read."""
+        for name, known in self.manifest["files"].items():
+            sizes = {known["bytes"], known.get("next", known)["bytes"]}
+            if _size_of(self.folder / name) not in sizes:
+                return False
+        rows = [] if self.manifest["shards"] else self.rows()
+        return all(_size_of(self.folder / row["file"]) == row["file_bytes"] for row in rows)
+
     @property
     def sidecar(self) -> Path:
         """The file of the sidecar."""
         return self.folder / SIDECAR
+
+
+def _size_of(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -192,6 +210,7 @@ def _inconsistent(path: Path, row: dict[str, Any]) -> str | None:
         return "its sizes are not those in the list of documents"
     if int(lengths.sum()) != row["bytes"] or bool((lengths < 1).any()):
         return "its patches do not cover its bytes"
-    if not np.isfinite(tensors["entropies"]).all():
+    known = [tensors[name] for name in ("entropies", "patch_entropies") if name in tensors]
+    if not all(np.isfinite(each).all() for each in known):
         return "its entropies are not finite"
     return None

@@ -13,6 +13,7 @@ from hotgrid.blt._entropy._files import load_entropy_model, model_file
 from hotgrid.blt._entropy._model import EntropyModel
 from hotgrid.blt._entropy._ngram_table import is_ngram_table, load_ngram_table
 from hotgrid.blt._entropy._window import WindowCache
+from hotgrid.blt._layers._device import usable_device
 from hotgrid.blt._layers._ids import BOS, byte_ids
 from hotgrid.blt._segment._at_most import AtMost
 from hotgrid.blt._segment._entropy import EntropySegmenter
@@ -32,7 +33,8 @@ class Encoded:
 
     Attributes:
         data: The bytes of its views, one after another.
-        entropies: The entropy of each byte in nats. Views are predicted separately.
+        entropies: The entropy of each byte in nats, float32 or float16. Views are predicted
+            separately.
         lengths: The lengths of patches, in bytes.
         patch_entropies: The mean over the bytes of each patch.
         prominence: The largest norm in each patch; None if the model has no embeddings.
@@ -40,7 +42,7 @@ class Encoded:
     """
 
     data: NDArray[np.uint8]
-    entropies: NDArray[np.float32]
+    entropies: NDArray[np.floating]
     lengths: NDArray[np.int32]
     patch_entropies: NDArray[np.float32]
     prominence: NDArray[np.float32] | None = None
@@ -51,7 +53,7 @@ def load_model(path: str | None, device: str = "cpu", *, compiled: bool = False)
     """The model `nano`, or what is in a file; by default the n-gram table of hotgrid."""
     if path is None or is_ngram_table(model_file(path)):
         return load_ngram_table(path)
-    return load_entropy_model(path, device=device, compiled=compiled)
+    return load_entropy_model(path, device=usable_device(device), compiled=compiled)
 
 
 class Encoder:
@@ -73,6 +75,7 @@ class Encoder:
             size=settings.size,
         )
         self._most, self._media = settings.most, settings.media
+        self._kept = np.dtype("float16" if settings.entropies == "float16" else "float32")
 
     def encode(self, views: Sequence[View]) -> Encoded:
         """Encode the views of a document; the context of one does not reach into the next."""
@@ -96,7 +99,7 @@ class Encoder:
         means, prominence, embeddings = more
         return Encoded(
             np.frombuffer(data, np.uint8),
-            _array(entropies),
+            _array(entropies).astype(self._kept, copy=False),
             lengths.cpu().numpy().astype(np.int32),
             _array(means),
             None if prominence is None else _array(prominence),

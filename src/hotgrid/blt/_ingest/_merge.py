@@ -17,11 +17,20 @@ from ._near import NearDuplicates, unpack
 from ._outputs._document_file import SIDECAR, read_branches
 from ._outputs._histogram import EntropyTotals
 from ._outputs._manifest import summed, write_manifest
-from ._outputs._names import DUPLICATES, HISTOGRAM, LIST, QUARANTINE, REPORT, SPOOL
+from ._outputs._names import (
+    DOCUMENTS,
+    DUPLICATES,
+    HISTOGRAM,
+    LIST,
+    QUARANTINE,
+    REPORT,
+    SPOOL,
+    document_file,
+)
 from ._outputs._report import write_report
 from ._outputs._shards import SHARDS, bounds, shard_name, write_shard
 from ._settings import FORMAT, IngestSettings
-from ._work import DOCUMENTS, UNITS, read_rows_of
+from ._work import UNITS, read_rows_of
 
 _BINS = 50
 
@@ -148,6 +157,10 @@ class Merge:
         return LIST, row
 
     def _keep(self, row: dict[str, Any], entropy: dict[str, Any]) -> None:
+        if self._settings.shards is not None:
+            # It has no file of its own for long.
+            for name in ("file", "file_bytes", "sha256"):
+                del row[name]
         self.totals.add(entropy)
         self._sizes.append(row["bytes"])
         self.counts["documents"] += 1
@@ -161,11 +174,14 @@ class Merge:
         with (self._folder / LIST).open(encoding="utf-8") as file:
             yield from map(json.loads, file)
 
+    def _path(self, row: dict[str, Any]) -> Path:
+        return self._folder / document_file(row["id"])
+
     def _write_sidecar(self) -> None:
         with whole_file(self._folder / SIDECAR) as aside:
             with Sidecar(aside) as sidecar:
                 for row in self._listed():
-                    branches = read_branches(self._folder / row["file"], self._settings.leaves)
+                    branches = read_branches(self._path(row), self._settings.leaves)
                     sidecar.add(Trunk(row["source_hash"], row["source_bytes"], branches))
             for ending in ("-wal", "-shm"):
                 Path(f"{aside}{ending}").unlink(missing_ok=True)
@@ -174,7 +190,7 @@ class Merge:
         count = self._settings.shards
         if count is None:
             return []
-        files = [self._folder / row["file"] for row in self._listed()]
+        files = [self._path(row) for row in self._listed()]
         ends = bounds(self._sizes, count)
         found = []
         for number in range(count):

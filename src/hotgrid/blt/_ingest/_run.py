@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from hotgrid.cluster import StopRequest, job, world
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.files import whole_file
 from hotgrid.progress import Progress
 from hotgrid.store import RunFolder
 
+from ._corpus import Corpus
 from ._encode import Encoder
-from ._inputs._hub import files_of
+from ._inputs._hub import files_of, read_reference
 from ._inputs._read import read_unit
 from ._inputs._record import Fault
-from ._inputs._units import STDIN, Unit, list_units
+from ._inputs._units import HUB, STDIN, Unit, expect_inputs, list_units
 from ._merge import Merge
 from ._modalities._registry import modality_of
 from ._outputs._manifest import read_manifest
@@ -92,6 +93,13 @@ def ingest(
         raise ArgumentError("there is nothing to ingest: give paths, or texts")
     if workers is not None and workers < 0:
         raise ArgumentError(f"`workers` must be 0 or more, got {workers}")
+    if not timeout > 0:
+        raise ArgumentError(f"`timeout` must be more than 0 seconds, got {timeout:g}")
+    # Before an earlier corpus is moved aside.
+    expect_inputs(paths, settings, Path(out))
+    for path in paths:
+        if path.startswith(HUB):
+            read_reference(path)
     Encoder(settings)  # what is wrong with a model or a segmenter is said at once
     group = world()
     folder = Path(out)
@@ -139,6 +147,10 @@ def ingest(
                 finished = _rounds(hands, mine, group, stop, settings, (done, total, progress))
             finally:
                 hands.close()
+        if settings.shards is None:
+            # Documents were not synced one by one; shards are.
+            os.sync()
+        group.gather_json(None)
         manifest: dict[str, Any] = {}
         if finished and group.rank == 0:
             manifest = merge.run()
@@ -253,6 +265,7 @@ def _key(units: Sequence[Unit]) -> str:
 
 def _is_complete(folder: Path, key: str) -> bool:
     try:
-        return json.loads((folder / COMPLETE).read_text("utf-8"))["input"] == key
-    except (OSError, ValueError, KeyError):
+        same = json.loads((folder / COMPLETE).read_text("utf-8"))["input"] == key
+        return same and Corpus(folder).has_all_files()
+    except (OSError, ValueError, KeyError, HotgridError):
         return False

@@ -14,6 +14,7 @@ FORMAT = 1
 """Grows when the same input and settings give other bits."""
 
 MIB = 1 << 20
+ENTROPIES = ("float32", "float16", "none")
 PDF_VIEWS = ("raw", "text", "image", "multiview")
 # They refuse inputs, or choose among them, and change nothing of the documents themselves.
 _NOT_OF_A_DOCUMENT = {
@@ -46,6 +47,8 @@ class IngestSettings:
         compiled: Compile an entropy model, for much data.
         document_bytes: Longer texts, and bytes of no known kind, are cut into documents of
             about this size.
+        entropies: How the entropy of each byte is kept: `float32`, `float16` for three digits,
+            or `none`. Patches follow the exact ones, and keep their mean.
         media: Whether patches of images, audio and video are their `pieces` (16 x 16
             pixels, 160 samples, a frame), or follow the segmenter as text does: `bytes`.
         pdf: Which views of a PDF to take: `raw`, `text`, `image`, or `multiview` for all.
@@ -74,6 +77,7 @@ class IngestSettings:
     device: str = "cpu"
     compiled: bool = False
     document_bytes: int = MIB
+    entropies: str = "float32"
     media: str = "pieces"
     pdf: str = "text"
     columns: tuple[str, ...] = ()
@@ -91,6 +95,7 @@ class IngestSettings:
     def __post_init__(self) -> None:
         _expect_one_of("segmenter", self.segmenter, SEGMENTERS)
         _expect_one_of("pdf", self.pdf, PDF_VIEWS)
+        _expect_one_of("entropies", self.entropies, ENTROPIES)
         _expect_one_of("media", self.media, ("pieces", "bytes"))
         _expect_one_of("leaves", self.leaves, ("pieces", "patches"))
         for name in ("most", "limit", "shards"):
@@ -151,7 +156,7 @@ class IngestSettings:
 def _expect_one_of(what: str, name: str, names: Any) -> None:
     if name not in names:
         raise ArgumentError(
-            f"`{what}` is `{name}`{near(name, names)}; expected one of {', '.join(names)}"
+            f"`{what}` is `{name}`{near(name, names)} (there are {', '.join(names)})"
         )
 
 

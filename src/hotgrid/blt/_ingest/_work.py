@@ -18,9 +18,12 @@ from ._modalities._modality import Modality, View
 from ._modalities._registry import modality_of
 from ._near import pack, signature
 from ._outputs._document_file import read_row, write_document
+from ._outputs._names import document_file
 from ._settings import IngestSettings
 
-DOCUMENTS, UNITS = "documents", "units"
+UNITS = "units"
+_END = {"end": True}
+"""The last line of a record that is whole."""
 
 
 class StoppedError(Exception):
@@ -68,7 +71,7 @@ class Worker:
         """
         kept = 0
         with (
-            whole_file(record_of_unit(self._folder, number)) as aside,
+            whole_file(record_of_unit(self._folder, number), synced=False) as aside,
             aside.open("w", encoding="utf-8") as file,
         ):
             file.write(json.dumps(unit.to_table()) + "\n")
@@ -80,6 +83,7 @@ class Worker:
                 kept += "reason" not in row
                 if kept == self._settings.limit:
                     break
+            file.write(json.dumps(_END) + "\n")
         return kept
 
     def _done(self, each: Record | Fault) -> dict[str, Any]:
@@ -107,7 +111,7 @@ class Worker:
             ]
         )
         name = hashlib.sha256(identity.encode()).hexdigest()[:32]
-        file = f"{DOCUMENTS}/{name[:2]}/{name}.safetensors"
+        file = document_file(name)
         path = self._folder / file
         try:
             row = read_row(path)
@@ -128,7 +132,10 @@ class Worker:
             raise DamagedError("there is nothing in it to cut")
         modality = kinds[0].name if len({kind.name for kind in kinds}) == 1 else "mixed"
         encoded = self._encoder.encode(views)
-        return write_document(path, record.source_hash, modality, views, encoded)
+        left_out = ("entropies",) if self._settings.entropies == "none" else ()
+        return write_document(
+            path, record.source_hash, modality, views, encoded, left_out=left_out
+        )
 
 
 def _suffix(name: str) -> str:
@@ -141,16 +148,25 @@ def record_of_unit(folder: Path, number: int) -> Path:
 
 
 def is_done(folder: Path, number: int, unit: Unit) -> bool:
-    """Whether a unit was done as it is now."""
+    """Whether a unit was done as it is now, and its documents are there.
+
+    Neither records nor documents are synced one by one, so a power failure can leave some cut.
+    """
+    row: dict[str, Any] = {}
     try:
         with record_of_unit(folder, number).open(encoding="utf-8") as file:
-            return json.loads(file.readline()) == unit.to_table()
+            if json.loads(file.readline()) != unit.to_table():
+                return False
+            for row in map(json.loads, file):
+                if "file" in row and (folder / row["file"]).stat().st_size != row["file_bytes"]:
+                    return False
     except (OSError, ValueError):
         return False
+    return row == _END
 
 
 def read_rows_of(folder: Path, number: int) -> Iterator[dict[str, Any]]:
     """Yield what was done with each document of a unit."""
     with record_of_unit(folder, number).open(encoding="utf-8") as file:
         file.readline()
-        yield from map(json.loads, file)
+        yield from (row for row in map(json.loads, file) if row != _END)

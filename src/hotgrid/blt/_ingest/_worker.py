@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ from hotgrid.errors import HotgridError
 
 from ._inputs._units import Unit
 from ._settings import IngestSettings
-from ._work import StoppedError, Worker
+from ._work import Worker
+
+_LOOK_EVERY = 0.2
+"""Seconds between two looks at the parent."""
 
 
 def main() -> None:
@@ -25,15 +30,13 @@ def main() -> None:
     news = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     torch.set_num_threads(1)
-    parent = os.getppid()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
     def tell(**what: Any) -> None:
         news.write(json.dumps(what) + "\n")
         news.flush()
 
     def begin(position: int, size: int) -> None:
-        if os.getppid() != parent:
-            raise StoppedError
         tell(at=position, size=size)
 
     first = json.loads(sys.stdin.readline())
@@ -45,12 +48,21 @@ def main() -> None:
         skipped = {int(place): why for place, why in job["skipped"].items()}
         try:
             kept = worker.work(job["number"], Unit(**job["unit"]), skipped=skipped, begin=begin)
-        except StoppedError:
-            return
         except HotgridError as problem:
             tell(failed=[type(problem).__name__, str(problem)])
             return
         tell(done=job["number"], kept=kept)
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, which was killed.
+
+    It shares the lock of the folder, and whoever resumes the run waits for it. Writes are
+    atomic, so it may stop anywhere.
+    """
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY)
+    os._exit(1)
 
 
 if __name__ == "__main__":

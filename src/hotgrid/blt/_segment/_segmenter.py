@@ -96,4 +96,4 @@ def patch_lengths(starts: Tensor) -> Tensor:
     if not bool(starts[0]):
         raise ArgumentError("`starts` is False for the first byte, which begins a patch")
     where = starts.nonzero()[:, 0]
-    return torch.diff(where, append=where.new_tensor([len(starts)]))
+    return torch.diff(where, append=where.new_full((1,), len(starts)))

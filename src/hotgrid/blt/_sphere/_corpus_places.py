@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hotgrid.blt._layers._device import usable_device
 from hotgrid.errors import ArgumentError, near
 from hotgrid.progress import Progress
 
@@ -91,7 +92,7 @@ def place_corpus(
         StoreError: Another program works in the folder, or has the sidecar open.
     """
     source = source_at(path)
-    where = _device(device)
+    where = usable_device(device)
     by = _by(source, by)
     rule = zone_rule(zones)
     known, projection = _read(source, rule, by, where, progress)
@@ -135,21 +136,13 @@ def place_corpus(
     )
 
 
-def _device(name: str) -> torch.device:
-    try:
-        return torch.zeros((), device=name).device
-    except (RuntimeError, AssertionError) as problem:
-        text = str(problem).splitlines()[0]
-        raise ArgumentError(f"`device` is `{name}`, which cannot be used: {text}") from None
-
-
 def _by(source: Source, by: str | None) -> str:
     if by is None:
         if source.corpus is None:
             return "order"
         return "embeddings" if source.has_embeddings else "ngrams"
     if by not in BY:
-        raise ArgumentError(f"`by` is `{by}`{near(by, BY)}; expected one of {', '.join(BY)}")
+        raise ArgumentError(f"`by` is `{by}`{near(by, BY)} (there are {', '.join(BY)})")
     if by != "order" and source.corpus is None:
         raise ArgumentError(
             f"directions by {by} need the corpus, and `{source.database}` is a sidecar alone"

@@ -143,7 +143,11 @@ def _add(
     branches = _children(database, trunk)
     if len(branches) != len(views):
         raise DamagedError(f"`{document.row['name']}` has other views in the sidecar")
-    sums = np.concatenate([[0.0], np.cumsum(tensors["entropies"], dtype=np.float64)])
+    if "entropies" in tensors:
+        entropies = tensors["entropies"]
+    else:  # leaves begin where patches do
+        entropies = np.repeat(tensors["patch_entropies"], tensors["patch_lengths"])
+    sums = np.concatenate([[0.0], np.cumsum(entropies, dtype=np.float64)])
     ends = np.cumsum(tensors["patch_lengths"], dtype=np.int64)
     for (branch, label, _, _), view in zip(branches, views, strict=True):
         zone = rule(document.row["name"], label)

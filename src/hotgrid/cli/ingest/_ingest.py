@@ -27,6 +27,7 @@ def ingest(
     model: Annotated[Path | None, Parameter(name=("--model", "-m", "--model-path"))] = None,
     device: str = "cpu",
     compile: bool = False,
+    entropies: str = "float32",
     media: str = "pieces",
     pdf: Annotated[str, Parameter(name=("--pdf", "--pdf-mode"))] = "text",
     columns: Annotated[tuple[str, ...], Parameter(name="--column")] = (),
@@ -63,6 +64,8 @@ def ingest(
             entropy model or an n-gram table; by default the table that comes with hotgrid.
         device: Where an entropy model runs; by default cpu.
         compile: Compile an entropy model: takes about ten seconds, pays off for large inputs.
+        entropies: How the entropy of each byte is kept: float32 (by default), float16 or none,
+            for a smaller corpus. Patches always keep their mean.
         media: Patches of images, audio and video: pieces (of 16x16 pixels or 160 samples,
             by default), or bytes, cut by the segmenter.
         pdf: Which views of a PDF to take: raw, text, image, or multiview for all; by
@@ -111,6 +114,7 @@ def ingest(
         model=None if model is None else str(model),
         device=device,
         compiled=compile,
+        entropies=entropies,
         media=media,
         pdf=pdf.removesuffix("_only"),
         columns=columns,
@@ -159,6 +163,10 @@ def _show_counts(console: Terminal, counts: dict[str, dict[str, int]], json: boo
     console.for_tables().print(table)
 
 
+def _counted(documents: int) -> str:
+    return f"{documents:,} document{'s' * (documents != 1)}"
+
+
 def show_manifest(
     console: Terminal, folder: Path, manifest: dict[str, Any], json: bool
 ) -> None:
@@ -169,7 +177,7 @@ def show_manifest(
     patches = manifest["patches"]
     mean = manifest["bytes"] / patches if patches else 0.0
     console.print(
-        f"{manifest['documents']:,} documents, {manifest['bytes']:,} bytes in {patches:,} "
+        f"{_counted(manifest['documents'])}, {manifest['bytes']:,} bytes in {patches:,} "
         f"patches of {mean:.2f} bytes, in {folder}",
         soft_wrap=True,
         markup=False,

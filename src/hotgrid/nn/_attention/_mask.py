@@ -102,11 +102,14 @@ class Mask:
         # Inside a compiled graph the mask is fused; a kept tensor would leave the graph.
         if torch.compiler.is_compiling():
             return compute()
-        if key not in self._kept:
-            while len(self._kept) >= _MOST_KEPT:  # offsets of a cache grow and grow
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = compute()
-        return self._kept[key]
+        found = self._kept.get(key)
+        if found is None:
+            found = compute()
+            # Offsets of a cache grow and grow. Other threads may be here, too.
+            for old in list(self._kept)[: 1 - _MOST_KEPT]:
+                self._kept.pop(old, None)
+            self._kept[key] = found
+        return found
 
 
 def _sees(query: Tensor, key: Tensor, causal: bool, window: int | None) -> Tensor:

@@ -19,6 +19,7 @@ from ._units import BLOCK, HUB, Unit
 Fetch = Callable[[str], Path]
 """Gives the file of a reference that begins with `hf://`."""
 
+_NAMES_OF_JSON = {list: "list", bool: "truth value", int: "number", float: "number"}
 _IDS = ("sample_id", "task_id", "id", "uuid", "doc_id")
 
 
@@ -72,7 +73,8 @@ def _lines(
             if isinstance(row, str):
                 row = {"text": row}
             if not isinstance(row, dict):
-                yield Fault(name, f"the row is a {type(row).__name__}, not an object")
+                what = "null" if row is None else f"a {_NAMES_OF_JSON[type(row)]}"
+                yield Fault(name, f"the row is {what}, not an object")
                 continue
             yield record_of(name, row, settings, fetch)
 

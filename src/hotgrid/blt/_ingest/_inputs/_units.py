@@ -87,6 +87,24 @@ def list_units(
                 yield from units_of(name, file, settings)
 
 
+def expect_inputs(paths: Sequence[str], settings: IngestSettings, out: Path) -> None:
+    """Check paths before anything is written or moved.
+
+    Raises:
+        ArgumentError: A path does not exist, a pattern matches nothing, or a path is in the
+            folder of the corpus.
+    """
+    for path in paths:
+        if path == STDIN or path.startswith(HUB):
+            continue
+        next(_files(path, settings, out), None)
+        if out.exists() and Path(path).resolve().is_relative_to(out.resolve()):
+            raise ArgumentError(
+                f"`{path}` is in the folder of the corpus, `{out}`, so the corpus would be its "
+                "own input; name another folder"
+            )
+
+
 def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
     """The units of one file."""
     try:

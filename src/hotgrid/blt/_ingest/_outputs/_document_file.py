@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,18 @@ FINE = 0.02
 
 
 def write_document(
-    path: Path, source_hash: str, modality: str, views: Sequence[View], found: Encoded
+    path: Path,
+    source_hash: str,
+    modality: str,
+    views: Sequence[View],
+    found: Encoded,
+    *,
+    left_out: Container[str] = (),
 ) -> dict[str, Any]:
-    """Write a document atomically, and return what the list of documents says about it."""
+    """Write a document atomically, and return what the list of documents says about it.
+
+    It is not synced to the disk: there are many, and `ingest` syncs them at the end.
+    """
     embed = 0 if found.embeddings is None else found.embeddings.shape[1]
     row = {
         "source_hash": source_hash,
@@ -45,8 +54,9 @@ def write_document(
         "metadata_file": SIDECAR,
         KEY: json.dumps({"row": row, "pieces": [_pieces(each) for each in views if each.data]}),
     }
-    written = safetensors(tensors_of(found), metadata)
-    with whole_file(path) as aside:
+    tensors = {name: each for name, each in tensors_of(found).items() if name not in left_out}
+    written = safetensors(tensors, metadata)
+    with whole_file(path, synced=False) as aside:
         aside.write_bytes(written)
     return {**row, "file_bytes": len(written), "sha256": hashlib.sha256(written).hexdigest()}
 
@@ -147,7 +157,7 @@ def _pieces(view: View) -> list[list[Any]]:
     ]
 
 
-def count_entropies(entropies: NDArray[np.float32]) -> dict[str, Any]:
+def count_entropies(entropies: NDArray[np.floating]) -> dict[str, Any]:
     """Sums and counts of entropies, which add up over documents."""
     exact = entropies.astype(np.float64)
     counts = np.bincount((exact / FINE).astype(np.int64))

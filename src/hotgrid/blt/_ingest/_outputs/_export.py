@@ -70,7 +70,7 @@ def _first(documents: Iterator[IngestedDocument], count: int) -> Iterator[Ingest
 def _add(archive: tarfile.TarFile, document: IngestedDocument) -> None:
     row = document.row
     names = ("bytes", "patch_lengths", "entropies")
-    tensors = {name: document.tensors[name] for name in names}
+    tensors = {name: each for name, each in document.tensors.items() if name in names}
     metadata = {
         "format": "blt_patches_v2",
         "num_patches": str(row["patches"]),

@@ -78,7 +78,7 @@ class EntropyTotals:
 
 
 def binned(
-    entropies: Iterable[NDArray[np.float32]], span: tuple[float, float], bins: int
+    entropies: Iterable[NDArray[np.floating]], span: tuple[float, float], bins: int
 ) -> dict[str, Any]:
     """A histogram with equal bins, in the schema of BLT-Burn.
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-_WIDTHS = {"I64": 8, "F32": 4, "I32": 4, "U8": 1}
-_KINDS = {"<i8": "I64", "<f4": "F32", "<i4": "I32", "|u1": "U8"}
+WIDTHS = {"I64": 8, "F32": 4, "I32": 4, "F16": 2, "U8": 1}
+"""Bytes of a value, by dtype."""
+_KINDS = {"<i8": "I64", "<f4": "F32", "<i4": "I32", "<f2": "F16", "|u1": "U8"}
 
 
 def header(
@@ -26,7 +27,7 @@ def header(
     table: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, kind, shape in tensors:
-        begin, end = end, end + math.prod(shape) * _WIDTHS[kind]
+        begin, end = end, end + math.prod(shape) * WIDTHS[kind]
         table[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

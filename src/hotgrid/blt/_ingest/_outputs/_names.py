@@ -13,6 +13,7 @@ HISTOGRAM = "entropy_histogram.json"
 REPORT = "report.html"
 COMPLETE = "complete.json"
 SPOOL = "stdin"
+DOCUMENTS = "documents"
 
 WRITTEN = (
     MANIFEST,
@@ -25,7 +26,7 @@ WRITTEN = (
     SPOOL,
     SIDECAR,
     SHARDS,
-    "documents",
+    DOCUMENTS,
     "units",
 )
 """The files that an ingest may leave in its folder."""
@@ -34,3 +35,8 @@ WRITTEN = (
 def size_of(path: Path) -> int:
     """The bytes of a file; 0 if it is not there."""
     return path.stat().st_size if path.is_file() else 0
+
+
+def document_file(name: str) -> str:
+    """The file of a document by its id, in the folder of the corpus."""
+    return f"{DOCUMENTS}/{name[:2]}/{name}.safetensors"

@@ -16,7 +16,7 @@ from hotgrid._version import __version__
 from hotgrid.files import whole_file
 
 from ._histogram import EntropyTotals
-from ._names import LIST, QUARANTINE, REPORT
+from ._names import LIST, QUARANTINE, REPORT, document_file
 
 _PICTURES, _SIDE = 24, 160
 _FAULTS = 50
@@ -122,7 +122,9 @@ def _pictures(folder: Path) -> Iterator[str]:
                 continue
             if not shown:
                 yield '<section><h2>Pictures</h2><div class="pictures">'
-            source = base64.b64encode(_thumbnail(folder / row["file"], view)).decode()
+            source = base64.b64encode(
+                _thumbnail(folder / document_file(row["id"]), view)
+            ).decode()
             yield (
                 f'<figure><img alt="" src="data:image/png;base64,{source}">'
                 f"<figcaption>{_shown(row['name'])}</figcaption></figure>"

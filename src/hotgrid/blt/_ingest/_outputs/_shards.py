@@ -9,12 +9,18 @@ from safetensors import safe_open
 
 from hotgrid.files import whole_file
 
-from ._layout import header
+from ._layout import WIDTHS, header
 
 SHARDS = "shards"
-_NAMES = {
-    "embeddings": "F32",
-    "prominence": "F32",
+_NAMES = (
+    "embeddings",
+    "prominence",
+    "entropies",
+    "patch_entropies",
+    "patch_lengths",
+    "bytes",
+)
+_OF_NOTHING = {
     "entropies": "F32",
     "patch_entropies": "F32",
     "patch_lengths": "I32",
@@ -46,15 +52,17 @@ def write_shard(path: Path, files: Sequence[Path]) -> None:
     much of the joined tensors belongs to each. Memory does not grow with the shard.
     """
     shapes = [_shapes(each) for each in files]
-    names = [name for name in _NAMES if not shapes or name in shapes[0]]
-    if not shapes:
-        names = [name for name in names if name not in ("embeddings", "prominence")]
+    dtypes = _dtypes(files[0]) if files else _OF_NOTHING
+    # Wider ones first, so that all are aligned.
+    names = sorted(
+        (name for name in _NAMES if name in dtypes), key=lambda name: -WIDTHS[dtypes[name]]
+    )
     kinds: list[tuple[str, str, list[int]]] = [
         (name, "I64", [len(files)]) for name in ("document_bytes", "document_patches")
     ]
     for name in names:
         rows = sum(each[name][0] for each in shapes)
-        kinds.append((name, _NAMES[name], [rows, *(shapes[0][name][1:] if shapes else [])]))
+        kinds.append((name, dtypes[name], [rows, *(shapes[0][name][1:] if shapes else [])]))
     width = shapes[0]["embeddings"][1] if "embeddings" in names else 0
     metadata = {
         "format": "blt_patches_v3" if width else "blt_patches_v2",
@@ -81,6 +89,11 @@ def _joined(file: BinaryIO, name: str, files: Sequence[Path]) -> None:
 def _shapes(path: Path) -> dict[str, list[int]]:
     with safe_open(path, "np") as file:
         return {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+def _dtypes(path: Path) -> dict[str, str]:
+    with safe_open(path, "np") as file:
+        return {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
 
 
 def documents_of_shard(path: Path) -> Iterator[dict[str, Any]]:
