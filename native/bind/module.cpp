@@ -12,6 +12,7 @@
 #include "bind/topk.hpp"
 #include "bind/unlocked.hpp"
 #include "cpu/bandwidth.hpp"
+#include "cpu/denormals.hpp"
 #include "cpu/features.hpp"
 #include "cpu/pool.hpp"
 
@@ -55,6 +56,11 @@ NB_MODULE(_core, module) {
                "From now on kernels for tensors that read so many bytes run on these threads.");
     module.def("copy_bandwidth", &copy_bandwidth, nb::arg("size_bytes"), nb::arg("repeats"),
                "Bytes read plus written per second by a copy over the whole pool.");
+    module.def("denormals_are_zero", &hotgrid::cpu::denormals_are_zero,
+               "Whether this thread takes denormal numbers for zero.");
+    module.def("set_denormals_zero",
+               nb::overload_cast<bool, std::size_t>(&hotgrid::cpu::set_denormals_zero), nb::arg("zero"),
+               nb::arg("threads"), "Set that for this thread and for those of the lent team.");
     bind_gemv(module);
     bind_matcher(module);
     bind_stencil(module);

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/denormals.hpp"
+
 namespace hotgrid::cpu {
 namespace {
 
@@ -81,6 +83,9 @@ class Job {
 
     std::size_t threads() const { return shares_.size(); }
 
+    // As on the thread that made the job.
+    bool denormals_are_zero() const { return denormals_are_zero_; }
+
     // Called by each thread with its number; all pieces have been taken when one returns.
     void run(std::size_t number) {
         try {
@@ -124,6 +129,7 @@ class Job {
     }
 
     const Work& work_;
+    const bool denormals_are_zero_ = cpu::denormals_are_zero();
     std::size_t count_, piece_;
     std::vector<Share> shares_;
     std::mutex failing_;
@@ -240,7 +246,9 @@ class Pool {
     void take_part(std::size_t number) {
         if (job_->threads() <= workers_.size())
             number = seats_.fetch_add(1, std::memory_order_relaxed);
-        if (number < job_->threads()) job_->run(number);
+        if (number >= job_->threads()) return;
+        set_denormals_zero(job_->denormals_are_zero());
+        job_->run(number);
     }
 
     static constexpr std::size_t shut = std::size_t{1} << 32;
@@ -329,6 +337,10 @@ void lend(const Team& team) {
     if (team.run) lent_number.store(team.number, std::memory_order_relaxed);
     lent_for.store(team.smallest, std::memory_order_relaxed);
     lent_run.store(team.run, std::memory_order_release);
+}
+
+void on_team(std::size_t threads, void (*function)(void*), void* data) {
+    if (const Team team = lent(); team.run) team.run(function, data, unsigned(threads), 0);
 }
 
 static void run(std::size_t count, std::size_t grain, const Work& work, std::size_t most,

@@ -43,4 +43,8 @@ struct Team {
 // threads and uses the pool.
 void lend(const Team& team);
 
+// Calls function(data) on `threads` threads of the team that was lent, this one included; does
+// nothing if none was. For what belongs to a thread rather than to a job.
+void on_team(std::size_t threads, void (*function)(void*), void* data);
+
 }  // namespace hotgrid::cpu

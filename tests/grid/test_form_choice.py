@@ -35,11 +35,11 @@ class Left(RollForm):
     name = "left"
     seconds = 2.0
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         slow = getattr(self.setting.model, "slow", False)
         WATCH.now += steps * (9.0 if slow and self.name == "left" else self.seconds)
         Watch.made.append(self.name)
-        super().run(steps)
+        super().advance(steps)
 
 
 class Right(Left):
@@ -54,7 +54,7 @@ class Broken(Left):
 
     name = "broken"
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         raise RuntimeError("no kernel")
 
 

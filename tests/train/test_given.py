@@ -70,6 +70,12 @@ def test_early_stopping_waits_while_accuracy_rises():
     assert classifier(early_stopping=lowest)._early_stopping.better == "lowest"
 
 
+@pytest.mark.parametrize("average", ["x", 0, 1.0, [0.9]])
+def test_a_senseless_average_is_refused(average):
+    with pytest.raises(ArgumentError, match=r"`average` is .*; expected a decay in \(0, 1\)"):
+        trainer(average=average)
+
+
 def test_parameters_that_are_not_finite_are_not_saved(tmp_path):
     def step(module, batch):
         if run.step == 12:

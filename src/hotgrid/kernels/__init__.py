@@ -20,6 +20,7 @@ from ._compiler_paths import (
     without_blanks as without_blanks,
 )
 from ._convolve import convolve as convolve
+from ._denormals import denormals_as_zero as denormals_as_zero
 from ._gemv import gemv as gemv, linear as linear
 from ._ops import OPS as OPS
 from ._topk import argtopk as argtopk, topk as topk

@@ -128,7 +128,7 @@ class UndecidedForm(Form):
         """The state that was loaded."""
         return self._state
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by the form that is chosen; `settled` saves doing that again."""
         form = self.settled()
         form.run(steps)

@@ -31,6 +31,7 @@ from hotgrid.grid.model import (
     VectorModel,
     has_phase,
 )
+from hotgrid.kernels import denormals_as_zero
 from hotgrid.tensors._torch_private import dynamo
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 CELLS_PER_THREAD = 4096
 # Below this many cells a GPU waits for the host, not for its memory.
 CELLS_OF_A_BUSY_GPU = 1 << 21
+# Setting threads takes up to 50 us, as long as some steps of a smaller grid.
+_CELLS_WITHOUT_DENORMALS = 1 << 14
 NOT_PHASED = "the model has a phase on whole arrays, which `roll` and `graph` run"
 """The obstacle of forms that keep fields otherwise than whole."""
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
@@ -141,6 +144,11 @@ class Form(ABC):
         """
         return ""
 
+    @property
+    def on_torch_threads(self) -> bool:
+        """Whether threads of torch compute the steps, not only those of the native core."""
+        return True
+
     def settled(self) -> "Form":
         """The form that runs the next steps; usually itself."""
         return self
@@ -154,8 +162,16 @@ class Form(ABC):
         """The present state, `[*batch, components, *space]`; not to be written to."""
 
     @abstractmethod
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps, without waiting for the device."""
+
+    def run(self, steps: int) -> None:
+        """The same, on large grids with denormal numbers as zero where a processor computes."""
+        # By the cells of the whole grid, so that every mesh and batch gives the same bits.
+        if math.prod(self.setting.size) < _CELLS_WITHOUT_DENORMALS:
+            return self.advance(steps)
+        with denormals_as_zero(self.setting.device, self.on_torch_threads):
+            return self.advance(steps)
 
     def fresh(self) -> "Form":
         """Another form of this kind, with buffers of its own."""

@@ -129,7 +129,7 @@ class RollForm(Form):
         names = [field.name for field in self.setting.model.fields]
         return dict(zip(names, self._fields, strict=True))
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         with torch.no_grad():
             for _ in range(steps):
@@ -205,13 +205,13 @@ class GraphForm(RollForm):
             home.copy_(state[field.name])
         self._fields = self._home
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps, as many as possible by replaying."""
         if self._versions != self._present_versions():
             self._versions = self._present_versions()
             self._graph, self._plain_left = None, _PLAIN_STEPS
         plain = min(steps, self._plain_left)
-        super().run(plain)
+        super().advance(plain)
         self._plain_left -= plain
         steps -= plain
         while steps >= self.batch_of_steps:
@@ -224,7 +224,7 @@ class GraphForm(RollForm):
                 self._fields = self._home
             graph.replay()
             steps -= self.batch_of_steps
-        super().run(steps)
+        super().advance(steps)
 
     def _present_versions(self) -> list[int]:
         """The versions of parameters whose tables a recording holds; writes increase them."""
@@ -247,7 +247,7 @@ class GraphForm(RollForm):
             warnings.simplefilter("always")
             torch.cuda.set_sync_debug_mode("warn")
             try:
-                super().run(1)
+                super().advance(1)
             finally:
                 torch.cuda.set_sync_debug_mode(before)
         self._fields = start
@@ -262,7 +262,7 @@ class GraphForm(RollForm):
         try:
             # Other threads may continue working meanwhile.
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                super().run(self.batch_of_steps)
+                super().advance(self.batch_of_steps)
                 made = _apart(self._fields, self._home)
                 for home, field in zip(self._home, made, strict=True):
                     home.copy_(field)

@@ -54,7 +54,7 @@ class StripForm(TwoBufferForm):
             return f"{numbers} numbers a cell do not fit into registers for several rows"
         return ""
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         with torch.no_grad():
             for _ in range(steps):

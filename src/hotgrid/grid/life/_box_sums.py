@@ -44,7 +44,7 @@ class BoxSumForm(Form):
         """The present cells, `[*batch, 1, rows, columns]`."""
         return {"cells": self._cells}
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of generations."""
         model: Any = self.setting.model
         rule, torus = model.rule, model.fields[0].boundary == "periodic"

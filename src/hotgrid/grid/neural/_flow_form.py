@@ -19,7 +19,7 @@ class FlowForm(RingSumForm):
 
     name = "flow_sums"
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         model: Any = self.setting.model
         params = self.setting.params

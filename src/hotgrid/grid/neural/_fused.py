@@ -82,7 +82,7 @@ class FusedForm(Form):
             found["random"] = self._planes(self._random.unsqueeze(-1))
         return found
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         if self._tiling is None:
             self._tiling = self._fastest()

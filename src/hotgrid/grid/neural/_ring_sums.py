@@ -47,7 +47,7 @@ class RingSumForm(Form):
         """The present cells, `[*batch, 1, rows, columns]`."""
         return {"cells": self._cells}
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         model: Any = self.setting.model
         with torch.no_grad():

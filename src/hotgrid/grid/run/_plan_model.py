@@ -24,8 +24,8 @@ _SMALL_CELLS = (2**12, 2**14, 2**16)
 _LARGE_CELLS = {"cpu": 2**20, "cuda": 2**24}
 _MEASURE_SECONDS = 1.0
 # A flow on a grid too coarse for it becomes unstable soon.
-_MOST_STEPS = 500
-_BATCHES = 4
+_MOST_STEPS = {"small": 500, "large": 4000}
+_RUNS = 2
 # Long enough that the start, when ranks agree often on whether to stop, does not count.
 _CHECK_SECONDS = 8.0
 _CHECK_LIMIT = 600.0
@@ -99,10 +99,12 @@ def _seconds_per_step(case: Case, size: tuple[int, ...], kind: str) -> tuple[flo
         dtype=getattr(torch, case.dtype),
         storage=getattr(torch, case.storage) if case.storage else None,
     )
-    trial = simulation.run(20, progress=False)
-    steps = int(_MEASURE_SECONDS * trial.steps_per_second)
-    steps = max(20, min(_MOST_STEPS, steps)) // _BATCHES
-    speeds = [simulation.run(steps, progress=False) for _ in range(_BATCHES)]
+    # The first run starts threads and chooses a form.
+    trial = [simulation.run(20, progress=False) for _ in range(2)][-1]
+    most = _MOST_STEPS["small" if math.prod(size) <= _SMALL_CELLS[-1] else "large"]
+    # Few and long runs: taking the state in and checking it costs as much as some steps.
+    steps = max(20, min(most, int(_MEASURE_SECONDS * trial.steps_per_second))) // _RUNS
+    speeds = [simulation.run(steps, progress=False) for _ in range(_RUNS)]
     # The best, as for the copy bandwidth that it is compared with.
     best = max(speed.steps_per_second for speed in speeds)
     return 1 / best, trial.bytes_per_step

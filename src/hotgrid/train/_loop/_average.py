@@ -25,7 +25,7 @@ class Average:
     """
 
     def __init__(self, module: nn.Module, decay: float) -> None:
-        if not 0 < decay < 1:
+        if not isinstance(decay, int | float) or not 0 < decay < 1:
             raise ArgumentError(f"`average` is {decay!r}; expected a decay in (0, 1), or None")
         self._weight = 1 - decay
         saved = module.state_dict(keep_vars=True)

@@ -159,7 +159,7 @@ class CutForm(Form):
         """Where the cells of this rank begin."""
         return self.halo.block.offset
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps, exchanging margins when they are used up."""
         alone = not any(self.halo.margin)
         while steps > 0:
@@ -172,7 +172,7 @@ class CutForm(Form):
                 self._clean = self.depth
             now = min(steps, self._clean)
             with record_function("steps"):
-                self.inside.run(now)
+                self.inside.advance(now)
             self._clean -= now
             steps -= now
 

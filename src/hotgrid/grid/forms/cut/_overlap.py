@@ -75,7 +75,7 @@ class OverlappedForm(CutForm):
         """Go back to what `own` gave."""
         self.inside.load(own)
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps, in cycles of at most `depth`."""
         while steps > 0:
             now = min(steps, self.depth)
@@ -90,7 +90,7 @@ class OverlappedForm(CutForm):
         with record_function("exchange under way"):
             self.halo.start(*self._frames.values())
             with record_function("interior"):
-                self.inside.run(steps)
+                self.inside.advance(steps)
             with record_function("wait for margins"):
                 self.halo.finish()
         with record_function("borders"):
@@ -108,7 +108,7 @@ class OverlappedForm(CutForm):
                 for name, frame in self._frames.items()
             }
         )
-        slab.form.run(steps)
+        slab.form.advance(steps)
         return slab.form.read()
 
     def _owned(self, frame: Tensor) -> Tensor:

@@ -52,12 +52,12 @@ class PhasedForm(CutForm):
         else:
             self.inside.load(own)
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
         names = [field.name for field in self.setting.model.fields]
         for _ in range(steps):
             if is_local(self.setting.model):
-                super().run(1)
+                super().advance(1)
             with torch.no_grad(), record_function("phase"):
                 fields = self._phase([*self.own().values()], self._fixed, self._params)
             self.restore(dict(zip(names, fields, strict=True)))

@@ -131,7 +131,16 @@ class PaddedForm(TwoBufferForm):
         """Whether the native core launches the kernel of the steps; known after the first."""
         return self._sweep is not None
 
-    def run(self, steps: int) -> None:
+    @property
+    def on_torch_threads(self) -> bool:
+        """Not where the native core launches the kernel.
+
+        What torch does then, copies at the ends, has fewer numbers than loading the state,
+        which has started its threads.
+        """
+        return not self.swept
+
+    def advance(self, steps: int) -> None:
         """Advance by a number of steps, refreshing the margin when it is used up."""
         while steps > 0:
             if self._clean == 0:

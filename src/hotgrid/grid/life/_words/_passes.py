@@ -41,7 +41,7 @@ class GenerationsForm(Form):
         """The present words, `[*batch, 1, rows, words]`."""
         return {"cells": self._words}
 
-    def run(self, steps: int) -> None:
+    def advance(self, steps: int) -> None:
         """Advance by a number of generations."""
         while steps > 0:
             generations = self._deep(steps)
