@@ -93,3 +93,13 @@ def test_a_file_named_from_its_folder_is_told_with_the_line(
     assert run(["run", "mine.py:Mine", "--out", "out"]) == 1
     err = " ".join(capsys.readouterr().err.split())
     assert "mine.py:13: the file fails with ArgumentError: `boundary`" in err
+
+
+def test_a_name_that_is_in_a_package_is_told_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "mine.py").write_text(MODEL + "    inputs = (hg.Input('wall'),)\n")
+    assert run(["run", f"{tmp_path}/mine.py:Mine", "--out", f"{tmp_path}/out"]) == 1
+    err = " ".join(capsys.readouterr().err.split())
+    assert "has no attribute 'Input'" in err
+    assert "other names are in these packages, such as hotgrid.grid.Input" in err
