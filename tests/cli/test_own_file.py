@@ -103,3 +103,13 @@ def test_a_name_that_is_in_a_package_is_told_with_it(
     err = " ".join(capsys.readouterr().err.split())
     assert "has no attribute 'Input'" in err
     assert "other names are in these packages, such as hotgrid.grid.Input" in err
+
+
+def test_a_change_without_a_value_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "mine.py").write_text(MODEL)
+    options = ["--set", "rate=0.2 @ 100", "--out", f"{tmp_path}/out"]
+    assert run(["run", f"{tmp_path}/mine.py:Mine", *options]) == 1
+    err = " ".join(capsys.readouterr().err.split())
+    assert "the value at the start comes first: `0.1 -> 0.2 @ 100`" in err
