@@ -88,6 +88,7 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{_SHORT[name]}"), name)
     raise AttributeError(
         f"module 'hotgrid' has no attribute {name!r}; it has {', '.join((*_SHORT, *_PACKAGES))}"
+        ", and other names are in these packages, such as hotgrid.grid.Input"
     )
 
 

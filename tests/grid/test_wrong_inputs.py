@@ -15,6 +15,7 @@ from hotgrid.grid import (
     Parameter,
     Recorder,
     Simulation,
+    VectorModel,
     build_model,
     draw,
     export,
@@ -122,6 +123,20 @@ def test_fractions_are_not_cut_off_for_what_is_kept_as_whole_numbers():
         ({"initial": lambda *a: {}}, "`Mine.initial` does not return the field `u`"),
         ({"initial": lambda *a: {"u": torch.zeros(3)}}, "`u` in `Mine.initial` does not match"),
         ({"inputs": (Input("w"),), "static": lambda *a: 3}, "`Mine.static` must be a dict"),
+        (
+            {"initial": lambda self, size: {}},
+            r"`Mine.initial` is called with \(size, generator\) after .* takes \(size\)",
+        ),
+        (
+            {"step": lambda self, state: {}},
+            r"`Mine.step` is called with \(state, inputs",
+        ),
+        ({"phase": lambda self, state: {}}, r"`Mine.phase` is called with \(whole, state, inp"),
+        (
+            {"mass": observable(lambda self, s: s["u"].sum()), "conserved": ("mas",)},
+            "`Mine.conserved` names `mas`, which is not one of its .* did you mean `mass`",
+        ),
+        ({"conserved": ("mass",)}, r"`Mine.conserved` names `mass`, .* \(they are none\)"),
         ({"rate": Parameter(1.0), "__init__": lambda self: None}, "has no `rate` yet"),
     ],
 )
@@ -207,6 +222,16 @@ def test_using_a_simulation(use: Callable[[Simulation], Any], said: str):
     sim = simulation()
     refused(lambda: use(sim), said)
     assert sim.step_count == 0
+
+
+def test_an_observable_of_parts_is_a_sum_a_mean_or_a_maximum():
+    said = "`over` of an observable must be one of sum, mean, max, or left out .* got 'min'"
+    refused(lambda: observable(over="min"), said)  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def test_a_step_of_vectors_has_a_name_of_its_own():
+    said = "Mixing is a VectorModel and writes `step`, .* call it `vector_step`"
+    refused(lambda: type("Mixing", (VectorModel,), {"step": lambda *a: None}), said)
 
 
 def test_whole_numbers_of_numpy_are_taken():

@@ -111,15 +111,25 @@ def run(arguments: Sequence[str]) -> int:
         _complain(f"{what} cannot be read or written ({error.strerror}).")
         _drop_unwritten_output()
         return WRONG
-    except (ImportError, AttributeError) as error:
-        from ._hidden import import_problem
-
-        problem = import_problem(error)
+    except Exception as error:
+        problem = _explained(error)
         if problem is None:
             raise
         _complain(problem)
         code = WRONG
     return code
+
+
+def _explained(error: Exception) -> str | None:
+    """What is wrong here or in a model's own file; None where it is a mistake of ours."""
+    from ._own_file import fault_in_own_file
+
+    fault = fault_in_own_file(error)
+    if fault is None and isinstance(error, ImportError | AttributeError):
+        from ._hidden import import_problem
+
+        fault = import_problem(error)
+    return fault
 
 
 def _obstacle() -> str | None:

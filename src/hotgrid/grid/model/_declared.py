@@ -1,11 +1,21 @@
 """The declarations of a model, checked once before it runs."""
 
+import inspect
 from collections.abc import Sequence
 from numbers import Integral, Real
 
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, near
 
 from ._model import Field, Input, Model
+
+# The methods that users write, and what each is called with.
+_METHODS = {
+    "step": ("state", "inputs", "params"),
+    "vector_step": ("state", "inputs", "params"),
+    "phase": ("whole", "state", "inputs", "params"),
+    "initial": ("size", "generator"),
+    "static": ("size",),
+}
 
 
 def checked_model(model: object) -> Model:
@@ -34,6 +44,14 @@ def checked_model(model: object) -> Model:
                 "name of its own"
             )
     _check_numbers(model)
+    _check_methods(model)
+    for name in model.conserved:
+        if name not in model.observables():
+            raise ArgumentError(
+                f"`{type(model).__name__}.conserved` names `{name}`, which is not one of its "
+                f"observables{near(name, model.observables())} (they are "
+                f"{', '.join(model.observables()) or 'none'})"
+            )
     return model
 
 
@@ -52,6 +70,20 @@ def _check_numbers(model: Model) -> None:
     step: object = model.time_step
     if isinstance(step, bool) or not isinstance(step, Real) or not step > 0:
         raise _wrong(model, "time_step", "a number above 0", step)
+
+
+def _check_methods(model: Model) -> None:
+    for name, arguments in _METHODS.items():
+        method = getattr(model, name, None)
+        if method is None:
+            continue
+        try:
+            inspect.signature(method).bind(*arguments)
+        except TypeError:
+            raise ArgumentError(
+                f"`{type(model).__name__}.{name}` is called with ({', '.join(arguments)}) "
+                f"after `self`, but takes {inspect.signature(method)}"
+            ) from None
 
 
 def _whole(value: object) -> bool:

@@ -114,7 +114,10 @@ def _converted(option: Option, value: object) -> Any:
             return _read(kind, value.strip() if isinstance(value, str) else value)
         except ValueError:
             continue
-    raise ArgumentError(f"`{option.name}` must be {_expected(option)}, got {value!r}")
+    hint = ""
+    if option.parameter is not None and "@" in str(value):
+        hint = f"; the value at the start comes first: `{option.default} -> {value}`"
+    raise ArgumentError(f"`{option.name}` must be {_expected(option)}, got {value!r}{hint}")
 
 
 def _alternatives(kind: Any) -> list[Any]:

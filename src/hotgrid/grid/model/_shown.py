@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, get_args, overload
 
 import torch
 from torch import Tensor
+
+from hotgrid.errors import ArgumentError, near
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +47,15 @@ def observable(method: Any = None, *, over: Over | None = None) -> Any:
     Example:
         >>> @observable(over="sum")
         ... def heat(self, state): ...
+
+    Raises:
+        ArgumentError: `over` is none of these.
     """
+    if over is not None and over not in get_args(Over):
+        raise ArgumentError(
+            f"`over` of an observable must be one of {', '.join(get_args(Over))}, or left out "
+            f"to have the whole state gathered, got {over!r}{near(over, get_args(Over))}"
+        )
     if method is None:
         return partial(_observable, over=over)
     return _observable(method, over)

@@ -6,10 +6,12 @@ order and run on tensor cores.
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
+
+from hotgrid.errors import ArgumentError
 
 from ._model import Model, Planes
 from ._neighbours import Neighbours
@@ -66,6 +68,14 @@ class VectorModel(Model):
         ...         around = (cells[0, -1] + cells[0, 1]) / 2
         ...         return {"cells": mixed(around, torch.eye(4).roll(1, 0))}
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            raise ArgumentError(
+                f"{cls.__name__} is a VectorModel and writes `step`, which would not be used; "
+                "call it `vector_step`, or derive the class from `Model`"
+            )
 
     @abstractmethod
     def vector_step(

@@ -134,5 +134,6 @@ def _line_in(path: Path, problem: Exception) -> str:
     if isinstance(problem, SyntaxError):
         return f":{problem.lineno}"
     frames = traceback.extract_tb(problem.__traceback__)
-    lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
+    own = path.resolve()
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == own]
     return f":{lines[-1]}" if lines else ""
