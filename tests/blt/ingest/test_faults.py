@@ -1,5 +1,6 @@
 """Kills, stops, crashes, ranks: the corpus has the bits of one quiet run."""
 
+import errno
 import importlib
 import os
 import random
@@ -18,7 +19,7 @@ import pytest
 from hotgrid.blt import Corpus, IngestSettings, ingest
 from hotgrid.blt._ingest._inputs._units import list_units
 from hotgrid.blt._ingest._work import Worker, is_done
-from hotgrid.errors import StoreError
+from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import RunFolder
 
 from .corpora import TEXT, bits, pdf, write_mixed
@@ -210,6 +211,30 @@ def test_documents_are_on_the_disk_before_the_manifest(
     )
     ingest([], tmp_path / "out", texts=["one", "two"], workers=0)
     assert calls == [False]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, StoreError), (errno.EROFS, ArgumentError)]
+)
+def test_a_document_that_cannot_be_written_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+):
+    texts = [f"text {n}" for n in range(4)]
+    ingest([], tmp_path / "whole", texts=texts, workers=0)
+    write = Path.write_bytes
+
+    def fails(path: Path, data: Any) -> int:
+        if path.suffix == ".safetensors" and b"text 2" in data:
+            raise OSError(number, os.strerror(number))
+        return write(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", fails)
+        with pytest.raises(kind, match=os.strerror(number)):
+            ingest([], tmp_path / "out", texts=texts, workers=0)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    ingest([], tmp_path / "out", texts=texts, resume=True, workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
 
 
 def test_a_folder_in_use_is_not_touched(tmp_path: Path):
