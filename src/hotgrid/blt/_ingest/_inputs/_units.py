@@ -154,6 +154,9 @@ def is_wanted(name: str, settings: IngestSettings) -> bool:
 
 def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tuple[str, Path]]:
     place = Path(path)
+    if not path:
+        # An unset variable of a shell, not the working folder.
+        raise ArgumentError("a path is empty; the working folder is `.`")
     try:
         exists = os.path.lexists(place)
     except ValueError:  # with a zero
