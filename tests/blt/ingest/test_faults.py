@@ -137,6 +137,47 @@ def test_decoders_that_crash_or_hang_cost_one_document(
     assert "just damaged" in reasons["5"]
 
 
+FAKE_PARQUET = """
+import os, signal
+class ParquetFile:
+    num_row_groups = 1
+    def __init__(self, file, **options):
+        if "open" in str(file):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.metadata = self.schema_arrow = self
+        self.total_byte_size, self.names = 1, ["text"]
+    def __enter__(self): return self
+    def __exit__(self, *found): pass
+    def row_group(self, part): return self
+    def to_pylist(self): return [{"text": "one"}, {"text": "two"}]
+    def iter_batches(self, *options, **more):
+        yield self
+        os.kill(os.getpid(), signal.SIGSEGV)
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_that_crashes_costs_the_rest_of_its_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake = tmp_path / "fake" / "pyarrow"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").touch()
+    (fake / "parquet.py").write_text(FAKE_PARQUET)
+    monkeypatch.syspath_prepend(tmp_path / "fake")
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("1-open.parquet", "2-rows.parquet"):
+        (source / name).touch()
+    (source / "3.txt").write_bytes(TEXT)
+    ingest([str(source)], tmp_path / "out", workers=1)
+    corpus = Corpus(tmp_path / "out")
+    assert [each.data for each in corpus] == [b"one", b"two", TEXT]
+    faults = [(row["name"], row["reason"]) for row in corpus.quarantined()]
+    assert [Path(name).name for name, _ in faults] == ["1-open.parquet", "2-rows.parquet"]
+    assert all("crashed (signal 11)" in reason for _, reason in faults)
+
+
 @pytest.mark.slow
 def test_a_killed_run_frees_its_folder_while_a_worker_decodes(tmp_path: Path):
     (tmp_path / "fake").mkdir()

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ class Worker:
         unit: Unit,
         *,
         skipped: Mapping[int, str] | None = None,
+        cut: tuple[int, str] | None = None,
         begin: Callable[[int, int], None] = lambda position, size: None,
     ) -> int:
         """Do a unit, and return how many documents it gave; its record appears at the end.
@@ -67,6 +69,7 @@ class Worker:
             number: The place of the unit in the input.
             unit: The unit.
             skipped: Documents not to touch, by position, and why.
+            cut: The first position that is not to be read, and why.
             begin: Called before each document with its position and its bytes; raises
                 `StoppedError` to leave the unit.
         """
@@ -76,7 +79,8 @@ class Worker:
             aside.open("w", encoding="utf-8") as file,
         ):
             file.write(json.dumps(unit.to_table()) + "\n")
-            for position, each in enumerate(read_unit(unit, self._settings)):
+            some = islice(read_unit(unit, self._settings), None if cut is None else cut[0])
+            for position, each in enumerate(some):
                 begin(position, each.size if isinstance(each, Record) else 0)
                 reason = (skipped or {}).get(position)
                 row = self._done(each) if reason is None else {"reason": reason}
@@ -84,6 +88,9 @@ class Worker:
                 kept += "reason" not in row
                 if kept == self._settings.limit:
                     break
+            else:
+                if cut is not None:
+                    file.write(json.dumps({"name": unit.name, "reason": cut[1]}) + "\n")
             file.write(json.dumps(_END) + "\n")
         return kept
 
