@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import json
 import os
 import random
 import shutil
@@ -18,6 +19,8 @@ import pytest
 
 from hotgrid.blt import Corpus, IngestSettings, ingest
 from hotgrid.blt._ingest._inputs._units import list_units
+from hotgrid.blt._ingest._pool import raise_told
+from hotgrid.blt._ingest._ray import worked
 from hotgrid.blt._ingest._work import Worker, is_done
 from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import RunFolder
@@ -252,6 +255,23 @@ def test_documents_are_on_the_disk_before_the_manifest(
     )
     ingest([], tmp_path / "out", texts=["one", "two"], workers=0)
     assert calls == [False]
+
+
+def test_a_task_of_ray_tells_that_it_cannot_write(tmp_path: Path):
+    settings = IngestSettings()
+    (tmp_path / "out").write_text("in the way")
+    [unit] = list_units([], ["one"], settings)
+    told = worked(
+        str(tmp_path / "out"), json.dumps(settings.to_table()), 0, json.dumps(unit.to_table())
+    )
+    assert told["kept"] == 0
+    with pytest.raises(ArgumentError, match="cannot write"):
+        raise_told(told["kind"], told["problem"])
+    told = worked(
+        str(tmp_path / "in"), json.dumps(settings.to_table()), 0, json.dumps(unit.to_table())
+    )
+    assert told["kept"] == 1
+    raise_told(told["kind"], told["problem"])
 
 
 @pytest.mark.parametrize(

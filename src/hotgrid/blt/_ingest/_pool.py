@@ -30,6 +30,12 @@ News = Callable[[int], None]
 Stop = Callable[[], bool]
 
 
+def raise_told(kind: str, text: str) -> None:
+    """Raise what a worker has told, if it told anything."""
+    if kind:
+        raise _KINDS.get(kind, StoreError)(text)
+
+
 class InProcess:
     """Does units one after another in this process."""
 
@@ -189,8 +195,7 @@ class Processes:
             hand.heard = time.monotonic()
             said = json.loads(line)
             if "failed" in said:
-                kind, text = said["failed"]
-                raise _KINDS.get(kind, StoreError)(text)
+                raise_told(*said["failed"])
             if "ready" in said:
                 hand.ready = True
             elif "done" in said:

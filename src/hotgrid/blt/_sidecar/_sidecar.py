@@ -13,8 +13,8 @@ from hotgrid.files import whole_file
 from ._graph import Branch, Leaf, Trunk
 
 VERSION = "4"
-# `node` has a check in place of NOT NULL: for the latter `PRAGMA integrity_check` of SQLite 3.40
-# reports NULL values in a table without row ids where there are none.
+# `node` has a check in place of NOT NULL, for which `PRAGMA integrity_check` of SQLite 3.40
+# reports NULL values in tables without row ids where there are none.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS nodes (
