@@ -8,6 +8,7 @@ import json
 import lzma
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -98,6 +99,28 @@ def test_wrong_arguments_leave_an_earlier_corpus_where_it_is(tmp_path: Path):
         with pytest.raises(ArgumentError, match=problem):
             ingest([], out, texts=["a"], **options)
         assert bits(out) == before
+
+
+def test_folders_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("in/closed", "in/open"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "in" / "link").symlink_to("open")
+    (tmp_path / "in" / "open" / "a.txt").write_bytes(TEXT)
+    listed = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = run(tmp_path, tmp_path / "in")
+    assert [each.data for each in found] == [TEXT]
+    reasons = {Path(row["name"]).name: row["reason"] for row in found.quarantined()}
+    assert reasons == {
+        "closed": "the folder cannot be read",
+        "link": "it is not a regular file",
+    }
 
 
 def test_an_empty_path_is_not_the_working_folder(
