@@ -51,6 +51,9 @@ def test_columns_are_plain(tmp_path: Path):
     assert ("same_source", "p0>i0") in edges
     assert [label for label, _ in edges].count("contains") == 6
     assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with pytest.raises(sqlite3.IntegrityError):
+        database.execute("INSERT INTO incidence VALUES (1000, NULL, 0)")
     database.close()
 
 

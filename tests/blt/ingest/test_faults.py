@@ -1,6 +1,8 @@
 """Kills, stops, crashes, ranks: the corpus has the bits of one quiet run."""
 
+import errno
 import importlib
+import json
 import os
 import random
 import shutil
@@ -17,8 +19,10 @@ import pytest
 
 from hotgrid.blt import Corpus, IngestSettings, ingest
 from hotgrid.blt._ingest._inputs._units import list_units
+from hotgrid.blt._ingest._pool import raise_told
+from hotgrid.blt._ingest._ray import worked
 from hotgrid.blt._ingest._work import Worker, is_done
-from hotgrid.errors import StoreError
+from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import RunFolder
 
 from .corpora import TEXT, bits, pdf, write_mixed
@@ -136,6 +140,47 @@ def test_decoders_that_crash_or_hang_cost_one_document(
     assert "just damaged" in reasons["5"]
 
 
+FAKE_PARQUET = """
+import os, signal
+class ParquetFile:
+    num_row_groups = 1
+    def __init__(self, file, **options):
+        if "open" in str(file):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        self.metadata = self.schema_arrow = self
+        self.total_byte_size, self.names = 1, ["text"]
+    def __enter__(self): return self
+    def __exit__(self, *found): pass
+    def row_group(self, part): return self
+    def to_pylist(self): return [{"text": "one"}, {"text": "two"}]
+    def iter_batches(self, *options, **more):
+        yield self
+        os.kill(os.getpid(), signal.SIGSEGV)
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_that_crashes_costs_the_rest_of_its_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fake = tmp_path / "fake" / "pyarrow"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").touch()
+    (fake / "parquet.py").write_text(FAKE_PARQUET)
+    monkeypatch.syspath_prepend(tmp_path / "fake")
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("1-open.parquet", "2-rows.parquet"):
+        (source / name).touch()
+    (source / "3.txt").write_bytes(TEXT)
+    ingest([str(source)], tmp_path / "out", workers=1)
+    corpus = Corpus(tmp_path / "out")
+    assert [each.data for each in corpus] == [b"one", b"two", TEXT]
+    faults = [(row["name"], row["reason"]) for row in corpus.quarantined()]
+    assert [Path(name).name for name, _ in faults] == ["1-open.parquet", "2-rows.parquet"]
+    assert all("crashed (signal 11)" in reason for _, reason in faults)
+
+
 @pytest.mark.slow
 def test_a_killed_run_frees_its_folder_while_a_worker_decodes(tmp_path: Path):
     (tmp_path / "fake").mkdir()
@@ -210,6 +255,47 @@ def test_documents_are_on_the_disk_before_the_manifest(
     )
     ingest([], tmp_path / "out", texts=["one", "two"], workers=0)
     assert calls == [False]
+
+
+def test_a_task_of_ray_tells_that_it_cannot_write(tmp_path: Path):
+    settings = IngestSettings()
+    (tmp_path / "out").write_text("in the way")
+    [unit] = list_units([], ["one"], settings)
+    told = worked(
+        str(tmp_path / "out"), json.dumps(settings.to_table()), 0, json.dumps(unit.to_table())
+    )
+    assert told["kept"] == 0
+    with pytest.raises(ArgumentError, match="cannot write"):
+        raise_told(told["kind"], told["problem"])
+    told = worked(
+        str(tmp_path / "in"), json.dumps(settings.to_table()), 0, json.dumps(unit.to_table())
+    )
+    assert told["kept"] == 1
+    raise_told(told["kind"], told["problem"])
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(errno.ENOSPC, StoreError), (errno.EROFS, ArgumentError)]
+)
+def test_a_document_that_cannot_be_written_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+):
+    texts = [f"text {n}" for n in range(4)]
+    ingest([], tmp_path / "whole", texts=texts, workers=0)
+    write = Path.write_bytes
+
+    def fails(path: Path, data: Any) -> int:
+        if path.suffix == ".safetensors" and b"text 2" in data:
+            raise OSError(number, os.strerror(number))
+        return write(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", fails)
+        with pytest.raises(kind, match=os.strerror(number)):
+            ingest([], tmp_path / "out", texts=texts, workers=0)
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    ingest([], tmp_path / "out", texts=texts, resume=True, workers=0)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
 
 
 def test_a_folder_in_use_is_not_touched(tmp_path: Path):

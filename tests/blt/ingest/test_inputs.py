@@ -3,10 +3,12 @@
 import base64
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +16,10 @@ import pytest
 from pyarrow import parquet
 
 from hotgrid.blt import Corpus, IngestSettings, count_input, ingest
-from hotgrid.blt._ingest._inputs import _archives, _units
+from hotgrid.blt._ingest._inputs import _archives, _rows, _units
+from hotgrid.blt._ingest._inputs._read import read_unit
+from hotgrid.blt._ingest._inputs._record import Fault, Record
+from hotgrid.blt._ingest._inputs._units import list_units
 from hotgrid.blt._ingest._near import NearDuplicates, signature, similarity
 from hotgrid.errors import ArgumentError, DamagedError
 
@@ -96,6 +101,40 @@ def test_wrong_arguments_leave_an_earlier_corpus_where_it_is(tmp_path: Path):
         assert bits(out) == before
 
 
+def test_folders_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("in/closed", "in/open"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "in" / "link").symlink_to("open")
+    (tmp_path / "in" / "open" / "a.txt").write_bytes(TEXT)
+    listed = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("closed"):
+            raise PermissionError
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = run(tmp_path, tmp_path / "in")
+    assert [each.data for each in found] == [TEXT]
+    reasons = {Path(row["name"]).name: row["reason"] for row in found.quarantined()}
+    assert reasons == {
+        "closed": "the folder cannot be read",
+        "link": "it is not a regular file",
+    }
+
+
+def test_an_empty_path_is_not_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _file(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArgumentError, match=r"empty; the working folder is `\."):
+        ingest([""], tmp_path / "out", workers=0)
+    with pytest.raises(ArgumentError, match="a path is empty"):
+        count_input([""])
+    assert not (tmp_path / "out").exists()
+
+
 def _file(tmp_path: Path) -> list[Path]:
     (tmp_path / "text.txt").write_bytes(TEXT)
     return [tmp_path / "text.txt"]
@@ -154,6 +193,31 @@ def test_rows_of_blocks_are_those_of_the_file(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "rows.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     packed = run(tmp_path, tmp_path / "rows.jsonl.gz")
     assert [each.data.decode() for each in packed] == [row["text"] for row in rows]
+
+
+def test_a_line_of_many_blocks_is_read_twice_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "rows.jsonl").write_bytes(b"x" * 400_000 + b'\n{"text": "last"}')
+    reads: list[int] = []
+
+    class Counted(io.BufferedReader):
+        def readline(self, size: int | None = -1) -> bytes:
+            line = super().readline(-1 if size is None else size)
+            reads.append(len(line))
+            return line
+
+    for module in ("_units", "_rows"):
+        monkeypatch.setattr(f"hotgrid.blt._ingest._inputs.{module}.BLOCK", 4096)
+    monkeypatch.setattr(_rows, "_STEP", 4096, raising=False)
+    monkeypatch.setattr(os, "fdopen", lambda number, _: Counted(io.FileIO(number)))
+    settings = IngestSettings(file_bytes=2048, document_bytes=1024)
+    units = list(list_units([str(tmp_path / "rows.jsonl")], [], settings))
+    fault, last = [each for unit in units for each in read_unit(unit, settings)]
+    assert isinstance(fault, Fault)
+    assert isinstance(last, Record)
+    assert len(units) == 98
+    assert sum(reads) < 3 * 400_000
 
 
 def test_columns_are_mapped_by_type(tmp_path: Path):

@@ -30,6 +30,12 @@ News = Callable[[int], None]
 Stop = Callable[[], bool]
 
 
+def raise_told(kind: str, text: str) -> None:
+    """Raise what a worker has told, if it told anything."""
+    if kind:
+        raise _KINDS.get(kind, StoreError)(text)
+
+
 class InProcess:
     """Does units one after another in this process."""
 
@@ -75,7 +81,7 @@ class Processes:
     """Does units in worker processes.
 
     If one crashes, or says nothing for too long, the document that it had begun is left out
-    and the rest of the unit is repeated.
+    and the rest of the unit is repeated. If it was reading the next one, the unit ends there.
 
     Args:
         folder: The folder of the corpus.
@@ -96,6 +102,7 @@ class Processes:
         self._first = {"folder": str(folder.resolve()), "settings": settings.to_table()}
         self._timeout, self._inherited = timeout, tuple(inherited)
         self._skipped: dict[int, dict[int, str]] = {}
+        self._cuts: dict[int, tuple[int, str]] = {}
         self._crashes: dict[int, int] = {}
         self._selector = selectors.DefaultSelector()
         self._hands = [self._hired() for _ in range(count)]
@@ -166,8 +173,8 @@ class Processes:
         hand = self._hands[index]
         number, unit = job
         hand.job, hand.at, hand.heard = job, -1, time.monotonic()
-        skipped = self._skipped.get(number, {})
-        self._say(hand, {"number": number, "unit": unit.to_table(), "skipped": skipped})
+        what = {"number": number, "unit": unit.to_table(), "cut": self._cuts.get(number)}
+        self._say(hand, {**what, "skipped": self._skipped.get(number, {})})
 
     def _say(self, hand: _Hand, what: dict[str, Any]) -> None:
         # If it has ended, its output says so too.
@@ -188,8 +195,7 @@ class Processes:
             hand.heard = time.monotonic()
             said = json.loads(line)
             if "failed" in said:
-                kind, text = said["failed"]
-                raise _KINDS.get(kind, StoreError)(text)
+                raise_told(*said["failed"])
             if "ready" in said:
                 hand.ready = True
             elif "done" in said:
@@ -208,8 +214,14 @@ class Processes:
         if hand.job is not None:
             number = hand.job[0]
             self._crashes[number] = self._crashes.get(number, 0) + 1
-            if hand.at < 0 or self._crashes[number] > _MOST_CRASHES:
+            if not hand.ready or self._crashes[number] > _MOST_CRASHES:
                 raise StoreError(f"a worker ended while it read `{hand.job[1].name}`: {why}")
-            self._skipped.setdefault(number, {})[hand.at] = why
+            skipped = self._skipped.setdefault(number, {})
+            if hand.at < 0 or hand.at in skipped:
+                # It was not this document: reading the one after it failed.
+                skipped.pop(hand.at, None)
+                self._cuts[number] = (hand.at + 1, why)
+            else:
+                skipped[hand.at] = why
             jobs.appendleft(hand.job)
         self._hands.append(self._hired())

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from hotgrid.errors import MissingPartError
+from hotgrid.errors import HotgridError, MissingPartError
 
 from ._inputs._units import Unit
-from ._pool import Job, News, Stop
+from ._pool import Job, News, Stop, raise_told
 from ._settings import IngestSettings
 from ._work import Worker
 
@@ -52,6 +52,7 @@ class RayTasks:
                 {"number": number, "unit": json.dumps(unit.to_table())} for number, unit in lot
             ]
             for row in self._data.from_items(rows).map(work).iter_rows():
+                raise_told(str(row["kind"]), str(row["problem"]))
                 kept += int(row["kept"])
                 news(int(row["size"]))
             for _ in lot:
@@ -65,7 +66,13 @@ class RayTasks:
 def worked(folder: str, settings: str, number: int, unit: str) -> dict[str, Any]:
     """Do one unit: what a task of Ray runs."""
     found = Unit(**json.loads(unit))
-    return {"kept": _worker(folder, settings).work(number, found), "size": found.size}
+    try:
+        kept = _worker(folder, settings).work(number, found)
+    except HotgridError as problem:
+        # Ray would wrap it into errors of its own.
+        told = {"kind": type(problem).__name__, "problem": str(problem)}
+        return {"kept": 0, "size": 0, **told}
+    return {"kept": kept, "size": found.size, "kind": "", "problem": ""}
 
 
 @lru_cache(maxsize=2)

@@ -4,13 +4,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from hotgrid.errors import DamagedError, HotgridError
 from hotgrid.files import whole_file
 
-from ._encode import Encoder
+from ._encode import Encoded, Encoder
 from ._inputs._read import read_unit
 from ._inputs._record import Fault, Record
 from ._inputs._units import Unit
@@ -43,6 +44,7 @@ class Worker:
 
     def __init__(self, folder: Path, settings: IngestSettings) -> None:
         self._folder, self._settings, self._key = folder, settings, settings.key()
+        self._left_out = ("entropies",) if settings.entropies == "none" else ()
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -58,6 +60,7 @@ class Worker:
         unit: Unit,
         *,
         skipped: Mapping[int, str] | None = None,
+        cut: tuple[int, str] | None = None,
         begin: Callable[[int, int], None] = lambda position, size: None,
     ) -> int:
         """Do a unit, and return how many documents it gave; its record appears at the end.
@@ -66,6 +69,7 @@ class Worker:
             number: The place of the unit in the input.
             unit: The unit.
             skipped: Documents not to touch, by position, and why.
+            cut: The first position that is not to be read, and why.
             begin: Called before each document with its position and its bytes; raises
                 `StoppedError` to leave the unit.
         """
@@ -75,7 +79,8 @@ class Worker:
             aside.open("w", encoding="utf-8") as file,
         ):
             file.write(json.dumps(unit.to_table()) + "\n")
-            for position, each in enumerate(read_unit(unit, self._settings)):
+            some = islice(read_unit(unit, self._settings), None if cut is None else cut[0])
+            for position, each in enumerate(some):
                 begin(position, each.size if isinstance(each, Record) else 0)
                 reason = (skipped or {}).get(position)
                 row = self._done(each) if reason is None else {"reason": reason}
@@ -83,6 +88,9 @@ class Worker:
                 kept += "reason" not in row
                 if kept == self._settings.limit:
                     break
+            else:
+                if cut is not None:
+                    file.write(json.dumps({"name": unit.name, "reason": cut[1]}) + "\n")
             file.write(json.dumps(_END) + "\n")
         return kept
 
@@ -92,14 +100,26 @@ class Worker:
         if not each.size:
             return {"reason": "it is empty"}
         try:
-            return self._document(each)
+            kinds = [modality_of(part.data, part.name, pure=part.pure) for part in each.parts]
+            name = self._name(each, kinds)
+            path = self._folder / document_file(name)
+            row = _written(path)
+            made = self._made(each, kinds) if row is None else None
         except HotgridError as problem:
             return {"reason": str(problem)}
         except (MemoryError, RecursionError) as problem:
             return {"reason": f"decoding failed: {type(problem).__name__}"}
+        if made is not None:
+            # Not the fault of the document if it fails: a full disk ends the run.
+            row = write_document(path, each.source_hash, *made, left_out=self._left_out)
+        file = document_file(name)
+        found = {"id": name, "file": file, "source_bytes": each.size, **(row or {})}
+        if self._settings.near is not None:
+            joined = b"\n".join(part.data for part in each.parts)
+            found["signature"] = pack(signature(joined))
+        return found
 
-    def _document(self, record: Record) -> dict[str, Any]:
-        kinds = [modality_of(part.data, part.name, pure=part.pure) for part in record.parts]
+    def _name(self, record: Record, kinds: Sequence[Modality]) -> str:
         identity = json.dumps(
             [
                 self._key,
@@ -110,20 +130,12 @@ class Worker:
                 ],
             ]
         )
-        name = hashlib.sha256(identity.encode()).hexdigest()[:32]
-        file = document_file(name)
-        path = self._folder / file
-        try:
-            row = read_row(path)
-        except (FileNotFoundError, DamagedError):
-            row = self._encoded(path, record, kinds)
-        found = {"id": name, "file": file, "source_bytes": record.size, **row}
-        if self._settings.near is not None:
-            joined = b"\n".join(part.data for part in record.parts)
-            found["signature"] = pack(signature(joined))
-        return found
+        return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
-    def _encoded(self, path: Path, record: Record, kinds: Sequence[Modality]) -> dict[str, Any]:
+    def _made(
+        self, record: Record, kinds: Sequence[Modality]
+    ) -> tuple[str, list[View], Encoded]:
+        """The modality of a document, its views, and those encoded."""
         views: list[View] = []
         for part, kind in zip(record.parts, kinds, strict=True):
             found = kind.views(part.data, part.name, self._settings)
@@ -131,11 +143,15 @@ class Worker:
         if not any(view.data for view in views):
             raise DamagedError("there is nothing in it to cut")
         modality = kinds[0].name if len({kind.name for kind in kinds}) == 1 else "mixed"
-        encoded = self._encoder.encode(views)
-        left_out = ("entropies",) if self._settings.entropies == "none" else ()
-        return write_document(
-            path, record.source_hash, modality, views, encoded, left_out=left_out
-        )
+        return modality, views, self._encoder.encode(views)
+
+
+def _written(path: Path) -> dict[str, Any] | None:
+    """The row of a document that is there already."""
+    try:
+        return read_row(path)
+    except (FileNotFoundError, DamagedError):
+        return None
 
 
 def _suffix(name: str) -> str:

@@ -47,7 +47,9 @@ def main() -> None:
         job = json.loads(line)
         skipped = {int(place): why for place, why in job["skipped"].items()}
         try:
-            kept = worker.work(job["number"], Unit(**job["unit"]), skipped=skipped, begin=begin)
+            kept = worker.work(
+                job["number"], Unit(**job["unit"]), skipped=skipped, cut=job["cut"], begin=begin
+            )
         except HotgridError as problem:
             tell(failed=[type(problem).__name__, str(problem)])
             return

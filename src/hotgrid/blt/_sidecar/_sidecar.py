@@ -13,6 +13,8 @@ from hotgrid.files import whole_file
 from ._graph import Branch, Leaf, Trunk
 
 VERSION = "4"
+# `node` has a check in place of NOT NULL, for which `PRAGMA integrity_check` of SQLite 3.40
+# reports NULL values in tables without row ids where there are none.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS nodes (
@@ -32,7 +34,7 @@ CREATE TABLE IF NOT EXISTS edges (
 );
 CREATE TABLE IF NOT EXISTS incidence (
     edge INTEGER NOT NULL REFERENCES edges (id),
-    node INTEGER NOT NULL REFERENCES nodes (id),
+    node INTEGER REFERENCES nodes (id) CHECK (node IS NOT NULL),
     position INTEGER NOT NULL,
     PRIMARY KEY (edge, position)
 ) WITHOUT ROWID;

@@ -20,6 +20,7 @@ Fetch = Callable[[str], Path]
 """Gives the file of a reference that begins with `hf://`."""
 
 _NAMES_OF_JSON = {list: "list", bool: "truth value", int: "number", float: "number"}
+_STEP = 1 << 20
 _IDS = ("sample_id", "task_id", "id", "uuid", "doc_id")
 
 
@@ -29,7 +30,7 @@ def read_rows(unit: Unit, settings: IngestSettings, fetch: Fetch) -> Iterator[Re
         begin = unit.part * BLOCK
         if begin:
             file.seek(begin - 1)
-            _skip_line(file)
+            _skip_line(file, begin + BLOCK)
         yield from _lines(file, unit, begin + BLOCK, settings, fetch)
 
 
@@ -59,7 +60,7 @@ def _lines(
             return
         name = f"{unit.name}@{at}"
         if len(line) > settings.file_bytes:
-            _skip_line(file)
+            _skip_line(file, end)
             yield Fault(
                 name, f"the row is above the limit of {settings.file_bytes:,} (--file-bytes)"
             )
@@ -79,9 +80,12 @@ def _lines(
             yield record_of(name, row, settings, fetch)
 
 
-def _skip_line(file: BinaryIO) -> None:
-    while (part := file.readline(1 << 20)) and not part.endswith(b"\n"):
-        pass
+def _skip_line(file: BinaryIO, end: int) -> None:
+    """Skip to the next line, or to `end`: no later one begins in this block."""
+    while file.tell() < end:
+        part = file.readline(_STEP)
+        if not part or part.endswith(b"\n"):
+            return
 
 
 def record_of(

@@ -110,7 +110,9 @@ def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
     try:
         facts = regular_stat(file)
     except DamagedError:
-        yield Unit(name, str(file), "fault", text="it is not a regular file")
+        folder = file.is_dir() and not file.is_symlink()
+        text = "the folder cannot be read" if folder else "it is not a regular file"
+        yield Unit(name, str(file), "fault", text=text)
         return
     except OSError as problem:
         yield Unit(name, str(file), "fault", text=f"it cannot be read: {problem.strerror}")
@@ -154,6 +156,9 @@ def is_wanted(name: str, settings: IngestSettings) -> bool:
 
 def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tuple[str, Path]]:
     place = Path(path)
+    if not path:
+        # An unset variable of a shell, not the working folder.
+        raise ArgumentError("a path is empty; the working folder is `.`")
     try:
         exists = os.path.lexists(place)
     except ValueError:  # with a zero
