@@ -172,7 +172,7 @@ def test_predictions_are_held_against_runs(
 
 
 def test_a_model_is_measured_on_two_grids(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_plan_model, "_MOST_STEPS", 20)
+    monkeypatch.setattr(_plan_model, "_MOST_STEPS", {"small": 20, "large": 20})
     monkeypatch.setattr(_plan_model, "_LARGE_CELLS", {"cpu": 2**16})
     with hg.config.override({"compile.enabled": "off"}):
         speed = _plan_model.measured_speed(case_of("heat", {}), MACHINE)
