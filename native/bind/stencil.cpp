@@ -65,10 +65,10 @@ public:
         if (cells > stride_) throw nb::value_error("`size` has more cells than a plane");
     }
 
-    hotgrid::stencil::Margins margins() const {
+    void join_ends() const {
         const std::size_t count = stride_ ? planes_.size() / stride_ : 0;
-        return {static_cast<std::byte*>(planes_.data()), count, stride_, size_, margin_,
-                planes_.itemsize()};
+        hotgrid::stencil::join_ends(static_cast<std::byte*>(planes_.data()), count, stride_,
+                                    size_, margin_, planes_.itemsize());
     }
 
 private:
@@ -80,7 +80,7 @@ private:
 void join_ends(const Planes& planes, const Sizes& size, const Sizes& margin) {
     const Padded padded(planes, size, margin);
     const Unlocked unlocked;
-    hotgrid::stencil::join_ends(padded.margins());
+    padded.join_ends();
 }
 
 // A kernel that owns its lists; the caller keeps the tensors they point to alive.
@@ -122,31 +122,31 @@ public:
     Sweeping(const Sweeping&) = delete;
     Sweeping& operator=(const Sweeping&) = delete;
 
-    void run(std::size_t from, std::size_t steps) const { make({}, from, steps, steps); }
+    void run(std::size_t from, std::size_t steps) const {
+        const Unlocked unlocked;
+        hotgrid::stencil::sweep(work_, from, steps);
+    }
 
     void keep(const Planes& first, const Planes& second, const Sizes& size, const Sizes& margin) {
-        planes_[0].emplace_back(first, size, margin);
-        planes_[1].emplace_back(second, size, margin);
+        fields_.push_back({Padded(first, size, margin), Padded(second, size, margin)});
     }
 
     void rounds(std::size_t from, std::size_t steps, std::size_t depth) const {
         if (depth == 0) throw nb::value_error("`depth` must be at least 1");
-        hotgrid::stencil::Fields fields;
-        for (std::size_t buffer = 0; buffer < 2; ++buffer)
-            for (const Padded& field : planes_[buffer]) fields[buffer].push_back(field.margins());
-        make(fields, from, steps, depth);
+        const Unlocked unlocked;
+        while (steps) {
+            const std::size_t now = std::min(steps, depth);
+            for (const auto& field : fields_) field[from % 2].join_ends();
+            hotgrid::stencil::sweep(work_, from % 2, now);
+            from += now;
+            steps -= now;
+        }
     }
 
 private:
-    void make(const hotgrid::stencil::Fields& fields, std::size_t from, std::size_t steps,
-              std::size_t depth) const {
-        const Unlocked unlocked;
-        hotgrid::stencil::sweep(work_, fields, from, steps, depth);
-    }
-
     Launched kernel_;
     std::optional<Launched> quiet_;
-    std::array<std::vector<Padded>, 2> planes_;
+    std::vector<std::array<Padded, 2>> fields_;
     std::vector<std::uint8_t> marks_;
     hotgrid::stencil::Sweep work_{};
 };

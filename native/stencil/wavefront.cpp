@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cpu/phases.hpp"
 #include "cpu/pool.hpp"
 
 namespace hotgrid::stencil {
@@ -128,32 +127,23 @@ void check(const Sweep& work) {
         throw std::invalid_argument("`marks` must be one for each piece");
 }
 
-void sweep(const Sweep& work, const Fields& fields, std::size_t from, std::size_t steps,
-           std::size_t depth) {
+void sweep(const Sweep& work, std::size_t from, std::size_t steps) {
     check(work);
-    const std::size_t pieces = work.cells / work.piece, deepest = std::min(depth, steps);
+    const Runner runner(work, from);
+    const std::size_t pieces = work.cells / work.piece;
     // Two gaps may not overlap, and a stretch that is mostly gap gains nothing.
-    const std::size_t shortest = std::max<std::size_t>(1, 4 * deepest * work.reach / work.piece);
+    const std::size_t shortest = std::max<std::size_t>(1, 4 * steps * work.reach / work.piece);
     const std::size_t threads = std::max<std::size_t>(
         1, std::min({cpu::threads(), work.threads, pieces / shortest}));
     const auto edge = [&](std::size_t i) {
         return std::ptrdiff_t(pieces * i / threads * work.piece);
     };
-    const bool gaps = threads > 1 && deepest > 1;
-    // A round: margins, then `depth` steps, then the gaps between their stretches.
-    const std::size_t parts = gaps ? 3 : 2, rounds = deepest ? (steps + depth - 1) / depth : 0;
-    cpu::parallel_phases(parts * rounds, threads, [&](std::size_t phase, std::size_t share) {
-        const std::size_t made = phase / parts * depth, now = std::min(depth, steps - made);
-        const std::size_t buffer = (from + made) % 2;
-        const Runner runner(work, buffer);
-        switch (phase % parts) {
-            case 0:
-                for (const Margins& field : fields[buffer]) join_share(field, share, threads);
-                break;
-            case 1: runner.stretch(edge(share), edge(share + 1), now); break;
-            default:
-                if (share + 1 < threads) runner.gap(edge(share + 1), now);
-        }
+    if (threads == 1) return runner.stretch(0, std::ptrdiff_t(work.cells), steps);
+    cpu::parallel_for(threads, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) runner.stretch(edge(i), edge(i + 1), steps);
+    });
+    cpu::parallel_for(threads - 1, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) runner.gap(edge(i + 1), steps);
     });
 }
 

@@ -14,13 +14,9 @@
 // may be given, and a mark for each piece that says which of the two it needs.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
-
-#include "stencil/margin.hpp"
 
 namespace hotgrid::stencil {
 
@@ -49,12 +45,7 @@ inline constexpr std::size_t most_arguments = 96;
 // Throws std::invalid_argument where the numbers do not fit each other.
 void check(const Sweep& work);
 
-// The fields whose margins are refreshed, in both buffers.
-using Fields = std::array<std::vector<Margins>, 2>;
-
-// Makes `steps` steps, the first out of buffer `from` (0 or 1). Before the first, and after every
-// `depth` of them, margins are refreshed. Runs on the pool.
-void sweep(const Sweep& work, const Fields& fields, std::size_t from, std::size_t steps,
-           std::size_t depth);
+// Makes `steps` steps, the first out of buffer `from` (0 or 1). Runs on the pool.
+void sweep(const Sweep& work, std::size_t from, std::size_t steps);
 
 }  // namespace hotgrid::stencil

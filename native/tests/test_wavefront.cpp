@@ -62,7 +62,7 @@ void agrees(long cells, long reach, std::size_t threads, std::size_t steps, std:
                              std::size_t(behind),
                              ahead,
                              threads},
-                            {}, from, steps, steps);
+                            from, steps);
     CHECK(buffers[(from + steps) % 2] == wanted[(from + steps) % 2]);
 }
 
@@ -76,44 +76,6 @@ TEST(a_sweep_is_as_many_steps_one_after_the_other) {
                     for (const std::size_t ahead : {8UL, 24UL, 512UL})
                         for (const long every : {0L, 1L, 3L})
                             agrees(cells, reach, threads, steps, steps % 2, ahead, every);
-}
-
-// Rounds over a ring of cells: what each reads beyond the ends is what the other end holds.
-TEST(margins_are_refreshed_between_the_rounds_of_a_sweep) {
-    looks = 6;
-    constexpr std::size_t cells = 800, reach = 8;
-    for (const std::size_t depth : {1UL, 3UL})
-        for (const std::size_t steps : {0UL, 1UL, 2UL, 7UL, 60UL})
-            for (const std::size_t threads : {1UL, 2UL, 5UL}) {
-                const std::size_t m = depth * reach, padded = cells + 2 * m;
-                std::vector<std::uint32_t> buffers[2], ring(cells);
-                for (auto& buffer : buffers) buffer.assign(padded, 0);
-                for (std::size_t i = 0; i < cells; ++i)
-                    ring[i] = buffers[1][m + i] = std::uint32_t(i * i + 17);
-                std::uint32_t add = 11;
-                for (std::size_t t = 0; t < steps; ++t) {
-                    std::vector<std::uint32_t> wide(cells + 16), made(cells);
-                    for (std::size_t i = 0; i < cells + 16; ++i)
-                        wide[i] = ring[(i + cells - 8) % cells];
-                    for (std::size_t i = 0; i < cells; i += piece)
-                        mixed(wide.data() + 8 + i, &add, made.data() + i);
-                    ring = made;
-                }
-                // Of the margin a step makes all but the outermost cells, which none may read.
-                std::uint32_t* const at[] = {buffers[0].data() + reach, buffers[1].data() + reach};
-                void* const arguments[2][3] = {{at[0], &add, at[1]}, {at[1], &add, at[0]}};
-                const std::size_t strides[] = {4, 0, 4}, size[] = {padded}, margin[] = {m};
-                hotgrid::stencil::Fields fields;
-                for (std::size_t b = 0; b < 2; ++b)
-                    fields[b] = {{reinterpret_cast<std::byte*>(buffers[b].data()), 1, padded, size,
-                                  margin, 4}};
-                hotgrid::stencil::sweep(
-                    {{reinterpret_cast<void*>(&mixed), {arguments[0], arguments[1]}, strides},
-                     {}, {}, padded - 2 * reach, std::size_t(piece), reach, 8, threads},
-                    fields, 1, steps, depth);
-                const auto& last = buffers[(1 + steps) % 2];
-                for (std::size_t i = 0; i < cells; ++i) CHECK(last[m + i] == ring[i]);
-            }
 }
 
 TEST(a_sweep_refuses_numbers_that_do_not_fit) {
