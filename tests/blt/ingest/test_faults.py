@@ -146,7 +146,7 @@ import os, signal, sys
 class ParquetFile:
     num_row_groups = 1
     def __init__(self, file, **options):
-        if "open" in str(file) and sys.argv[0].endswith("_worker.py"):
+        if os.path.basename(file).startswith("1-open") and sys.argv[0].endswith("_worker.py"):
             os.kill(os.getpid(), signal.SIGSEGV)
         self.metadata = self.schema_arrow = self
         self.total_byte_size, self.names = 1, ["text"]
