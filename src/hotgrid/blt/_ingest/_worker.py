@@ -59,7 +59,7 @@ def main() -> None:
 def _end_with(parent: int) -> None:
     """End this process soon after its parent, which was killed.
 
-    It shares the lock of the folder, and whoever resumes the run waits for it. Writes are
+    It shares the lock of the folder, and a run that resumes waits for it. Writes are
     atomic, so it may stop anywhere.
     """
     while os.getppid() == parent:
