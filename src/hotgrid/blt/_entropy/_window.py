@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from hotgrid.blt._layers._block import Block
+from hotgrid.blt._layers._block import Block, joined_after, joined_before
 from hotgrid.errors import ArgumentError
-from hotgrid.nn import KVCache, Mask, RMSNorm, Rotary
+from hotgrid.nn import KVCache, Mask, RMSNorm, Rotary, attention
 
 from ._config import EntropyConfig
 
@@ -36,11 +36,21 @@ class Layers(Protocol):
     head: nn.Linear
 
 
-@lru_cache(maxsize=1)
-def _compiled_parts() -> tuple[Any, Any]:
-    """The layers before and after attention, compiled once for all layers and lengths."""
-    before, after = Block.before, Block.after
-    return torch.compile(before, dynamic=True), torch.compile(after, dynamic=True)
+@lru_cache(maxsize=2)
+def _compiled_parts(joined: bool) -> tuple[Any, Any]:
+    """The layers before and after attention, compiled for the first shape, then for any."""
+    before, after = (joined_before, joined_after) if joined else (Block.before, Block.after)
+    return torch.compile(before), torch.compile(after)
+
+
+def _is_plain(model: Layers) -> bool:
+    """Whether no linear map was replaced, such as by one with weights of 8 bits."""
+    layers = cast("list[Block]", list(model.layers))
+    return all(
+        type(each) is nn.Linear
+        for layer in layers
+        for each in (layer.attention.q, layer.attention.k, layer.attention.v, layer.mlp.up)
+    )
 
 
 @lru_cache(maxsize=4)
@@ -93,13 +103,25 @@ class WindowCache:
             self._turn_back()
         positions = torch.arange(count, device=ids.device) + self._position
         x = model.embed(ids)
-        parts: tuple[Any, Any] = (Block.before, Block.after)
-        before, after = _compiled_parts() if model.compiled else parts
+        before, after = self._parts()
+        # Of a first chunk only what the next one sees is copied.
+        first = not self._filled and count > self._past
         for layer, cache in zip(model.layers, self._caches, strict=True):
-            x = after(layer, x, cache.attend(*before(layer, x, positions), self._mask))
-        self._filled += count
+            q, k, v = before(layer, x, positions)
+            if first:
+                found = attention(q, k, v, self._mask)
+                cache.append(k[:, :, count - self._past :], v[:, :, count - self._past :])
+            else:
+                found = cache.attend(q, k, v, self._mask)
+            x = after(layer, x, found)
+        self._filled += self._past if first else count
         self._position += count
         return EntropyOutput(model.head(model.norm(x)), x)
+
+    def _parts(self) -> tuple[Any, Any]:
+        if not self._model.compiled:
+            return Block.before, Block.after
+        return _compiled_parts(self._model.embed.weight.is_cuda and _is_plain(self._model))
 
     def _forget(self) -> None:
         """Keep the last keys and values that a window can reach."""

@@ -1,6 +1,9 @@
 """`Block`: the pre-norm layer that all transformers of this package are made of."""
 
+from typing import cast
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hotgrid.contracts import checked
@@ -49,6 +52,28 @@ class Block(nn.Module):
         """Return the sequence after this layer, from what each head has found."""
         x = x + self.attention.joined(found)
         return x + self.mlp(self.mlp_norm(x))
+
+
+def joined_before(layer: Block, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `Block.before` does, by one product in place of three: faster on a GPU."""
+    attention = layer.attention
+    parts = attention.q, attention.k, attention.v
+    q, k, v = _products(layer.attention_norm(x), parts)
+    return attention.turned(q, k, v, positions)
+
+
+def joined_after(layer: Block, x: Tensor, found: Tensor) -> Tensor:
+    """Return what `Block.after` does, by two products in place of three."""
+    x = x + layer.attention.joined(found)
+    mlp = layer.mlp
+    gate, up = _products(layer.mlp_norm(x), (cast("nn.Linear", mlp.gate), mlp.up))
+    return x + mlp.down(mlp.activation(gate) * up)
+
+
+def _products(x: Tensor, parts: tuple[nn.Linear, ...]) -> tuple[Tensor, ...]:
+    # To put the weights together takes a thousandth of the time of the product.
+    whole = F.linear(x, torch.cat([each.weight for each in parts]))
+    return whole.split([each.out_features for each in parts], -1)
 
 
 def start_weights(module: nn.Module) -> None:

@@ -112,9 +112,14 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, of shape `(b, heads, t, head_size)` each."""
         v = self.v(x) if values is None else self.v(x) + values
+        return self.turned(self.q(x), self.k(x), v, positions)
+
+    def turned(
+        self, q: Tensor, k: Tensor, v: Tensor, positions: Tensor | int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `heads_of` does, from the results of the linear maps."""
         q, k, v = (
-            part.unflatten(-1, (-1, self.head_size)).transpose(1, 2)
-            for part in (self.q(x), self.k(x), v)
+            part.unflatten(-1, (-1, self.head_size)).transpose(1, 2) for part in (q, k, v)
         )
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)

@@ -11,6 +11,7 @@ from hotgrid.cluster import Communicator
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_copy_
 
+from ._captured import Captured
 from ._orthogonal import (
     Recipe,
     descend,
@@ -20,6 +21,9 @@ from ._orthogonal import (
     whole_update,
 )
 from ._spec import Bound, Slots, local_part
+
+# Above, the work of a GPU takes longer than its launches, and a graph keeps memory.
+_SMALL = 1 << 26
 
 
 class BoundMuon(Bound):
@@ -37,16 +41,36 @@ class BoundMuon(Bound):
         for path, p in parameters.items():
             layout = getattr(p, "device_mesh", None), getattr(p, "placements", None)
             alike.setdefault((p.shape, p.dtype, p.device, layout), {})[path] = p
+        numbers: dict[torch.device, dict[str, _Number]] = {}
         self._stacks = [
-            _Stack(members, recipe, scale, ranks, compiled) for members in alike.values()
+            _Stack(members, recipe, scale, ranks, compiled, numbers)
+            for members in alike.values()
         ]
+        small = sum(p.numel() for p in parameters.values()) <= _SMALL
+        capturable = small and all(each.capturable for each in self._stacks)
+        self._captured = Captured(self._stacks) if capturable else None
         slots = {path: s for stack in self._stacks for path, s in stack.slots.items()}
         self.slots = {path: slots[path] for path in parameters}
 
     @torch.no_grad()
     def step(self, values: Mapping[str, float]) -> None:
+        if self._captured is not None and self._captured.step(values):
+            return
         for stack in self._stacks:
             stack.step(values)
+
+
+class _Number:
+    """A number as a tensor: compiled functions and graphs would keep a Python number."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.tensor = torch.zeros((), device=device)
+        self._value = 0.0
+
+    def set(self, value: float) -> None:
+        if value != self._value:
+            self.tensor.fill_(value)
+            self._value = value
 
 
 class _Stack:
@@ -59,9 +83,10 @@ class _Stack:
         scale: Callable[[int, int], float],
         ranks: Communicator,
         compiled: bool | None,
+        numbers: dict[torch.device, dict[str, _Number]],
     ) -> None:
-        self._members = list(members.values())
-        first = self._members[0]
+        self.members = list(members.values())
+        first = self.members[0]
         rows, columns = first.shape[0], first.shape[1:].numel()
         self._recipe, self._ranks, self._scale = recipe, ranks, scale(rows, columns)
         self._layout = _Layout(first) if hasattr(first, "to_local") else None
@@ -74,10 +99,12 @@ class _Stack:
             side = (rows, 1) if rows >= columns else (1, columns)
             self._variance = torch.zeros((len(members), *side), device=own.device)
         self.slots = self._new_slots(list(members))
-        # Compiled functions take numbers as tensors: Python numbers would be compiled in.
-        self._numbers: dict[str, Tensor] = {}
+        self._numbers: dict[str, _Number] = {}
         if own.device.type == "cuda" if compiled is None else compiled:
-            self._numbers = {key: torch.zeros(()) for key in ("momentum", "rate", "shrink")}
+            shared = numbers.setdefault(
+                own.device, {key: _Number(own.device) for key in ("momentum", "shrink")}
+            )
+            self._numbers = {**shared, "rate": _Number(own.device)}
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def _new_slots(self, paths: list[str]) -> Slots:
@@ -92,21 +119,39 @@ class _Stack:
                 slots[path]["variance"] = self._variance[i]
         return slots
 
+    @property
+    def capturable(self) -> bool:
+        """Whether a step is nothing but work of one GPU."""
+        alone = self._ranks.size == 1 and self._layout is None
+        return alone and bool(self._numbers) and self._average.is_cuda
+
+    def empty_gradients(self) -> Tensor:
+        """Return room for the gradients of all members."""
+        return torch.empty_like(self._average)
+
+    def update(self, gradients: Tensor) -> None:
+        """Update all members by stacked gradients, with the numbers that are set."""
+        own = [parameter.detach() for parameter in self.members]
+        parameters = torch.stack(own)
+        given = {key: each.tensor for key, each in self._numbers.items()}
+        self._update(parameters, gradients, self._average, self._variance, given)
+        foreach_copy_(own, list(parameters.unbind(0)))
+
     def step(self, values: Mapping[str, float]) -> None:
         """Update all members that have a gradient."""
-        gradients = {i: p.grad for i, p in enumerate(self._members) if p.grad is not None}
+        gradients = {i: p.grad for i, p in enumerate(self.members) if p.grad is not None}
         if not gradients:
             return
         chosen = list(gradients)
-        all_of_them = len(chosen) == len(self._members)
+        all_of_them = len(chosen) == len(self.members)
         average, variance = self._average, self._variance
         if not all_of_them:
             average = average[chosen]
             variance = None if variance is None else variance[chosen]
-        own = [local_part(self._members[i].detach()) for i in chosen]
+        own = [local_part(self.members[i].detach()) for i in chosen]
         parameters = torch.stack(own)
         stacked = torch.stack([local_part(gradient) for gradient in gradients.values()])
-        self._update(parameters, stacked, average, variance, self._given(values))
+        self._update(parameters, stacked, average, variance, self.given(values))
         foreach_copy_(own, list(parameters.unbind(0)))
         if not all_of_them:
             self._average[chosen] = average
@@ -149,7 +194,8 @@ class _Stack:
         padded[: len(mine)] = mine
         return self._ranks.all_gather(padded).flatten(0, 1)[:count]
 
-    def _given(self, values: Mapping[str, float]) -> dict[str, Any]:
+    def given(self, values: Mapping[str, float]) -> dict[str, Any]:
+        """Return the numbers of a step; tensors, which are set, where it is compiled."""
         given = {
             "momentum": values["momentum"],
             "rate": values["rate"] * self._scale,
@@ -158,8 +204,8 @@ class _Stack:
         if not self._numbers:
             return given
         for key, value in given.items():
-            self._numbers[key].fill_(value)
-        return dict(self._numbers)
+            self._numbers[key].set(value)
+        return {key: each.tensor for key, each in self._numbers.items()}
 
     def _function(self, function: types.FunctionType) -> Callable[..., Any]:
         if not self._numbers:
