@@ -4,7 +4,7 @@ Work for every image: read a file of 500x375 pixels (made here: 4:2:0, quality 9
 decode it, crop a random part (area .08 to 1, aspect 3/4 to 4/3), resize it to 224x224, and put
 it into a batch of 32, as uint8 or as normalised float32. The peers: a pool of threads that
 decodes with simplejpeg and resizes with OpenCV (bilinear without antialiasing) or Pillow, grain
-with read threads, and torch's DataLoader with processes. hotgrid resizes with antialiasing, as
+with read threads, DALI on the CPU, and torch's DataLoader with processes. hotgrid resizes with antialiasing, as
 Pillow does, or with OpenCV. Rows `fast` use libjpeg's fast DCT and upsampling. Compare rows
 that resize and decode in the same way. Rounds take turns; the best of each counts. On a shared
 machine the seconds of CPU are the steadier figure: `ms of CPU` is that of all threads and
@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from options import parser
-from peers.image_loaders import AREA, BATCH, RATIO, SIZE, Grain, Threads, TorchLoader
+from peers.image_loaders import AREA, BATCH, RATIO, SIZE, Dali, Grain, Threads, TorchLoader
 from report import absent, report
 
 from hotgrid.data import ClassFolders, DecodeRandomCrop, Normalise, Plan, PlanBatches
@@ -104,6 +104,8 @@ def contestants(folder, files, workers, floats):
         "torch DataLoader, OpenCV": lambda: TorchLoader(files, workers, floats),
         "torch DataLoader, Pillow": lambda: TorchLoader(files, workers, floats, "pillow"),
         "grain threads, OpenCV": lambda: Grain(files, workers, floats),
+        "DALI, linear": lambda: Dali(files, workers, floats),
+        "DALI, linear with antialiasing": lambda: Dali(files, workers, floats, True),
     }
     found = {}
     for name, make in made.items():

@@ -107,3 +107,37 @@ class Grain:
     def run(self):  # noqa: D102
         for _ in self.loader:
             pass
+
+
+class Dali:
+    """DALI with threads, decoding on the CPU: the part first, then a linear resize."""
+
+    def __init__(self, files, workers, floats, antialias=False):
+        from nvidia.dali import fn, pipeline_def, types
+
+        @pipeline_def(batch_size=BATCH, num_threads=workers, device_id=None)
+        def loading():
+            data, labels = fn.readers.file(files=[str(f) for f in files], random_shuffle=True)
+            pixels = fn.decoders.image_random_crop(
+                data, device="cpu", random_area=AREA, random_aspect_ratio=RATIO
+            )
+            pixels = fn.resize(
+                pixels, size=(SIZE, SIZE), interp_type=types.INTERP_LINEAR, antialias=antialias
+            )
+            if floats:
+                pixels = fn.crop_mirror_normalize(
+                    pixels,
+                    dtype=types.FLOAT,
+                    output_layout="HWC",
+                    mean=(255 * MEAN).tolist(),
+                    std=(255 * STD).tolist(),
+                )
+            return pixels, labels
+
+        self.batches, self.loader = len(files) // BATCH, loading()
+        self.loader.build()
+
+    def run(self):  # noqa: D102
+        for _ in range(self.batches):
+            pixels, _ = self.loader.run()
+            pixels.as_array()

@@ -1,9 +1,10 @@
 """The end of an ingest: records of units become one corpus, in the order of the input."""
 
 import json
+import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TextIO
@@ -101,13 +102,18 @@ class Merge:
         if self._settings.shards is not None:
             shutil.rmtree(self._folder / DOCUMENTS, ignore_errors=True)
             return
-        kept = {row["id"] for row in self._listed()}
-        for path in (self._folder / DOCUMENTS).rglob("*"):
-            if path.is_file() and (path.name.startswith(".") or path.stem not in kept):
-                path.unlink(missing_ok=True)
-        for path in (self._folder / DOCUMENTS).glob("*"):
-            if path.is_dir() and not any(path.iterdir()):
-                path.rmdir()
+        kept = {bytes.fromhex(row["id"]) for row in self._listed()}
+        # Not by `rglob`, which remembers every path.
+        for part in sorted((self._folder / DOCUMENTS).glob("*")):
+            if not part.is_dir():
+                part.unlink()
+                continue
+            with os.scandir(part) as entries:
+                for each in entries:
+                    if not _is_kept(each.name, kept):
+                        Path(each.path).unlink()
+            if not any(part.iterdir()):
+                part.rmdir()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for number in range(self._units):
@@ -207,6 +213,13 @@ def _coarse(edges: list[float], counts: list[int]) -> tuple[list[float], list[in
     joined = [sum(counts[at : at + step]) for at in range(0, len(counts), step)]
     width = edges[1] - edges[0]
     return [round(width * step * each, 6) for each in range(len(joined) + 1)], joined
+
+
+def _is_kept(name: str, kept: Collection[bytes]) -> bool:
+    try:
+        return bytes.fromhex(Path(name).stem) in kept
+    except ValueError:
+        return False
 
 
 def _general(reason: str) -> str:
