@@ -30,7 +30,8 @@ class Muon(OptimizerSpec):
 
     For matrices; the weights of convolutions are flattened to matrices. Embeddings, heads,
     norms and biases are better off with `AdamW`. Matrices of one shape are updated by one
-    batched call, compiled on a GPU. With several ranks each orthogonalises its share.
+    batched call, compiled on a GPU; where all have at most 67 million elements, a step is one
+    CUDA graph. With several ranks each orthogonalises its share.
 
     Attributes:
         momentum: The share of the average in the next average.

@@ -1,0 +1,66 @@
+"""Draw the curves of runs of `hotgrid vision train` for the docs, and keep their numbers.
+
+    python benchmarks/make_vision_curves.py TITLE=RUN [TITLE=RUN ...] --name cifar10
+
+RUN is the folder of a run; a run that was stopped counts as far as it went. Writes
+docs/pictures/NAME.png and benchmarks/results/curves-NAME-*.json.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from report import report
+
+PICTURES = Path(__file__).parents[1] / "docs/pictures"
+SHOWN = ("train/loss", "train/items a second", "valid/loss", "valid/accuracy")
+
+
+def rows_of(title: str, folder: Path) -> list[dict[str, Any]]:
+    """What a run has logged, with the epochs that its recipe asks for."""
+    events = [json.loads(line) for line in (folder / "events.jsonl").open()]
+    start = next(each for each in events if each["event"] == "start")
+    rows, seconds = [], 0.0
+    for each in events:
+        if each["event"] == "train":
+            seconds += each["seconds"]
+        if each["event"] in ("train", "evaluate"):
+            values = {key: each["values"][key] for key in SHOWN if key in each["values"]}
+            row = {"run": title, "steps": start["steps"], "device": start["device"]}
+            rows.append({**row, "step": each["step"], "seconds": round(seconds, 1), **values})
+    return rows
+
+
+def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """The loss of training and the accuracy on held-out images over the share of a run."""
+    mpl.use("agg")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for title, rows in runs.items():
+        for axes, key, factor in ((left, "train/loss", 1.0), (right, "valid/accuracy", 100.0)):
+            seen = [each for each in rows if key in each]
+            steps = [each["step"] / 1000 for each in seen]
+            axes.plot(steps, [factor * each[key] for each in seen], ".-", label=title)
+    left.set(xlabel="thousand steps", ylabel="loss of augmented images")
+    right.set(xlabel="thousand steps", ylabel="accuracy on held-out images, %")
+    right.legend()
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=100)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("runs", nargs="+", metavar="TITLE=RUN")
+    options.add_argument("--name", required=True)
+    given = options.parse_args()
+    pairs = [each.rpartition("=")[::2] for each in given.runs]
+    runs = {title: rows_of(title, Path(folder)) for title, folder in pairs}
+    draw(runs, PICTURES / f"{given.name}.png")
+    report(f"curves-{given.name}", [row for rows in runs.values() for row in rows])
+
+
+if __name__ == "__main__":
+    main()
