@@ -23,6 +23,7 @@ class Recent:
         losses: Their losses on this rank.
         counted: For the places of losses with a count, the sum of the losses and the count.
         norms: For every step, the norm of the gradient of every group that has one.
+        items: The items of each micro-batch, if a metric counts them.
     """
 
     def __init__(self) -> None:
@@ -30,6 +31,7 @@ class Recent:
         self.losses: list[Tensor] = []
         self.counted: dict[int, tuple[Tensor, Any]] = {}
         self.norms: list[Mapping[str, Tensor]] = []
+        self.items: list[Any] = []
 
     def fetch(self, ledger: Ledger, names: Sequence[str]) -> tuple[Numbers, Numbers]:
         """Copy them to the host, and their rows and all other waiting rows to the ledger.
@@ -38,15 +40,16 @@ class Recent:
             The losses of all micro-batches, and the norms of all groups in every step; 0
             for a group without a gradient.
         """
-        losses, norms, counted = ledger.fetch(
+        losses, norms, counted, items = ledger.fetch(
             self.losses,
             [step.get(name, 0.0) for step in self.norms for name in names],
             [x for pair in self.counted.values() for x in pair],
+            self.items,
         )
         rows = [(loss, 1.0) for loss in losses]
         for at, total, count in zip(self.counted, counted[::2], counted[1::2], strict=True):
             rows[at] = (total, count)
-        found = {Loss().name: rows}
+        found = {Loss().name: rows} | {name: [(n,) for n in items] for name in ledger.counting}
         for place, name in enumerate(names):
             found[GradientNorm(name).name] = [
                 (norm, float(name in step))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hotgrid.errors import ArgumentError
 from hotgrid.tensors._torch_private import foreach_mul_
-from hotgrid.train._metrics import Ledger, Seen
+from hotgrid.train._metrics import Ledger, Seen, items_of
 from hotgrid.train._optimizers import local_part
 
 from ._average import Average
@@ -54,6 +54,7 @@ class StepMaking:
         optimizer.apply(done)
         counts: list[Any] = []
         seen: Any = None
+        watched = ledger.per_batch or ledger.per_step
         for place in range(k):
             position, batch = next(feed)
             batch = to_device(batch, self._device)
@@ -66,9 +67,12 @@ class StepMaking:
                         found = self._loss(self._placement.called, batch)
                     outputs = self._backward(found, recent, counts)
             recent.positions.append(position)
-            seen = Seen(outputs, batch)
-            for sums, rows in ledger.per_batch:
-                rows.append(sums(seen))
+            if ledger.counting:
+                recent.items.append(items_of(outputs, batch))
+            if watched:
+                seen = Seen(outputs, batch)
+                for sums, rows in ledger.per_batch:
+                    rows.append(sums(seen))
         if counts:
             self._divide(counts)
         norms = optimizer.clip()

@@ -17,7 +17,7 @@ from torch import nn
 from hotgrid.cluster import Communicator, StopRequest, world
 from hotgrid.errors import ArgumentError, UnstableError
 from hotgrid.grid.model import checked_device
-from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window
+from hotgrid.train._metrics import GradientNorm, Ledger, Loss, Metric, Window, counts
 from hotgrid.train._report import Dashboard
 
 from ._average import Average
@@ -472,7 +472,8 @@ def _ledger_of(metrics: Sequence[Metric], groups: Sequence[str]) -> Ledger:
     """The metrics that are shown, and the loss and the norms, which steps find anyway."""
     norms = [GradientNorm(name) for name in groups]
     shown = {each.name: each for each in (Loss(), *metrics, *norms)}
-    return Ledger(list(shown.values()), given=shown.keys() - {each.name for each in metrics})
+    asked = {each.name for each in metrics if not counts(each)}
+    return Ledger(list(shown.values()), given=shown.keys() - asked)
 
 
 def _numbered(device: torch.device) -> torch.device:

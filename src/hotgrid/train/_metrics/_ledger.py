@@ -11,6 +11,7 @@ from torch import Tensor
 from hotgrid.errors import ArgumentError
 
 from ._metric import Metric, Sums, Window
+from ._throughput import ModelFlops, Throughput
 
 Row: TypeAlias = "tuple[float, ...]"
 
@@ -27,6 +28,7 @@ class Ledger:
         given: The names of metrics whose rows are given to `take`; they see nothing.
 
     Attributes:
+        counting: The names of given metrics whose rows are the items of micro-batches.
         per_batch: For metrics that see every micro-batch, `sums` and the list for its rows.
         per_step: The same for those that see every step.
     """
@@ -34,6 +36,9 @@ class Ledger:
     def __init__(self, metrics: Sequence[Metric], given: Collection[str] = ()) -> None:
         self.metrics = tuple(metrics)
         self._given = frozenset(given)
+        self.counting = [
+            each.name for each in self.metrics if counts(each) and each.name in self._given
+        ]
         self._waiting: list[list[Sums]] = [[] for _ in self.metrics]
         asked = [
             (each.per, each.sums, rows)
@@ -110,6 +115,11 @@ class Ledger:
             total = [math.fsum(column) for column in zip(*rows, strict=True)]
             found[metric.name] = metric.value(total, window) if total else None
         return found
+
+
+def counts(metric: Metric) -> bool:
+    """Whether the rows of a metric are the items of micro-batches, and nothing else."""
+    return type(metric) in (Throughput, ModelFlops)
 
 
 def _is_number(x: object) -> bool:

@@ -53,16 +53,7 @@ class Seen:
 
     def items(self) -> Tensor | float:
         """How many items there were: `items`, `count`, or the rows of the batch."""
-        outputs, batch = self.outputs, self.batch
-        found = outputs["items"] if "items" in outputs else outputs.get("count")
-        if found is not None:
-            return found
-        # The usual batch first: this is done in every step.
-        if type(batch) is tuple and batch and isinstance(batch[0], Tensor):
-            batch = batch[0]
-        if isinstance(batch, Tensor) and (shape := batch.shape):
-            return float(shape[0])
-        return float(_rows(batch))
+        return items_of(self.outputs, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +154,19 @@ def _kinds(kind: type[Metric]) -> Iterator[type[Metric]]:
     for each in kind.__subclasses__():
         yield each
         yield from _kinds(each)
+
+
+def items_of(outputs: Mapping[str, Any], batch: Any) -> Tensor | float:
+    """The items of a micro-batch: `items`, `count`, or the rows of the batch."""
+    found = outputs["items"] if "items" in outputs else outputs.get("count")
+    if found is not None:
+        return found
+    # The usual batch first: this is done in every step.
+    if type(batch) is tuple and batch and isinstance(batch[0], Tensor):
+        batch = batch[0]
+    if isinstance(batch, Tensor) and (shape := batch.shape):
+        return float(shape[0])
+    return float(_rows(batch))
 
 
 def _rows(batch: Any) -> int:

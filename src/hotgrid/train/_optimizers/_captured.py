@@ -56,7 +56,8 @@ class Captured:
             each.given(values)
             torch.stack(some, out=own)  # pyright: ignore[reportArgumentType]
         self._runs += 1
-        if self._runs <= _WARMUPS:
+        # Within a graph of the caller it is a part of that one.
+        if self._runs <= _WARMUPS or torch.cuda.is_current_stream_capturing():
             self._update()
         else:
             (self._graph or self._capture()).replay()
