@@ -236,6 +236,16 @@ def test_what_is_longer_than_all_buckets_is_named(texts):
         PlanBatches(replace(texts, order=Order(buckets=(8,), length="text")), 4)
 
 
+def test_a_sample_without_a_length_is_a_damaged_sample(tmp_path):
+    lines = "".join(f'{{"n": {n}}}\n' for n in (1, "null", 3, 5))
+    (tmp_path / "a.jsonl").write_text(lines)
+    rows = JsonLines((str(tmp_path / "a.jsonl"),), {"n": "int64"})
+    plan = Plan(rows, order=Order(buckets=(4, 8), length="n"), corrupt="drop")
+    with PlanBatches(plan, 4, last="short", epochs=1) as batches:
+        assert sorted(n for batch in batches for n in batch["n"].tolist()) == [1, 3, 5]
+        assert [each.index for each in batches.corrupt] == [1]
+
+
 def test_samples_of_different_sizes_are_padded(texts):
     (batch,) = taken(replace(texts, order=Order(shuffle=False)), 10, 1)
     assert batch["ids"].shape == (10, int(batch["length"].max()))
@@ -364,6 +374,27 @@ def test_memory_of_a_batch_is_not_used_while_something_holds_it():
         assert kept.storage_offset() and kept.untyped_storage().data_ptr() not in places
     # What nobody holds is used again: 20 batches share the memory of a few.
     assert len(places) < 8
+
+
+def test_page_locked_memory_is_left_to_torch(monkeypatch):
+    # Torch alone knows whether a copy to a GPU is under way, by the storage it allocated.
+    made, empty = [], torch.empty
+
+    def locked(*sizes, pin_memory, **more):
+        assert pin_memory
+        made.append(empty(*sizes, **more))
+        return made[-1]
+
+    monkeypatch.setattr(torch, "empty", locked)
+    plan = replace(NUMBERS, order=Order(shuffle=False)).yielding("row")
+    with PlanBatches(plan, 5, workers=1, ahead=1, pin=True) as batches:
+        found = [next(batches)["row"].clone() for _ in range(4)]
+        last = next(batches)["row"]
+    assert [rows[0, 0].item() for rows in found] == [0, 5, 10, 15]
+    # No memory was taken a second time, and none is wrapped in another storage.
+    assert len(made) >= 5
+    storages = {each.untyped_storage()._cdata for each in made}
+    assert last.untyped_storage()._cdata in storages
 
 
 def test_no_more_is_prepared_than_asked_for():

@@ -21,6 +21,10 @@ from hotgrid.data import (
     HubFolder,
     IdxFiles,
     JsonLines,
+    Order,
+    Pad,
+    Plan,
+    PlanBatches,
     Selected,
     Split,
     TarShards,
@@ -236,6 +240,17 @@ def test_samples_of_a_tar(tmp_path):
         TarShards((str(tmp_path),), {"gif": "bytes"}).open()
 
 
+def test_arrays_of_a_tar_are_arrays_in_a_batch(tmp_path):
+    members = [(f"{n}.{kind}", b"[%d, 2]" % n) for n in range(2) for kind in ("row", "ids")]
+    path = shard(tmp_path / "a.tar", *members)
+    rows = TarShards((str(path),), {"row": "float32[2]", "ids": "int64[?]"})
+    plan = Plan(rows, order=Order(shuffle=False)).then(Pad(3), "ids", "padded")
+    with PlanBatches(plan.yielding("row", "padded"), 2) as batches:
+        batch = next(batches)
+    assert batch["row"].tolist() == [[0.0, 2.0], [1.0, 2.0]]
+    assert batch["padded"].tolist() == [[0, 2, 0], [1, 2, 0]]
+
+
 def test_what_is_no_tar_is_refused(tmp_path):
     (tmp_path / "a.tar").write_bytes(b"hello" * 1000)
     with pytest.raises(DamagedError, match="not an uncompressed tar"):
@@ -265,6 +280,16 @@ def test_nulls_are_damaged_samples(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"a": [1, None]}), tmp_path / "a.parquet")
     opened = ArrowFiles((str(tmp_path),)).open()
     with pytest.raises(DamagedError, match="column `a` is null"):
+        opened.read(1, ["a"])
+
+
+def test_a_null_inside_a_list_is_damage(tmp_path):
+    # NumPy would make a float of it, and a cast the smallest number there is.
+    lists = pyarrow.array([[1, 2], [3, None]])
+    pyarrow.parquet.write_table(pyarrow.table({"a": lists}), tmp_path / "a.parquet")
+    opened = ArrowFiles((str(tmp_path),)).open()
+    assert opened.read(0, ["a"])["a"].tolist() == [1, 2]
+    with pytest.raises(DamagedError, match="column `a` has a null inside"):
         opened.read(1, ["a"])
 
 

@@ -392,6 +392,8 @@ def test_a_wrong_name_gets_a_hint():
         ("vit_tiny_patch16_224", {"image_size": 100}, "100 is not a multiple of the patch, 16"),
         ("vit_tiny_patch16_224", {"heads": 5}, "192 cannot be shared by 5 heads"),
         ("vit_tiny_patch16_224", {"depth": 3}, "`depth` 3: choose 4 or more"),
+        ("vit_tiny_patch16_224", {"depth": "x"}, "`depth` is 'x'; expected int"),
+        ("swin_cifar", {"depths": 3}, "`depths` is 3; expected tuple"),
         ("convnext_atto", {"dims": (8, 8)}, "must be of one length"),
         ("fast_resnet", {"image_size": 8}, "`image_size` 8: 3 stages need 9 or more"),
         ("fast_resnet", {"convs": 0}, "`convs` must be at least 1, got 0"),
@@ -451,8 +453,10 @@ def test_a_weight_of_another_shape_is_named(kept):
 def test_files_that_are_no_weights_are_refused(tmp_path):
     with pytest.raises(StoreError, match="there is no file"):
         create_model("resnet18", pretrained=tmp_path / "absent.pth")
-    for name in ("torn.safetensors", "torn.pth"):
-        (tmp_path / name).write_bytes(b"not weights")
+    # The last reads as pickle, of something that is not there.
+    torn = {"torn.safetensors": b"not weights", "torn.pth": b"not weights", "t.txt": b"hello"}
+    for name, data in torn.items():
+        (tmp_path / name).write_bytes(data)
         with pytest.raises(DamagedError, match="is not a file of weights"):
             create_model("resnet18", pretrained=tmp_path / name)
     torch.save({"losses": [1.0]}, tmp_path / "losses.pth")

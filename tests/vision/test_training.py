@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from hotgrid.data import ClassFolders, DecodeCentreCrop, Normalise, Plan
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.train import read_run
 from hotgrid.vision import (
@@ -28,6 +29,7 @@ from hotgrid.vision import (
     score_images,
     train_images,
 )
+from hotgrid.vision._training._train import held_out_batches
 
 from .shapes import KINDS, write_shapes
 
@@ -261,3 +263,107 @@ def test_what_is_no_set_of_images_is_refused(tmp_path):
         open_images(data)
     with pytest.raises(ArgumentError, match="--valid"):
         open_images(tmp_path / "plan.json")
+
+
+def photos(place: Path, count: int = 6, size: int = 80) -> Path:
+    """Photos larger than those kept in memory, whose class is that of their centre."""
+    generator = torch.Generator().manual_seed(0)
+    for part in ("train", "test"):
+        for label, name in enumerate(("dark", "light")):
+            folder = place / part / name
+            folder.mkdir(parents=True)
+            for n in range(count):
+                noise = torch.randint(0, 128, (size, size, 3), generator=generator)
+                image = (noise + 127 * label).to(torch.uint8).numpy()
+                Image.fromarray(image).save(folder / f"{n}.png")
+    return place
+
+
+SHORT = RECIPE.changed(epochs=1.0, batch=4, average=0.0, flip=False)
+
+
+def test_files_are_predicted_as_they_are_evaluated(tmp_path):
+    data = open_images(photos(tmp_path / "photos"))
+    settings = VisionRun(tmp_path / "run", device="cpu", show=False)
+    train_images(data, "fast_resnet", SHORT, settings, size=16, shape=TINY)
+    model = load_image_model(tmp_path / "run" / "model")
+    batch = held_out_batches(model, data, 12).batch(0)
+    files = [data.valid.open().place(n) for n in range(12)]
+    shares = model.scores(batch.images).softmax(1)
+    for row, found in zip(shares, predict_images(model, files), strict=True):
+        assert dict(found.classes)["light"] == pytest.approx(row[1].item(), abs=1e-6)
+
+
+def test_damaged_images_are_not_evaluated(tmp_path):
+    place = photos(tmp_path / "photos")
+    # The whole last batch of four, and one of another.
+    for name in ("dark/1", *(f"light/{n}" for n in range(2, 6))):
+        (place / "test" / f"{name}.png").write_bytes(b"damaged")
+    settings = VisionRun(tmp_path / "run", device="cpu", show=False)
+    data = open_images(place)
+    found = train_images(data, "fast_resnet", SHORT, settings, size=16, shape=TINY)
+    assert found.score.count == 7
+    assert found.score.confusion.sum(1).tolist() == [5, 2]
+    shown = read_run(tmp_path / "run").curves["valid/loss"]
+    assert shown[-1][1] == pytest.approx(found.score.loss, rel=1e-5)
+
+
+def test_large_grey_images_are_trained_on(tmp_path):
+    for prefix in ("train", "t10k"):
+        head = bytes([0, 0, 8, 3, *(8).to_bytes(4, "big"), *(2 * (80).to_bytes(4, "big"))])
+        (tmp_path / f"{prefix}-images-idx3-ubyte").write_bytes(head + bytes(8 * 80 * 80))
+        labels = bytes([0, 0, 8, 1, *(8).to_bytes(4, "big"), *(4 * [0, 1])])
+        (tmp_path / f"{prefix}-labels-idx1-ubyte").write_bytes(labels)
+    settings = VisionRun(tmp_path / "run", device="cpu", show=False)
+    data = open_images(tmp_path)
+    made = train_images(data, "fast_resnet", SHORT, settings, size=80, shape=TINY).model
+    assert len(made.normalise.mean) == 1
+
+
+def planned(where: Path, classes: Path, *, height: int = 16, floats: bool = False) -> Path:
+    plan = Plan(ClassFolders(str(classes)))
+    plan = plan.then(DecodeCentreCrop(height, 16), "data", "bytes" if floats else "pixels")
+    plan = plan.then(Normalise(), "bytes", "pixels") if floats else plan
+    plan.yielding("pixels", "label").write(where)
+    return where
+
+
+def test_the_plan_decides_the_size_of_images(tmp_path):
+    place = photos(tmp_path / "photos")
+    plans = [planned(tmp_path / f"{part}.json", place / part) for part in ("train", "test")]
+    settings = VisionRun(tmp_path / "run", device="cpu", show=False)
+    data = open_images(*plans)
+    with pytest.raises(ArgumentError, match="16 pixels, so `size` cannot be 32"):
+        train_images(data, "fast_resnet", SHORT, settings, size=32, shape=TINY)
+    made = train_images(data, "fast_resnet", SHORT, settings, shape=TINY).model
+    assert (made.size, made.share) == (16, 1.0)
+
+
+def test_a_plan_that_training_would_misread_is_refused(tmp_path):
+    place = photos(tmp_path / "photos", count=2)
+    train = planned(tmp_path / "train.json", place / "train")
+    floats = planned(tmp_path / "floats.json", place / "train", floats=True)
+    with pytest.raises(ArgumentError, match=r"is float32\[16,16,3\]; expected square images"):
+        open_images(floats, train)
+    wide = planned(tmp_path / "wide.json", place / "train", height=8)
+    with pytest.raises(ArgumentError, match=r"uint8\[8,16,3\]; expected square"):
+        open_images(train, wide)
+    (place / "test" / "light").rename(place / "test" / "bright")
+    with pytest.raises(ArgumentError, match="different classes: bright, light"):
+        open_images(train, planned(tmp_path / "test.json", place / "test"))
+    with pytest.raises(ArgumentError, match="is a plan, so `--valid"):
+        open_images(train, place / "train")
+
+
+@pytest.mark.parametrize("name", ["accumulate", "workers", "evaluate_every", "save_every"])
+def test_a_run_with_a_number_of_zero_is_refused(name):
+    with pytest.raises(ArgumentError, match=f"`{name}` is 0; choose a number above 0"):
+        VisionRun("run", **{name: 0})
+
+
+def test_a_device_that_is_not_there_is_named(shapes, tmp_path):
+    with pytest.raises(ArgumentError, match="the device `nowhere` cannot be used here"):
+        settings = VisionRun(tmp_path / "run", device="nowhere")
+        train_images(open_images(shapes), "fast_resnet", RECIPE, settings, shape=TINY)
+    with pytest.raises(ArgumentError, match="the device `nowhere` cannot be used here"):
+        load_image_model(device="nowhere")

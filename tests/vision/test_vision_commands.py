@@ -117,6 +117,9 @@ def test_models_and_recipes_are_listed(capsys):
         (["train", "--data", "SHAPES", "--model", "resnet18", "--set", "rate"], "KEY=VALUE"),
         (["predict", "nothing.jpg", "--model", "."], "hotgrid vision train"),
         (["eval", "nowhere", "--data", "SHAPES"], "nowhere"),
+        (["predict", "a.jpg", "--top", "0"], "`top` is 0"),
+        (["augment", "--preview", "a.png", "--versions", "0"], "--versions"),
+        (["augment", "--preview", "a.png", "--size", "0"], "--size"),
         (["models", "swim*"], "swim"),
     ],
 )

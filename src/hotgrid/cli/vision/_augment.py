@@ -35,6 +35,7 @@ def augment(
     """
     from PIL import Image
 
+    from hotgrid.errors import ArgumentError
     from hotgrid.files import whole_file
     from hotgrid.vision import (
         StageSequence,
@@ -46,6 +47,9 @@ def augment(
     from hotgrid.vision._augment import sample_images
     from hotgrid.vision._training import read_images
 
+    for name, value in (("versions", versions), ("size", size)):
+        if value < 1:
+            raise ArgumentError(f"`--{name}` {value}: choose 1 or more")
     if stages is not None:
         stage = read_augmentation(stages)
     else:

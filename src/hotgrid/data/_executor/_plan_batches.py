@@ -262,7 +262,11 @@ class PlanBatches:
             raise ArgumentError(f"`length` names column `{order.length}`, which is {kind}")
         samples = self._runner.samples
         if order.length in self.plan.source.columns():
-            return np.array(samples.values(order.length), np.int64)
+            try:
+                return np.array(samples.values(order.length), np.int64)
+            except (DamagedError, TypeError):
+                # A damaged sample, or a null: asked one by one, the others have lengths.
+                pass
         runner = Runner(self.plan, [order.length], samples)
         with ThreadPoolExecutor(self.workers) as threads:
             found = threads.map(lambda n: _length(runner, n), range(len(samples)))

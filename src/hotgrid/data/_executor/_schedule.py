@@ -64,8 +64,8 @@ class Schedule:
             self._length = self._batches(order.samples or samples)
         if not self._length:
             raise ArgumentError(
-                f"an epoch of {order.samples or samples} samples has no batch of {size}; use a "
-                "smaller size, or `last='short'`"
+                f"an epoch of {order.samples or samples} samples has no batch of {size}; make "
+                "the batch smaller, or use `last='short'`"
             )
         # A batch of the next epoch is prepared while this one is used.
         self._epoch = lru_cache(maxsize=2)(self._laid_out)

@@ -96,6 +96,10 @@ class ColumnType:
             )
         )
 
+    def array(self, value: Any) -> Any:
+        """A value that JSON held: numbers with a shape as an array, others as they are."""
+        return np.asarray(value, self.dtype) if self.shape else value
+
     def problem(self, value: Any) -> str | None:
         """Why a value is not valid in this column; None if it is."""
         if self.kind in _OBJECTS:

@@ -94,6 +94,8 @@ class Rows(Samples):
         if not value.is_valid:
             raise DamagedError(f"column `{name}` is null")
         if kind.shape:
+            if value.values.null_count:
+                raise DamagedError(f"column `{name}` has a null inside")
             return value.values.to_numpy(zero_copy_only=False)
         return value.as_py()
 

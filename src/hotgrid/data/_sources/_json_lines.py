@@ -83,9 +83,7 @@ class _Lines(Samples):
             wrong = self._types[name].problem(row[name])
             if wrong:
                 raise DamagedError(f"column `{name}` is {wrong}")
-            dtype = self._types[name].dtype
-            shaped = dtype is not None and self._types[name].shape
-            found[name] = np.asarray(row[name], dtype) if shaped else row[name]
+            found[name] = self._types[name].array(row[name])
         return found
 
     def place(self, index: int) -> str:

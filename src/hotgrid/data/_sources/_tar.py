@@ -152,7 +152,7 @@ def _value(data: bytes, name: str, kind: ColumnType) -> Any:
     wrong = kind.problem(found)
     if wrong:
         raise DamagedError(f"column `{name}` is {wrong}")
-    return found
+    return kind.array(found)
 
 
 def _column(extension: str) -> str:

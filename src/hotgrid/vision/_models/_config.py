@@ -4,6 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hotgrid.data import check_document
 from hotgrid.errors import ArgumentError
 
 
@@ -41,6 +42,7 @@ class ModelConfig:
             # JSON has no tuples.
             if isinstance(value, list):
                 object.__setattr__(self, field.name, tuple(value))
+        check_document(self, f"`{self.name}`")
         if self.num_classes < 0:
             raise ArgumentError(f"`num_classes` {self.num_classes}: choose 0 (no head) or more")
         for name in ("in_chans", "image_size"):

@@ -1,12 +1,10 @@
 """Weights of models, from files."""
 
-import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -64,8 +62,9 @@ def _read(path: Path) -> dict[str, Tensor]:
         if path.suffix == ".safetensors":
             return load_file(path)
         given: Any = torch.load(path, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as problem:
-        raise DamagedError(f"`{path}` is not a file of weights: {problem}") from None
+    except Exception as problem:  # noqa: BLE001 - pickle raises what it likes for other files
+        reason = f"{type(problem).__name__} {problem}"
+        raise DamagedError(f"`{path}` is not a file of weights: {reason}") from None
     for key in _INSIDE:
         if isinstance(given, Mapping) and isinstance(given.get(key), Mapping):
             given = given[key]

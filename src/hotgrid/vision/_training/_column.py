@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -119,7 +120,8 @@ class StreamedImages:
     Args:
         plan: Yields `pixels`, `label` and `key`.
         size: Rows of a batch, of all ranks together.
-        training: False for one pass in order, with a shorter batch at the end.
+        training: False for one pass in order, with a shorter batch at the end; damaged
+            images are left out of it.
         workers: Threads that decode; by default one for every core.
         pin: Page-locked memory, for a GPU.
     """
@@ -134,12 +136,10 @@ class StreamedImages:
         pin: bool = False,
     ) -> None:
         last = "drop" if training else "short"
+        if not training and plan.corrupt == "substitute":
+            # A substitute would be counted twice.
+            plan = replace(plan, corrupt="drop")
         self._batches = PlanBatches(plan, size, last=last, workers=workers, pin=pin)
-        if training and len(self._batches) == 0:
-            raise ArgumentError(
-                f"there are {self._batches.samples} images to train on, fewer than a batch of "
-                f"{size}; choose a smaller batch (--batch)"
-            )
         self.endless, self.size = training, size
         self.rows = self._batches.samples
         self.identity = self._batches.identity

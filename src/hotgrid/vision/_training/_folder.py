@@ -41,6 +41,7 @@ class ImageModel:
         size: Height and width of the images that it was trained on.
         card: Its name, data and figures.
         path: The folder it is from; None if it is from none.
+        share: The part of the height and width of a photo that it is shown, about the centre.
     """
 
     model: VisionModel
@@ -49,6 +50,7 @@ class ImageModel:
     size: int
     card: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    share: float = 1.0
 
     @property
     def name(self) -> str:
@@ -82,6 +84,7 @@ def about(made: ImageModel, **more: Any) -> bytes:
         "mean": list(made.normalise.mean),
         "std": list(made.normalise.std),
         "size": made.size,
+        "share": made.share,
         "card": dict(made.card),
     }
     return json.dumps(plain | more, indent=2, ensure_ascii=False).encode()
@@ -131,10 +134,11 @@ def load_image_model(
         device: Where to put it.
 
     Raises:
-        ArgumentError: The folder is neither.
+        ArgumentError: The folder is neither, or there is no such device.
         DamagedError: A file is missing or is not what was written; the message names it.
         MissingPartError: No model comes with this hotgrid.
     """
+    expect_device(device)
     if where is None and not (_DEFAULT / ABOUT).is_file():
         raise MissingPartError(
             "no image model comes with this hotgrid. `hotgrid vision train --data DIR --model "
@@ -153,6 +157,20 @@ def load_image_model(
     return found
 
 
+def expect_device(device: str | torch.device) -> str | torch.device:
+    """The device, if there is one.
+
+    Raises:
+        ArgumentError: There is no such device here.
+    """
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise ArgumentError(f"the device `{device}` cannot be used here: {reason}") from None
+    return device
+
+
 def _described(path: Path) -> ImageModel:
     try:
         given: Any = json.loads(read_regular(path / ABOUT, 1 << 24))
@@ -160,7 +178,8 @@ def _described(path: Path) -> ImageModel:
         model = create_model(**given["model"])
         classes = tuple(map(str, given["classes"]))
         normalise = NormalisePixels(tuple(given["mean"]), tuple(given["std"]))
-        size, card = int(given["size"]), dict(given.get("card") or {})
+        size, share = int(given["size"]), float(given.get("share", 1.0))
+        card = dict(given.get("card") or {})
     except (ValueError, KeyError, TypeError) as problem:
         raise DamagedError(f"`{path / ABOUT}` does not describe a model: {problem}") from None
     if version != _FORMAT:
@@ -184,7 +203,7 @@ def _described(path: Path) -> ImageModel:
         model.load_state_dict(state)
     except RuntimeError as problem:
         raise DamagedError(f"the weights in `{path}` do not fit: {problem}") from None
-    return ImageModel(model, classes, normalise, size, card, path)
+    return ImageModel(model, classes, normalise, size, card, path, share)
 
 
 def _of_run(path: Path) -> tuple[dict[str, Tensor], int]:

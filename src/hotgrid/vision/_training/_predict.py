@@ -32,8 +32,16 @@ class Prediction:
     classes: tuple[tuple[str, float], ...]
 
 
-def read_images(files: Sequence[str | Path], size: int, channels: int = 3) -> Tensor:
+def read_images(
+    files: Sequence[str | Path], size: int, channels: int = 3, share: float = 1.0
+) -> Tensor:
     """Decode image files to one size, uint8 `[count, channels, size, size]`.
+
+    Args:
+        files: The files.
+        size: Height and width.
+        channels: 3, or 1 for grey.
+        share: The part of the height and width that is kept, about the centre.
 
     Raises:
         ArgumentError: No file is named, or one is missing.
@@ -41,7 +49,7 @@ def read_images(files: Sequence[str | Path], size: int, channels: int = 3) -> Te
     """
     if not files:
         raise ArgumentError("name image files, such as photo.jpg")
-    crop = DecodeCentreCrop(size, size, share=1.0)
+    crop = DecodeCentreCrop(size, size, share=share)
     found = []
     for file in files:
         try:
@@ -75,11 +83,13 @@ def predict_images(
         flip: Average over the image and its mirror image.
 
     Raises:
-        ArgumentError: No file is named, or one is missing.
+        ArgumentError: No file is named, one is missing, or no class is asked for.
         DamagedError: A file is not an image.
     """
+    if top < 1:
+        raise ArgumentError(f"`top` is {top}; choose 1 or more classes")
     device = next(made.model.parameters()).device
-    images = read_images(files, made.size, made.model.config.in_chans)
+    images = read_images(files, made.size, made.model.config.in_chans, made.share)
     found = []
     for file, image in zip(files, images, strict=True):
         shares = made.scores(image[None].to(device), flip=flip).softmax(1)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,6 +62,18 @@ class ImageData:
     size: tuple[int, int] | None
 
     @property
+    def planned(self) -> int | None:
+        """The height and width that a plan makes; None for images of other sources."""
+        if not isinstance(self.train, Plan):
+            return None
+        return self.train.types()[_PIXELS].sizes[0]
+
+    @property
+    def share(self) -> float:
+        """The part of the height and width that is evaluated, about the centre."""
+        return 1.0 if self.small or self.planned else 0.875
+
+    @property
     def small(self) -> bool:
         """Whether images are small enough to be kept in memory, decoded."""
         return self.size is not None and max(self.size) <= SMALL
@@ -75,8 +88,7 @@ class ImageData:
             )
         plan = Plan(found, order=order)
         if "data" in found.columns():
-            share = 1.0 if self.small else 0.875
-            crop = DecodeCentreCrop(height, width, share=share)
+            crop = DecodeCentreCrop(height, width, share=self.share)
             random = DecodeRandomCrop(height, width)
             decode = random if part == "train" and not self.small else crop
             plan = plan.then(decode, "data", _PIXELS)
@@ -130,12 +142,7 @@ def _folders(path: Path, valid: Path | None) -> ImageData:
     classes, others = opened.facts.get("classes"), held.open().facts.get("classes")
     if classes is None and isinstance(train, Split):
         classes = others = train.of.open().facts["classes"]
-    if classes != others:
-        apart = sorted({*(classes or ())} ^ {*(others or ())})
-        raise ArgumentError(
-            f"the images to train on in `{path}` and the held-out ones have different classes: "
-            f"{', '.join(apart[:8])}"
-        )
+    _expect_same(classes or (), others or (), path)
     size = _largest(opened)
     return ImageData(path.resolve().name, train, held, tuple(classes or ()), 3, size)
 
@@ -181,18 +188,49 @@ def _planned(path: Path, valid: str | Path | None) -> ImageData:
         raise ArgumentError(
             f"`{path}` is a plan; name the plan of held-out images too (--valid)"
         )
+    if Path(valid).suffix != ".json":
+        raise ArgumentError(f"`{path}` is a plan, so `--valid {valid}` must be one too")
     plans = [Plan.read(path), Plan.read(Path(valid))]
-    for each, place in zip(plans, (path, valid), strict=True):
-        known = each.types()
-        for name in (_PIXELS, _LABEL):
-            if name not in known:
-                raise ArgumentError(
-                    f"the plan `{place}` has no column `{name}`; it has {', '.join(known)}"
-                )
-    opened = plans[0].source.open()
-    classes = opened.facts.get("classes")
+    shapes = [_pixels_of(each, place) for each, place in zip(plans, (path, valid), strict=True)]
+    if shapes[0] != shapes[1]:
+        raise ArgumentError(
+            f"`{path}` makes images of the shape {shapes[0]}, and `{valid}` of {shapes[1]}"
+        )
+    opened, held = (each.source.open() for each in plans)
+    classes, others = opened.facts.get("classes"), held.facts.get("classes")
     if classes is None:
         if _LABEL not in plans[0].source.columns():
             raise ArgumentError(f"the source of `{path}` does not say which classes there are")
         classes = [str(n) for n in range(1 + max(opened.values(_LABEL)))]
-    return ImageData(path.stem, plans[0], plans[1], tuple(classes), 3, None)
+    elif others is not None:
+        _expect_same(classes, others, path)
+    channels = shapes[0][2] if len(shapes[0]) == 3 else 1
+    return ImageData(path.stem, plans[0], plans[1], tuple(classes), channels, None)
+
+
+def _pixels_of(plan: Plan, place: str | Path) -> tuple[int, ...]:
+    """The shape of the images that a plan makes."""
+    known = plan.types()
+    for name in (_PIXELS, _LABEL):
+        if name not in known:
+            raise ArgumentError(
+                f"the plan `{place}` has no column `{name}`; it has {', '.join(known)}"
+            )
+    kind = known[_PIXELS]
+    shape = kind.sizes
+    right = kind.kind == "uint8" and kind.fixed and len(shape) in (2, 3)
+    if not right or shape[0] != shape[1] or shape[2:] not in ((), (1,), (3,)):
+        raise ArgumentError(
+            f"column `{_PIXELS}` of the plan `{place}` is {kind}; expected square images as "
+            "bytes, such as uint8[224,224,3]. Training normalises them"
+        )
+    return shape
+
+
+def _expect_same(classes: Sequence[str], others: Sequence[str], path: Path) -> None:
+    if [*classes] != [*others]:
+        apart = sorted({*classes} ^ {*others}) or classes
+        raise ArgumentError(
+            f"the images to train on in `{path}` and the held-out ones have different classes: "
+            f"{', '.join(apart[:8])}"
+        )

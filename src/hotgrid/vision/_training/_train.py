@@ -33,7 +33,14 @@ from hotgrid.vision._models._model import VisionModel
 
 from ._column import ColumnBatches, KeyedImages, StreamedImages, image_column
 from ._evaluate import ImageScore, score_images
-from ._folder import ABOUT, ImageModel, about, load_image_model, save_image_model
+from ._folder import (
+    ABOUT,
+    ImageModel,
+    about,
+    expect_device,
+    load_image_model,
+    save_image_model,
+)
 from ._optimizer import recipe_optimizer
 from ._pictures import confusion_picture, worst_picture
 from ._recipe import VisionRecipe
@@ -42,6 +49,8 @@ from ._sources import ImageData
 _SHOWN = 50
 # Images that a fast ResNet is whitened with.
 _WHITENED = 512
+# The means of the values that ImageNet has for its three channels.
+_GREY_MEAN, _GREY_STD = (0.449,), (0.226,)
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,9 @@ class VisionRun:
         save_every: Save every N steps; by default once an epoch.
         seed: The seed of weights, order and augmentation.
         show: Show progress on standard error.
+
+    Raises:
+        ArgumentError: A number is not above 0.
     """
 
     folder: str | Path
@@ -75,6 +87,12 @@ class VisionRun:
     save_every: int | None = None
     seed: int = 0
     show: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("accumulate", "workers", "evaluate_every", "save_every"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ArgumentError(f"`{name}` is {value!r}; choose a number above 0")
 
     def where(self) -> str:
         """The device."""
@@ -124,7 +142,13 @@ def train_images(
         UnstableError: The loss is no longer finite; earlier checkpoints stay as they are.
     """
     _expect_parts(data, recipe, run)
-    ranks, size = world(run.where()), size or _usual_size(data, model)
+    if data.planned and size not in (None, data.planned):
+        raise ArgumentError(
+            f"the plan makes images of {data.planned} pixels, so `size` cannot be {size}; "
+            "change the plan"
+        )
+    size = _usual_size(data, model) if size is None else size
+    ranks = world(expect_device(run.where()))
     torch.manual_seed(run.seed)
     net = _network(data, model, recipe, run, size, pretrained, shape or {})
     train, valid, normalise = _batches(data, recipe, run, size, run.where())
@@ -136,7 +160,7 @@ def train_images(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "recipe": recipe.to_plain(),
     }
-    made = ImageModel(net, data.classes, normalise, size, card)
+    made = ImageModel(net, data.classes, normalise, size, card, share=data.share)
     asked = {
         "data": data.name,
         "model": json.dumps(net.config.to_dict()),
@@ -276,7 +300,7 @@ def write_pictures(folder: Path, score: ImageScore, classes: tuple[str, ...]) ->
 
 def image_loss(
     made: ImageModel, recipe: VisionRecipe, *, compiled: bool = False
-) -> Callable[[Any, KeyedImages], dict[str, Tensor]]:
+) -> Callable[[Any, KeyedImages], dict[str, Any]]:
     """Return the step function: augment where the model trains, and the cross entropy."""
     count = len(made.classes)
     # In one sequence, so that it is one compiled function.
@@ -284,21 +308,27 @@ def image_loss(
     training = Augmentation(stages, classes=count, compiled=compiled)
     plain = Augmentation(made.normalise, compiled=compiled)
 
-    def loss(module: Any, batch: KeyedImages) -> dict[str, Tensor]:
+    def loss(module: Any, batch: KeyedImages) -> dict[str, Any]:
         augment = training if module.training else plain
         images, targets = augment(batch.images, batch.labels, keys=batch.keys)
         if images.device.type == "cuda":
             images = images.contiguous(memory_format=torch.channels_last)
         scores = module(images).to(torch.float32)
-        smoothing = recipe.smoothing if module.training else 0.0
         wanted = batch.labels if targets is None else targets
-        found = F.cross_entropy(scores, wanted, label_smoothing=smoothing)
-        return {"loss": found, "scores": scores, "targets": batch.labels}
+        outputs = {"scores": scores, "targets": batch.labels}
+        if module.training:
+            found = F.cross_entropy(scores, wanted, label_smoothing=recipe.smoothing)
+            return outputs | {"loss": found}
+        # Batches differ in size here: the last is short, and damaged images are left out.
+        total, count = F.cross_entropy(scores, wanted, reduction="sum"), len(scores)
+        return outputs | {"loss": total / max(1, count), "count": float(count)}
 
     return loss
 
 
 def _usual_size(data: ImageData, model: str) -> int:
+    if data.planned:
+        return data.planned
     if data.size is not None and data.small:
         return max(data.size)
     with torch.device("meta"):
@@ -322,7 +352,8 @@ def _batches(
             )
             for part in ("train", "valid")
         )
-        return train, valid, NormalisePixels()
+        grey = NormalisePixels(_GREY_MEAN, _GREY_STD)
+        return train, valid, NormalisePixels() if data.channels == 3 else grey
     (images, labels), (held, held_labels) = (
         image_column(data.plan(part, size, size), device, size) for part in ("train", "valid")
     )
