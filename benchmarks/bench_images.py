@@ -4,11 +4,11 @@ Work for every image: read a file of 500x375 pixels (made here: 4:2:0, quality 9
 decode it, crop a random part (area .08 to 1, aspect 3/4 to 4/3), resize it to 224x224, and put
 it into a batch of 32, as uint8 or as normalised float32. The peers: a pool of threads that
 decodes with simplejpeg and resizes with OpenCV (bilinear without antialiasing) or Pillow, grain
-with read threads, DALI on the CPU, and torch's DataLoader with processes. hotgrid resizes with antialiasing, as
-Pillow does, or with OpenCV. Rows `fast` use libjpeg's fast DCT and upsampling. Compare rows
-that resize and decode in the same way. Rounds take turns; the best of each counts. On a shared
-machine the seconds of CPU are the steadier figure: `ms of CPU` is that of all threads and
-processes for an image.
+with read threads, DALI on the CPU, and torch's DataLoader with processes. hotgrid resizes with
+antialiasing, as Pillow does, or with OpenCV. Rows `fast` use libjpeg's fast DCT and upsampling.
+Compare rows that resize and decode in the same way. Rounds take turns; the best of each counts.
+On a shared machine the seconds of CPU are the steadier figure: `ms of CPU` is that of all
+threads and processes for an image.
 
     python benchmarks/bench_images.py [--workers 2] [--images 512] [--rounds 5]
 """
