@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hotgrid.cluster import StopRequest, job, world
@@ -167,24 +168,27 @@ def ingest(
 def count_input(
     paths: Sequence[str], settings: IngestSettings | None = None, *, texts: Sequence[str] = ()
 ) -> dict[str, Counter[str]]:
-    """Count documents and bytes by modality without decoding or writing anything.
+    """Count documents and bytes by modality without decoding or writing a corpus.
 
-    Documents that cannot be read are counted under `quarantined`.
+    Documents that cannot be read are counted under `quarantined`. Standard input is copied to
+    a temporary file meanwhile.
     """
     settings = IngestSettings() if settings is None else settings
     found: dict[str, Counter[str]] = {}
     taken = 0
-    for unit in list_units(paths, texts, settings, fetched=files_of):
-        for each in read_unit(unit, settings):
-            if isinstance(each, Fault) or not each.size:
-                found.setdefault("quarantined", Counter()).update(documents=1)
-                continue
-            kinds = {modality_of(p.data, p.name, pure=p.pure).name for p in each.parts}
-            name = kinds.pop() if len(kinds) == 1 else "mixed"
-            found.setdefault(name, Counter()).update(documents=1, bytes=each.size)
-            taken += 1
-            if taken == settings.limit:
-                return found
+    with TemporaryDirectory() as aside:
+        given = _spooled(paths, Path(aside), world())
+        for unit in list_units(given, texts, settings, fetched=files_of):
+            for each in read_unit(unit, settings):
+                if isinstance(each, Fault) or not each.size:
+                    found.setdefault("quarantined", Counter()).update(documents=1)
+                    continue
+                kinds = {modality_of(p.data, p.name, pure=p.pure).name for p in each.parts}
+                name = kinds.pop() if len(kinds) == 1 else "mixed"
+                found.setdefault(name, Counter()).update(documents=1, bytes=each.size)
+                taken += 1
+                if taken == settings.limit:
+                    return found
     return found
 
 
