@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hotgrid.cluster import StopRequest, job, world
+from hotgrid.cluster import StopRequest, follow_slurm, job, world
 from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.files import whole_file
 from hotgrid.progress import Progress
@@ -69,7 +69,8 @@ def ingest(
     """Read documents of any kind, cut them into patches, and write a corpus.
 
     The corpus is the same bits for any number of workers and ranks, and however often the
-    ingest was killed and resumed. What cannot be read is listed in `quarantine.jsonl`.
+    ingest was killed and resumed. What cannot be read is listed in `quarantine.jsonl`. Ranks of
+    torchrun, and tasks of srun, split the input.
 
     Args:
         paths: Files, folders, patterns, `-` for standard input, or `hf://datasets/...`.
@@ -102,6 +103,7 @@ def ingest(
         if path.startswith(HUB):
             read_reference(path)
     Encoder(settings)  # what is wrong with a model or a segmenter is said at once
+    follow_slurm()
     group = world()
     folder = Path(out)
     asked = {name: json.dumps(value) for name, value in settings.to_table().items()}
