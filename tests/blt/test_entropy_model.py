@@ -1,13 +1,14 @@
 """The entropy model: against transformers, in chunks, from files."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from hotgrid.blt import (
     ENTROPY_SIZES,
@@ -19,7 +20,8 @@ from hotgrid.blt import (
     load_entropy_model,
     save_entropy_model,
 )
-from hotgrid.blt._entropy._window import _mask
+from hotgrid.blt._entropy._window import _is_plain, _mask
+from hotgrid.blt._layers._block import Block, joined_after, joined_before
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.kernels import compress
 from hotgrid.nn._attention._mask import _sees
@@ -149,6 +151,57 @@ def test_chunks_and_parts_give_what_one_pass_gives(tiny: EntropyModel, data: st.
         parts.append(stream.push(text[at : at + step]))
         at += step
     close(torch.cat([torch.empty(0), *parts]), wanted[:-1])
+
+
+@pytest.mark.parametrize("window", [1, 2, 8])
+def test_chunks_at_the_edges_of_a_window_give_what_one_pass_gives(window: int):
+    torch.manual_seed(window)
+    config = replace(TINY, window=window)
+    model, whole = EntropyModel(config), EntropyModel(replace(config, length=1024))
+    whole.load_state_dict(model.state_dict())
+    longest = config.length - window + 1
+    for chunk in sorted({1, max(window - 1, 1), window, window + 1, longest}):
+        for size in (chunk - 1, chunk, chunk + 1, 2 * chunk + 1):
+            text = TEXT[:size]
+            with torch.no_grad():
+                wanted = whole(byte_ids(text, bos=True)[None])
+            found = model.signals([text, TEXT[:5]], chunk=chunk, embeddings=True, logits=True)
+            close(found[0].logits, wanted.logits[0])
+            close(found[0].embeddings, wanted.embeddings[0, 1:])
+
+
+@pytest.mark.parametrize("first", [0, 1, 7, 8, 9, 57, 58, 150])
+def test_a_stream_goes_on_after_a_first_part_of_any_length(tiny: EntropyModel, first: int):
+    wanted = tiny.signals([TEXT], chunk=16)[0].entropies
+    stream = tiny.stream()
+    parts = [stream.push(TEXT[:first])]
+    parts += [stream.push(TEXT[at : at + 11]) for at in range(first, len(TEXT), 11)]
+    close(torch.cat(parts), wanted)
+
+
+def test_joined_products_are_those_of_the_layer(tiny: EntropyModel):
+    x, positions = torch.randn(2, 7, TINY.size), torch.arange(7) + 3
+    for each in tiny.layers:
+        layer = cast("Block", each)
+        for joined, alone in zip(
+            joined_before(layer, x, positions), layer.before(x, positions), strict=True
+        ):
+            close(joined, alone)
+        found = torch.randn(2, TINY.heads, 7, TINY.size // TINY.heads)
+        close(joined_after(layer, x, found), layer.after(x, found))
+
+
+@pytest.mark.parametrize("path", ["attention.q", "attention.v", "mlp.gate", "mlp.up"])
+def test_only_plain_maps_are_joined(path: str):
+    model = EntropyModel(TINY)
+    assert _is_plain(model)
+    part, name = path.split(".")
+    owner = model.layers[1].get_submodule(part)
+    plain = owner.get_submodule(name)
+    size = tuple(plain.weight.shape)
+    for other in (nn.Linear(size[1], size[0], bias=True), nn.Sequential(plain)):
+        setattr(owner, name, other)
+        assert not _is_plain(model)
 
 
 def test_no_byte_changes_what_comes_before_it(tiny: EntropyModel):

@@ -340,6 +340,14 @@ def test_equal_leaves_and_few_leaves_have_places(tmp_path: Path):
     assert place_corpus(tmp_path / "one").nodes == 1
 
 
+def test_a_zone_without_leaves_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    ingest([], tmp_path, texts=["words"], progress=False)
+    place_corpus(tmp_path, zones=["qa=text:*"])
+    assert "no leaf" not in capsys.readouterr().err
+    place_corpus(tmp_path, zones=["qa=faq/*"])
+    assert "no leaf is in the zone of `qa=faq/*`" in capsys.readouterr().err
+
+
 def test_what_is_wrong_is_said(mixed: Path, tmp_path: Path):
     ingest([], tmp_path / "corpus", texts=["words"], progress=False)
     for arguments, message in (

@@ -21,7 +21,7 @@ def corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     assert hotgrid(["ingest", "in", "--out", "out", "--segmenter", "space"]) == 0
     said = capsys.readouterr().out
     assert "2 documents, 39 bytes in 6 patches of 6.50 bytes" in said
-    assert "left out 1 duplicates" in said
+    assert "left out 1 duplicate and 0 near duplicates" in said
     assert "1 could not be read" in said
     assert "image is damaged" in said
     return tmp_path / "out"

@@ -38,6 +38,7 @@ from ._group import GroupCommunicator as GroupCommunicator
 from ._halo import HaloExchange as HaloExchange, Needs as Needs, Traffic as Traffic
 from ._launch import (
     StopRequest as StopRequest,
+    follow_slurm as follow_slurm,
     is_primary as is_primary,
     job as job,
     launch as launch,

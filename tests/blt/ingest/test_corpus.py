@@ -392,6 +392,9 @@ def test_what_is_wrong_is_said(tmp_path: Path):
         ingest([], tmp_path / "out")
     with pytest.raises(ArgumentError, match="there is no"):
         ingest([], tmp_path / "out", IngestSettings(model="none.safetensors"), texts=["x"])
+    for change in ({"device": "cuda"}, {"compiled": True}):
+        with pytest.raises(ArgumentError, match=r"is for an entropy model.*--model nano"):
+            ingest([], tmp_path / "out", IngestSettings(**change), texts=["one"])
     with pytest.raises(ArgumentError, match="there is no finished corpus"):
         Corpus(tmp_path)
     ingest([], tmp_path / "out", texts=["one"], workers=0)

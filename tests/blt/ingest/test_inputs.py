@@ -317,14 +317,15 @@ def test_bombs_are_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.Mo
         "b.zip": zipped({"x.txt": zeros}),
         "c.tar.gz": tar({"x.txt": zeros}),
         "d.bz2": bz2.compress(zeros),
+        "e.jsonl.gz": gzip.compress(b"\n" * len(zeros)),
     }
     for name, data in bombs.items():
         (tmp_path / name).write_bytes(data)
         found = run(tmp_path, tmp_path / name)
-        reason = next(iter(reasons(found).values()))
+        reason = list(reasons(found).values())[-1]
         assert "500 times its size, the limit (a decompression bomb?)" in reason
         small = run(tmp_path, tmp_path / name, archive_bytes=100_000)
-        assert "100,000 bytes, the limit" in next(iter(reasons(small).values()))
+        assert "100,000 bytes, the limit" in list(reasons(small).values())[-1]
 
 
 def test_members_do_not_leave_the_archive(tmp_path: Path):
@@ -369,6 +370,14 @@ def test_counts_without_writing(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.txt", "c.txt"]
     limited = count_input([str(tmp_path)], IngestSettings(limit=1), texts=["more"])
     assert limited == {"text": {"documents": 1, "bytes": 4}}
+
+
+def test_standard_input_is_counted(monkeypatch: pytest.MonkeyPatch):
+    class Stdin:
+        buffer = io.BytesIO(TEXT)
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert count_input(["-"]) == {"text": {"documents": 1, "bytes": len(TEXT)}}
 
 
 def exact(a: str, b: str) -> float:

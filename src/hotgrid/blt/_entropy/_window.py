@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from hotgrid.blt._layers._block import Block, joined_after, joined_before
+from hotgrid.blt._layers._block import Block, joined_after, joined_before, joined_maps
 from hotgrid.errors import ArgumentError
 from hotgrid.nn import KVCache, Mask, RMSNorm, Rotary, attention
 
@@ -45,11 +45,10 @@ def _compiled_parts(joined: bool) -> tuple[Any, Any]:
 
 def _is_plain(model: Layers) -> bool:
     """Whether no linear map was replaced, such as by one with weights of 8 bits."""
-    layers = cast("list[Block]", list(model.layers))
     return all(
-        type(each) is nn.Linear
-        for layer in layers
-        for each in (layer.attention.q, layer.attention.k, layer.attention.v, layer.mlp.up)
+        type(each) is nn.Linear and each.bias is None
+        for layer in cast("list[Block]", list(model.layers))
+        for each in joined_maps(layer)
     )
 
 

@@ -19,6 +19,7 @@ from hotgrid.blt._segment._at_most import AtMost
 from hotgrid.blt._segment._entropy import EntropySegmenter
 from hotgrid.blt._segment._registry import segmenter
 from hotgrid.blt._segment._segmenter import Segmenter, patch_lengths
+from hotgrid.errors import ArgumentError
 
 from ._modalities._modality import View
 from ._settings import IngestSettings
@@ -50,8 +51,18 @@ class Encoded:
 
 
 def load_model(path: str | None, device: str = "cpu", *, compiled: bool = False) -> ByteModel:
-    """The model `nano`, or what is in a file; by default the n-gram table of hotgrid."""
+    """The model `nano`, or what is in a file; by default the n-gram table of hotgrid.
+
+    Raises:
+        ArgumentError: There is no such model, or it is a table, which runs on the CPU only.
+    """
     if path is None or is_ngram_table(model_file(path)):
+        if compiled or not device.startswith("cpu"):
+            what = "compiling" if compiled else f"`device` {device}"
+            raise ArgumentError(
+                f"{what} is for an entropy model, and the model is an n-gram table; choose "
+                "one, such as nano (--model nano), or leave it out"
+            )
         return load_ngram_table(path)
     return load_entropy_model(path, device=usable_device(device), compiled=compiled)
 

@@ -9,9 +9,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from hotgrid.cluster import StopRequest, job, world
+from hotgrid.cluster import StopRequest, follow_slurm, job, world
 from hotgrid.errors import ArgumentError, HotgridError
 from hotgrid.files import whole_file
 from hotgrid.progress import Progress
@@ -68,7 +69,8 @@ def ingest(
     """Read documents of any kind, cut them into patches, and write a corpus.
 
     The corpus is the same bits for any number of workers and ranks, and however often the
-    ingest was killed and resumed. What cannot be read is listed in `quarantine.jsonl`.
+    ingest was killed and resumed. What cannot be read is listed in `quarantine.jsonl`. Ranks of
+    torchrun, and tasks of srun, split the input.
 
     Args:
         paths: Files, folders, patterns, `-` for standard input, or `hf://datasets/...`.
@@ -101,6 +103,7 @@ def ingest(
         if path.startswith(HUB):
             read_reference(path)
     Encoder(settings)  # what is wrong with a model or a segmenter is said at once
+    follow_slurm()
     group = world()
     folder = Path(out)
     asked = {name: json.dumps(value) for name, value in settings.to_table().items()}
@@ -167,24 +170,27 @@ def ingest(
 def count_input(
     paths: Sequence[str], settings: IngestSettings | None = None, *, texts: Sequence[str] = ()
 ) -> dict[str, Counter[str]]:
-    """Count documents and bytes by modality without decoding or writing anything.
+    """Count documents and bytes by modality without decoding or writing a corpus.
 
-    Documents that cannot be read are counted under `quarantined`.
+    Documents that cannot be read are counted under `quarantined`. Standard input is copied to
+    a temporary file meanwhile.
     """
     settings = IngestSettings() if settings is None else settings
     found: dict[str, Counter[str]] = {}
     taken = 0
-    for unit in list_units(paths, texts, settings, fetched=files_of):
-        for each in read_unit(unit, settings):
-            if isinstance(each, Fault) or not each.size:
-                found.setdefault("quarantined", Counter()).update(documents=1)
-                continue
-            kinds = {modality_of(p.data, p.name, pure=p.pure).name for p in each.parts}
-            name = kinds.pop() if len(kinds) == 1 else "mixed"
-            found.setdefault(name, Counter()).update(documents=1, bytes=each.size)
-            taken += 1
-            if taken == settings.limit:
-                return found
+    with TemporaryDirectory() as aside:
+        given = _spooled(paths, Path(aside), world())
+        for unit in list_units(given, texts, settings, fetched=files_of):
+            for each in read_unit(unit, settings):
+                if isinstance(each, Fault) or not each.size:
+                    found.setdefault("quarantined", Counter()).update(documents=1)
+                    continue
+                kinds = {modality_of(p.data, p.name, pure=p.pure).name for p in each.parts}
+                name = kinds.pop() if len(kinds) == 1 else "mixed"
+                found.setdefault(name, Counter()).update(documents=1, bytes=each.size)
+                taken += 1
+                if taken == settings.limit:
+                    return found
     return found
 
 

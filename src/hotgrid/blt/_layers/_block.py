@@ -70,6 +70,12 @@ def joined_after(layer: Block, x: Tensor, found: Tensor) -> Tensor:
     return x + mlp.down(mlp.activation(gate) * up)
 
 
+def joined_maps(layer: Block) -> tuple[nn.Module | None, ...]:
+    """Return the maps that `joined_before` and `joined_after` put together."""
+    attention, mlp = layer.attention, layer.mlp
+    return attention.q, attention.k, attention.v, mlp.gate, mlp.up
+
+
 def _products(x: Tensor, parts: tuple[nn.Linear, ...]) -> tuple[Tensor, ...]:
     # To put the weights together takes a thousandth of the time of the product.
     whole = F.linear(x, torch.cat([each.weight for each in parts]))

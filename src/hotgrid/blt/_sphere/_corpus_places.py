@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hotgrid.blt._layers._device import usable_device
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError, near
 from hotgrid.progress import Progress
 
@@ -94,6 +95,7 @@ def place_corpus(
     source = source_at(path)
     where = usable_device(device)
     by = _by(source, by)
+    zones = tuple(zones)
     rule = zone_rule(zones)
     known, projection = _read(source, rule, by, where, progress)
     if not len(known.nodes):
@@ -131,6 +133,13 @@ def place_corpus(
         about,
     )
     counts = {zone: int((known.zones == zone).sum()) for zone in ZONES}
+    for each in zones:
+        if not counts[each.partition("=")[0]]:
+            logger("blt").warning(
+                "no leaf is in the zone of `%s`: patterns are those of names of documents, "
+                "such as `docs/faq.md`, and labels of views",
+                each,
+            )
     return PlaceSummary(
         len(known.nodes), by, steps, counts, _table(known, *found[:2], shells=shells)
     )

@@ -163,8 +163,8 @@ def _show_counts(console: Terminal, counts: dict[str, dict[str, int]], json: boo
     console.for_tables().print(table)
 
 
-def _counted(documents: int) -> str:
-    return f"{documents:,} document{'s' * (documents != 1)}"
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def show_manifest(
@@ -176,9 +176,10 @@ def show_manifest(
         return
     patches = manifest["patches"]
     mean = manifest["bytes"] / patches if patches else 0.0
+    sizes = (_counted(patches, "patch", "patches"), f"{mean:.2f} bytes")
     console.print(
-        f"{_counted(manifest['documents'])}, {manifest['bytes']:,} bytes in {patches:,} "
-        f"patches of {mean:.2f} bytes, in {folder}",
+        f"{_counted(manifest['documents'], 'document', 'documents')}, "
+        f"{_counted(manifest['bytes'], 'byte', 'bytes')} in {' of '.join(sizes)}, in {folder}",
         soft_wrap=True,
         markup=False,
     )
@@ -188,8 +189,9 @@ def show_manifest(
     console.for_tables().print(table)
     if manifest["duplicates"] or manifest["near_duplicates"]:
         console.print(
-            f"left out {manifest['duplicates']:,} duplicates and "
-            f"{manifest['near_duplicates']:,} near duplicates: see duplicates.jsonl",
+            f"left out {_counted(manifest['duplicates'], 'duplicate', 'duplicates')} and "
+            f"{_counted(manifest['near_duplicates'], 'near duplicate', 'near duplicates')}: "
+            "see duplicates.jsonl",
             soft_wrap=True,
         )
     if manifest["quarantined"]:

@@ -9,6 +9,7 @@ from ._launch import (
     restarts as restarts,
 )
 from ._run_module import run_module as run_module
+from ._slurm import follow_slurm as follow_slurm
 from ._stop import StopRequest as StopRequest
 from ._threads import run_ranks as run_ranks
 from ._world import world as world

@@ -153,11 +153,9 @@ def _end_with(parent: int) -> None:
 def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> dict[str, str]:
     """The variables that torchrun would set, so that ranks need not know what started them."""
     defaults = {"OMP_NUM_THREADS": str(max(1, cores() // ranks))}
-    if "lo" in [interface for _, interface in socket.if_nameindex()]:
-        # Ranks of one machine need no network, and no name of the machine that resolves.
-        defaults["GLOO_SOCKET_IFNAME"] = "lo"
     return {
         **defaults,
+        **only_this_host(),
         **os.environ,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
@@ -171,6 +169,12 @@ def _environment(ranks: int, port: int, name: str, attempt: int, most: int) -> d
         "TORCHELASTIC_RUN_ID": name,
         _PARENT: str(os.getpid()),
     }
+
+
+def only_this_host() -> dict[str, str]:
+    """Variables for ranks of one machine: no network, and no name of it that resolves."""
+    there = "lo" in [interface for _, interface in socket.if_nameindex()]
+    return {"GLOO_SOCKET_IFNAME": "lo"} if there else {}
 
 
 def _started(

@@ -27,9 +27,10 @@ _DROPPED_AFTER = 0.1
 
 
 def world(device: torch.device | str = "cpu", *, checking: bool = False) -> Communicator:
-    """All ranks that were started together: by `hotgrid run --mesh`, torchrun or SLURM.
+    """All ranks that were started together: by `hotgrid run --mesh` or torchrun.
 
-    Joins them at the first call. Without a launcher there is one rank, this one. On GPUs
+    Joins them at the first call. Without a launcher there is one rank, this one; see also
+    `follow_slurm`. On GPUs
     each rank of a host takes its own, unless `device` has a number.
 
     Args:

@@ -41,25 +41,29 @@ _BROKEN = (
 )
 
 
+def most_unpacked(packed: int, settings: IngestSettings) -> tuple[int, str]:
+    """The most bytes that a packed file may unpack to, and what is wrong with more."""
+    ratio = _FREE + MOST_RATIO * packed
+    if ratio < settings.archive_bytes:
+        return ratio, (
+            f"it unpacks to more than {MOST_RATIO} times its size, the limit "
+            "(a decompression bomb?)"
+        )
+    most = settings.archive_bytes
+    return most, f"it unpacks to more than {most:,} bytes, the limit (--archive-bytes)"
+
+
 class _Budget:
     """The bytes that may still be unpacked."""
 
     def __init__(self, packed: int, settings: IngestSettings) -> None:
-        self._limit = settings.archive_bytes
-        self._ratio = _FREE + MOST_RATIO * packed
+        self._limit, self._reason = most_unpacked(packed, settings)
         self._done = self._members = 0
 
     def spend(self, count: int) -> None:
         self._done += count
         if self._done > self._limit:
-            raise DamagedError(
-                f"it unpacks to more than {self._limit:,} bytes, the limit (--archive-bytes)"
-            )
-        if self._done > self._ratio:
-            raise DamagedError(
-                f"it unpacks to more than {MOST_RATIO} times its size, the limit "
-                "(a decompression bomb?)"
-            )
+            raise DamagedError(self._reason)
 
     def member(self) -> None:
         self._members += 1

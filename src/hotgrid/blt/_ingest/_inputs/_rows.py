@@ -13,6 +13,7 @@ from hotgrid.blt._ingest._settings import IngestSettings
 from hotgrid.errors import DamagedError, HotgridError
 from hotgrid.files import open_regular
 
+from ._archives import most_unpacked
 from ._record import Fault, Part, Record
 from ._units import BLOCK, HUB, Unit
 
@@ -37,18 +38,15 @@ def read_rows(unit: Unit, settings: IngestSettings, fetch: Fetch) -> Iterator[Re
 def read_packed_rows(
     unit: Unit, settings: IngestSettings, fetch: Fetch
 ) -> Iterator[Record | Fault]:
-    """Yield the documents of lines that gzip has packed, up to the limit of an archive."""
+    """Yield the documents of lines that gzip has packed, up to the limits of an archive."""
     with (
         os.fdopen(open_regular(Path(str(unit.path))), "rb") as plain,
         gzip.open(plain, "rb") as file,
     ):
-        yield from _lines(file, unit, settings.archive_bytes, settings, fetch)
+        most, reason = most_unpacked(os.fstat(plain.fileno()).st_size, settings)
+        yield from _lines(file, unit, most, settings, fetch)
         if file.read(1):
-            yield Fault(
-                unit.name,
-                f"it has more than {settings.archive_bytes:,} bytes once it is unpacked, the "
-                "limit (--archive-bytes)",
-            )
+            yield Fault(unit.name, reason)
 
 
 def _lines(

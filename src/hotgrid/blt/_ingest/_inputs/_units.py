@@ -12,7 +12,7 @@ from hotgrid.blt._ingest._settings import MIB, IngestSettings
 from hotgrid.errors import ArgumentError, DamagedError, near
 from hotgrid.files import regular_stat
 
-from ._parquet_file import row_groups
+from ._parquet_file import RowGroups
 
 BLOCK = 16 * MIB
 """Rows of JSON and documents of a long text are read in blocks of this size."""
@@ -74,17 +74,18 @@ def list_units(
         size = len(text.encode("utf-8", "surrogateescape"))
         yield Unit(f"text:{number}", None, "text", 0, size, "", text)
     seen: set[str] = set()
-    for path in paths:
-        found = (
-            fetched(path)
-            if fetched is not None and path.startswith(HUB)
-            else _files(path, settings, out)
-        )
-        for name, file in found:
-            key = os.path.realpath(file)
-            if key not in seen:
-                seen.add(key)
-                yield from units_of(name, file, settings)
+    with RowGroups() as groups:
+        for path in paths:
+            found = (
+                fetched(path)
+                if fetched is not None and path.startswith(HUB)
+                else _files(path, settings, out)
+            )
+            for name, file in found:
+                key = os.path.realpath(file)
+                if key not in seen:
+                    seen.add(key)
+                    yield from units_of(name, file, settings, groups)
 
 
 def expect_inputs(paths: Sequence[str], settings: IngestSettings, out: Path) -> None:
@@ -105,7 +106,9 @@ def expect_inputs(paths: Sequence[str], settings: IngestSettings, out: Path) -> 
             )
 
 
-def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
+def units_of(
+    name: str, file: Path, settings: IngestSettings, groups: RowGroups
+) -> Iterator[Unit]:
     """The units of one file."""
     try:
         facts = regular_stat(file)
@@ -125,7 +128,7 @@ def units_of(name: str, file: Path, settings: IngestSettings) -> Iterator[Unit]:
     elif lower.endswith((".jsonl.gz", ".ndjson.gz")):
         kind = "rows-gz"
     elif lower.endswith(".parquet"):
-        kind, parts = "parquet", row_groups(file)
+        kind, parts = "parquet", groups.of(file)
     elif lower.endswith(_ARCHIVES):
         kind = "archive"
     else:
