@@ -3,9 +3,9 @@
     python benchmarks/make_timm_logits.py [--out FILE]
 
 timm and torchvision must be importable. Every model that hotgrid.vision shares with timm is
-described by a hash of its names and shapes, its parameters, and a hash of its depths. Small
-ones also get the weights of `named_weights.py` and an image, and their logits and values of
-their maps are kept.
+described by a hash of its names and shapes, its parameters, and a hash of its depths. Those
+with up to 100 million parameters, and a larger one of some families, also get the weights of
+`named_weights.py` and a small image; their logits and values of their maps are kept.
 """
 
 import json
@@ -54,6 +54,32 @@ CHANGED: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "convnextv2_tiny": [({"image_size": 64}, {})],
 }
 
+MOST = 100_000_000
+LARGE = ("swin_large_patch4_window7_224", "swinv2_large_window12_192", "convnextv2_large")
+
+
+def reduced(name: str, size: int) -> int:
+    """A small image that a model takes: its maps have several windows of every stage."""
+    if name.startswith("swin"):
+        return size // 2
+    if name.startswith(("vit", "deit")):
+        with torch.device("meta"):
+            config: Any = create_model(name).config
+        return 5 * config.patch
+    return 64
+
+
+def changes_of(name: str, size: int, parameters: int) -> list[tuple[dict[str, Any], ...]]:
+    """The changes to ask a model and timm's with."""
+    if name in CHANGED:
+        return [*CHANGED[name]]
+    if parameters > MOST and name not in LARGE:
+        return []
+    side = reduced(name, size)
+    # Those of timm that take any image have no such option.
+    fixed = name.startswith(("swin", "vit", "deit"))
+    return [({"image_size": side}, {"img_size": side} if fixed else {})]
+
 
 def quarters(name: str, depth: int) -> list[int] | None:
     """Which maps of timm are those of hotgrid's stages; None for the last of each stage."""
@@ -91,8 +117,10 @@ def main() -> None:
             print(f"{name}: timm has none ({problem})")
             continue
         models[name] = timm_models.described(shared)
+        count = models[name]["parameters"]
         models[name]["answers"] = [
-            asked(name, changes, theirs, size) for changes, theirs in CHANGED.get(name, [])
+            asked(name, changes, theirs, size)
+            for changes, theirs in changes_of(name, size, count)
         ]
         print(name, models[name]["parameters"], len(models[name]["answers"]))
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(models[name])}" for name in models)

@@ -19,13 +19,18 @@ from hotgrid.vision import VisionModel, create_model, list_models
 RECORDED = json.loads((Path(__file__).parent / "timm_logits.json").read_text())["models"]
 _made = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "named_weights.py"))
 named_weights, named_image = _made["named_weights"], _made["named_image"]
-# Of large models `make test` runs the images that they are made for.
+# `make test` runs small models, on the images that they are made for if there are several.
+LARGE = 29_000_000
 ANSWERED = [
     pytest.param(
         name,
         answer,
         id=f"{name} {json.dumps(answer['changes'])}",
-        marks=[pytest.mark.long] * (len(model["answers"]) > 1 and bool(answer["changes"])),
+        marks=[pytest.mark.long]
+        * (
+            model["parameters"] > LARGE
+            or (len(model["answers"]) > 1 and bool(answer["changes"]))
+        ),
     )
     for name, model in RECORDED.items()
     for answer in model["answers"]
