@@ -1,5 +1,7 @@
 """Steps that are launched as one graph, with a graph of Python in place of one of CUDA."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -19,7 +21,7 @@ class Again:
         self._captured._update()
 
 
-def net() -> nn.Module:
+def net() -> nn.Sequential:
     torch.manual_seed(0)
     layers = [nn.Linear(6, 10), nn.Linear(10, 6), nn.Linear(6, 10)]
     return nn.Sequential(*layers, nn.Conv2d(2, 4, 3).to(memory_format=torch.channels_last))
@@ -40,9 +42,10 @@ def trained(graphs: bool) -> list[torch.Tensor]:
         for p in module.parameters():
             p.grad = torch.randn(p.shape, generator=generator)
         if step == 3:
-            module[0].weight.grad = None
+            module[0].get_parameter("weight").grad = None
         if step == 5:  # it moves
-            module[1].weight.data = module[1].weight.data.clone()
+            moved = module[1].get_parameter("weight")
+            moved.data = moved.data.clone()
         made.apply(step)
         made.step()
     return [p.detach() for p in module.parameters()]
@@ -52,9 +55,10 @@ def test_the_same_with_a_graph(monkeypatch):
     plain = trained(graphs=False)
     seen: list[int] = []
 
-    def capture(self: Captured) -> Again:
-        self._graph = Again(self, seen)
-        return self._graph
+    def capture(self: Captured) -> Any:
+        graph: Any = Again(self, seen)
+        self._graph = graph
+        return graph
 
     monkeypatch.setattr(Captured, "_capture", capture)
     monkeypatch.setattr(_Stack, "capturable", property(lambda self: bool(self._numbers)))
