@@ -175,12 +175,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the runs")
     parser.add_argument("--data", type=Path, help="folder with the IDX files of Fashion-MNIST")
     parser.add_argument("--size", type=int, default=128, help="width of the net, 8 or more")
-    parser.add_argument("--epochs", type=int, default=1, help="passes over the data")
+    parser.add_argument("--epochs", type=int, help="passes (1, over the few digits 40)")
     parser.add_argument("--batch", type=int, default=128, help="pictures in a step")
     parser.add_argument("--ranks", type=int, default=1, help="compare with this many ranks")
     parser.add_argument("--resume", action="store_true", help="continue the run in --out")
     options = parser.parse_args()
     name, data = dataset(options.data)
+    options.epochs = options.epochs or (1 if name == "Fashion-MNIST" else 40)
     if cluster.launched():
         trainer(options, name, data, options.out / f"fashion-{options.ranks}").run()
         return
