@@ -1,18 +1,18 @@
 """Draw the curves of runs of `hotgrid vision train` for the docs, and keep their numbers.
 
-    python benchmarks/make_vision_curves.py TITLE=RUN [TITLE=RUN ...] --name cifar10
+    python benchmarks/make_vision_curves.py --name cifar10 --runs TITLE=RUN [TITLE=RUN ...]
 
 RUN is the folder of a run; a run that was stopped counts as far as it went. Writes
 docs/pictures/NAME.png and benchmarks/results/curves-NAME-*.json.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from options import parser
 from report import report
 
 PICTURES = Path(__file__).parents[1] / "docs/pictures"
@@ -52,8 +52,8 @@ def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("runs", nargs="+", metavar="TITLE=RUN")
+    options = parser(__doc__, ("cpu",))
+    options.add_argument("--runs", nargs="+", required=True, metavar="TITLE=RUN")
     options.add_argument("--name", required=True)
     given = options.parse_args()
     pairs = [each.rpartition("=")[::2] for each in given.runs]
