@@ -83,6 +83,15 @@ def test_a_dry_run_counts(corpus: Path, capsys: pytest.CaptureFixture[str]):
     assert "text" in capsys.readouterr().out
 
 
+def test_a_dry_run_counts_on_one_rank(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert hotgrid(["ingest", "in", "--dry-run"]) == 0
+    assert not capsys.readouterr().out
+
+
 def test_flags_of_blt_burn(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     command = ["ingest", "-t", "one two", "-r", "1.35", "--output-dir", "old"]
     assert hotgrid([*command, "--num-shards", "2", "--pdf-mode", "text_only"]) == 0

@@ -70,6 +70,22 @@ def test_files_are_named(trained, shapes, tmp_path, capsys, monkeypatch):
         assert sum(shares.values()) == pytest.approx(1)
 
 
+def test_files_that_cannot_be_read_do_not_stop_the_others(trained, shapes, tmp_path, capsys):
+    good = str(shapes / "test" / "disc" / "0.png")
+    bad, gone = tmp_path / "bad.png", tmp_path / "gone.png"
+    bad.write_bytes(b"not an image")
+    files = [str(bad), good, str(gone)]
+    picture = tmp_path / "shown.png"
+    words = ["vision", "predict", *files, "--model", str(trained), "--out", str(picture)]
+    assert hotgrid([*words, "--json"]) == 1
+    said = capsys.readouterr()
+    assert list(json.loads(said.out)) == [good]
+    assert "bad.png" in said.err and "`" + str(gone) + "` is missing" in said.err
+    assert picture.exists()
+    assert hotgrid(["vision", "predict", str(bad), "--model", str(trained)]) == 1
+    assert "bad.png" in capsys.readouterr().err
+
+
 def test_a_model_is_exported(trained, tmp_path, capsys):
     file = tmp_path / "model.pt2"
     text = heard(capsys, "export", str(trained), "--out", str(file))

@@ -98,7 +98,7 @@ def ingest(
                 f"of this name is `./{path}`"
             )
     from hotgrid.blt import IngestSettings, count_input, ingest as run
-    from hotgrid.cluster import is_primary
+    from hotgrid.cluster import follow_slurm, is_primary
 
     limits = {
         "document_bytes": document_bytes,
@@ -129,6 +129,9 @@ def ingest(
     )
     console = Terminal(highlight=False)
     if dry_run:
+        follow_slurm()
+        if not is_primary():
+            return None
         counts = count_input(paths, settings, texts=text)
         _show_counts(console, {name: dict(each) for name, each in counts.items()}, json)
         return None

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Column, Table
 
 from hotgrid.cli._terminal import Terminal
+from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.progress import Progress
+
+if TYPE_CHECKING:
+    from hotgrid.vision import ImageModel, Prediction
 
 
 def predict(
@@ -18,8 +26,11 @@ def predict(
     device: str = "cpu",
     out: Path | None = None,
     json: bool = False,
-) -> None:
+) -> int:
     """Classify image files.
+
+    Files that cannot be read are named on standard error; the others are classified, and the
+    exit code is 1.
 
     Args:
         files: The files.
@@ -32,13 +43,17 @@ def predict(
         json: Print one JSON object instead of a table.
     """
     from hotgrid.files import whole_file
-    from hotgrid.vision import load_image_model, predict_images
+    from hotgrid.vision import load_image_model
     from hotgrid.vision._training import prediction_picture, read_images
 
     made = load_image_model(model, device=device)
-    found = predict_images(made, files, top=top, flip=flip)
+    found, problems = _predicted(made, files, top, flip)
+    for problem in problems:
+        print(f"hotgrid: {problem}", file=sys.stderr)  # noqa: T201
+    code = 1 if problems else 0
     console = Terminal(highlight=False)
     if out is not None:
+        files = tuple(Path(each.file) for each in found)
         images = read_images(files, max(made.size, 128), made.model.config.in_chans)
         names = [file.name for file in files]
         drawn = prediction_picture(images, names, [each.classes for each in found])
@@ -47,7 +62,7 @@ def predict(
     if json:
         plain = {each.file: dict(each.classes) for each in found}
         console.out(dumps(plain, indent=2, ensure_ascii=False), highlight=False)
-        return
+        return code
     if model is None:
         console.print(
             f"{made.name} knows only: {', '.join(made.classes)}", soft_wrap=True, markup=False
@@ -58,3 +73,26 @@ def predict(
     for each in found:
         table.add_row(each.file, *(f"{name} {share:.1%}" for name, share in each.classes))
     console.for_tables().print(table)
+    return code
+
+
+def _predicted(
+    made: ImageModel, files: Sequence[Path], top: int, flip: bool
+) -> tuple[list[Prediction], list[Exception]]:
+    """The predictions of the files that can be read, and what is wrong with the others."""
+    from hotgrid.vision import predict_images
+
+    if not files or top < 1:
+        predict_images(made, files, top=top)
+    found: list[Prediction] = []
+    problems: list[Exception] = []
+    with Progress("classify", len(files), unit="files", brief=True) as progress:
+        for file in files:
+            try:
+                found += predict_images(made, [file], top=top, flip=flip)
+            except (ArgumentError, DamagedError) as problem:
+                problems.append(problem)
+            progress.advance(1)
+    if not found:
+        raise problems[0]
+    return found, problems
