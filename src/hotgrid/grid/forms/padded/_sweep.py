@@ -17,7 +17,7 @@ from hotgrid.grid.forms._form import CELLS_PER_THREAD
 # The least pieces, and cells, of one step before the next step follows.
 _PIECES_AHEAD, _CELLS_AHEAD = 8, 2048
 # A thread is worth waiting for if it makes this many cells, or numbers, of a step.
-_NUMBERS_PER_THREAD = 1 << 14
+_NUMBERS_PER_THREAD = 1 << 15
 
 
 def sweep_of(
