@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -526,6 +527,37 @@ def test_a_cache_has_the_same_samples(photos, tmp_path):
     with pytest.raises(ArgumentError, match="`random_flip` is random"):
         cache_columns(plan, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_cache_notices_that_its_sources_have_changed(tmp_path):
+    rows, cache = tmp_path / "rows", tmp_path / "rows" / "cache"
+    rows.mkdir()
+    (rows / "a.jsonl").write_text('{"x": 1}\n')
+    plan = Plan(JsonLines((str(rows / "*.jsonl"),), {"x": "int64"}))
+    first = cache_columns(plan, cache)
+    assert cache_columns(plan, cache) == first
+    (rows / "b.jsonl").write_text('{"x": 2}\n')
+    with pytest.raises(ArgumentError, match=r"b\.jsonl` has changed"):
+        cache_columns(plan, cache)
+    (rows / "b.jsonl").unlink()
+    assert cache_columns(plan, cache) == first
+    (rows / "a.jsonl").write_text('{"x": 3}\n{"x": 4}\n')
+    with pytest.raises(ArgumentError, match=r"a\.jsonl` has changed"):
+        cache_columns(plan, cache)
+    # What was cached may be deleted.
+    (rows / "a.jsonl").unlink()
+    assert cache_columns(plan, cache) == first
+
+
+def test_a_cache_notices_a_photo_that_came(photos, tmp_path):
+    root = tmp_path / "photos"
+    shutil.copytree(photos, root)
+    plan = Plan(ClassFolders(str(root))).yielding("label")
+    cache_columns(plan, tmp_path / "cache")
+    kind = next(each for each in root.iterdir() if each.is_dir())
+    shutil.copy(next(kind.iterdir()), kind / "another.png")
+    with pytest.raises(ArgumentError, match="has changed"):
+        cache_columns(plan, tmp_path / "cache")
 
 
 def test_a_cache_leaves_out_what_is_damaged(tmp_path):

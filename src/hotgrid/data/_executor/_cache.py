@@ -15,6 +15,7 @@ from hotgrid.errors import ArgumentError, MissingPartError
 from hotgrid.files import whole_folder
 
 from ._plan_batches import PlanBatches
+from ._stamps import changed, stamps
 
 _AT_ONCE = 256
 
@@ -31,7 +32,7 @@ def cache_columns(
     Damaged samples are left out of the cache, up to the limit of the plan. Columns of numbers
     with a fixed shape are `.npy` files; others are Arrow files and need
     `pip install 'hotgrid[parquet]'`. A folder that holds the same columns of the same plan is
-    used as it is.
+    used as it is, unless its sources have changed since; they may be gone.
 
     Args:
         plan: The plan.
@@ -44,8 +45,8 @@ def cache_columns(
         The plan with the folder as its source and the steps that remain.
 
     Raises:
-        ArgumentError: A column depends on random numbers, or the folder holds something else
-            or cannot be written.
+        ArgumentError: A column depends on random numbers, or the folder holds something else,
+            is out of date or cannot be written.
         StoreError: The disk is full or failed.
 
     Example:
@@ -69,7 +70,7 @@ def cache_columns(
             "cache the columns before it"
         )
     said = once.fingerprint()
-    if not _is_cache(folder, said):
+    if not _is_cache(folder, said, once):
         _write(once, {name: whole[name] for name in chosen}, folder, said, workers)
     left = tuple(step for step in plan.steps if not {*step.outputs.values()} <= {*chosen})
     wanted = plan.yields or tuple(plan.yielded())
@@ -82,12 +83,20 @@ def cache_columns(
     return cached
 
 
-def _is_cache(folder: Path, said: str) -> bool:
+def _is_cache(folder: Path, said: str, plan: Plan) -> bool:
     if not folder.exists():
         return False
-    if CachedColumns(str(folder))._read().get("plan") != said:
+    about = CachedColumns(str(folder))._read()
+    if about.get("plan") != said:
         raise ArgumentError(
             f"`{folder}` holds columns of another plan; choose another folder or remove it"
+        )
+    # Caches of earlier versions do not say what they were made from.
+    before = about.get("sources")
+    if isinstance(before, dict) and (path := changed(before, plan.source, folder)):
+        raise ArgumentError(
+            f"`{path}` has changed since its columns were written to `{folder}`; remove that "
+            "folder to compute them again, or choose another"
         )
     return True
 
@@ -95,6 +104,8 @@ def _is_cache(folder: Path, said: str) -> bool:
 def _write(
     plan: Plan, types: dict[str, ColumnType], folder: Path, said: str, workers: int | None
 ) -> None:
+    # Before they are read: a change meanwhile is noticed next time.
+    made_from = stamps(plan.source, folder)
     with whole_folder(folder) as aside:
         with PlanBatches(
             plan, _AT_ONCE, last="short", epochs=1, workers=workers, pad=False
@@ -108,6 +119,7 @@ def _write(
                     writer.add(batch[name])
             count = {writer.close() for writer in writers.values()}.pop()
             about = {"format": FORMAT, "plan": said, "samples": count, "facts": batches.facts}
+        about["sources"] = made_from
         about["columns"] = {name: str(kind) for name, kind in types.items()}
         (aside / "columns.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
 

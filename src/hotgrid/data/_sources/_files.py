@@ -43,6 +43,17 @@ def found_files(paths: Sequence[str], suffixes: tuple[str, ...]) -> list[Path]:
     return list(files)
 
 
+def matching(path: str) -> list[Path]:
+    """The files and folders of a path that may be a pattern, sorted; maybe none."""
+    found = []
+    for each in _expanded(path):
+        if Path(each).exists():
+            found.append(Path(each))
+        else:
+            found += [Path(one) for one in sorted(glob.glob(each))]  # noqa: PTH207
+    return found
+
+
 def read_whole(path: Path, limit: int) -> bytes:
     """The bytes of a regular file, at most `limit`.
 
