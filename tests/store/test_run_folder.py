@@ -100,6 +100,17 @@ def test_a_foreign_record_moves_nothing_out_of_the_folder(tmp_path: Path):
     assert (out / "earlier-2" / "run.toml").is_fifo()
 
 
+def test_of_long_settings_what_differs_is_shown(tmp_path: Path):
+    middle = ", ".join(f"stage {n}" for n in range(40))
+    made(tmp_path, {"recipe": f"Recipe(rate=0.1, {middle}, decay=0.5)"})
+    with RunFolder(tmp_path) as run, pytest.raises(ArgumentError) as caught:
+        run.begin({"recipe": f"Recipe(rate=0.2, {middle}, decay=0.5, ema)"}, resume=True)
+    said = (
+        "its recipe: Recipe(rate=0.1 ... decay=0.5), here Recipe(rate=0.2 ... decay=0.5, ema)."
+    )
+    assert said in str(caught.value)
+
+
 def test_resume_needs_the_same_run(tmp_path: Path):
     first = made(tmp_path, ASKED, "a.csv", job="1")
     before = contents(tmp_path)

@@ -10,6 +10,7 @@ import tomllib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,6 +21,9 @@ from hotgrid.files import read_regular, whole_file
 RECORD = "run.toml"
 _FORMAT, _VERSION = "hotgrid run", 1
 _LARGEST = 1 << 22
+# A setting that is longer is shown by the parts that differ.
+_LONG = 100
+_PART = re.compile(r"[,;\n]\s*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _NOTICE = "# Written by hotgrid: describes the run in this folder. Do not edit.\n"
 
@@ -33,6 +37,19 @@ def provenance() -> dict[str, Any]:
         "host": socket.gethostname(),
         "folder": str(Path.cwd()),
     }
+
+
+def _apart(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+    """Two settings as they are shown: of long ones the parts that differ."""
+    if old is None or new is None or max(len(old), len(new)) <= _LONG:
+        return old, new
+    parts, others = _PART.split(old), _PART.split(new)
+    spans = SequenceMatcher(None, parts, others, autojunk=False).get_opcodes()
+    differ = [(a, b, c, d) for kind, a, b, c, d in spans if kind != "equal"]
+    return (
+        " ... ".join(", ".join(parts[a:b]) or "nothing" for a, b, _, _ in differ),
+        " ... ".join(", ".join(others[c:d]) or "nothing" for _, _, c, d in differ),
+    )
 
 
 @dataclass(frozen=True)
@@ -78,10 +95,8 @@ class RunRecord:
         names = sorted({*self.asked, *other.asked})
         differ = [name for name in names if self.asked.get(name) != other.asked.get(name)]
         if differ:
-            differences = "; ".join(
-                f"its {name}: {self.asked.get(name)}, here {other.asked.get(name)}"
-                for name in differ
-            )
+            apart = [(x, *_apart(self.asked.get(x), other.asked.get(x))) for x in differ]
+            differences = "; ".join(f"its {x}: {old}, here {new}" for x, old, new in apart)
             raise ArgumentError(
                 f"`{folder}` contains another run: {differences}. Use the same settings to "
                 "continue it, or do not resume, which moves it aside and starts a new run"
