@@ -102,6 +102,18 @@ def test_other_areas_are_counted_too(area):
     assert (run(model, cells, 1) == expected).all()
 
 
+@pytest.mark.parametrize("form", ["box_sums", "roll"])
+@pytest.mark.parametrize("radius", [1, 8])
+def test_counts_that_no_cell_has_may_be_in_a_rule(radius, form):
+    cells = random_cells((18, 24), 2, 3)
+    most = (2 * radius + 1) ** 2
+    within = LargerThanLife(f"R{radius},C0,M1,S2..{most},B4..{most},NM")
+    beyond = LargerThanLife(f"R{radius},C0,M1,S2..99999,B4..300,NM")
+    assert (run(within, cells, 2, form=form) == run(beyond, cells, 2, form=form)).all()
+    never = LargerThanLife(f"R{radius},C0,M1,S300..99999,B{most + 1}..300,NM")
+    assert run(never, cells, 1, form=form).sum() == 0
+
+
 def test_a_plane_has_nothing_beyond_its_ends_in_every_form():
     model = LargerThanLife("R4,C0,M1,S20..40,B20..30,NM", topology="plane")
     cells = random_cells((20, 24), 2, 3)
@@ -214,6 +226,9 @@ def test_ends_are_joined_as_golly_joins_them(topology, size):
     assert (run(Life(topology=topology), cells, 6) == expected).all()
     assert (run(Isotropic("B3/S23", topology=topology), cells, 6) == expected).all()
     assert (run(Generations("B3/S23/C2", topology=topology), cells, 6) == expected).all()
+    larger = LargerThanLife("R1,C0,M0,S2..3,B3..3,NM", topology=topology)
+    for form in ("box_sums", "roll"):
+        assert (run(larger, cells, 6, form=form) == expected).all()
 
 
 @pytest.mark.parametrize(("backwards", "through"), [(False, 1), (True, 0)])
