@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Simulation
+from hotgrid.grid import Simulation, life
 from hotgrid.grid.life import (
     FHP,
     HPP,
@@ -328,10 +328,11 @@ def test_head_on_particles_leave_at_right_angles():
 )
 def test_rle_of_many_states_reads_what_it_writes(given_cells):
     states, rows = given_cells
-    first = Pattern(torch.tensor(rows), "WireWorld", "x", (), states)
+    rule = "WireWorld" if states <= 4 else None
+    first = Pattern(torch.tensor(rows), rule, "x", (), states)
     again = read_rle(write_rle(first))
     assert torch.equal(again.cells, first.cells)
-    assert again.rule == "WireWorld"
+    assert again.rule == rule
 
 
 def test_states_have_the_letters_of_golly():
@@ -357,3 +358,29 @@ def test_a_grid_must_have_the_size_of_the_bounds():
     with pytest.raises(ArgumentError, match=r"a grid of \(20, 30\), but `size` is \(8, 8\)"):
         Simulation(Life("B3/S23:T30,20"), size=(8, 8), compiled=False)
     assert Simulation(Life("B3/S23:T30,20"), compiled=False).size == (20, 30)
+
+
+@pytest.mark.parametrize(
+    ("rule", "cells", "states"),
+    [
+        ("WireWorld", "AB$D!", "0 to 3"),
+        ("B2/S/C3", "AC!", "0 to 2"),
+        ("B3/S23", "AB!", "0 to 1"),
+    ],
+)
+def test_a_state_that_the_rule_lacks_is_refused(rule, cells, states):
+    with pytest.raises(ArgumentError, match=f"but the rule .* has the states {states}"):
+        life.read_rle(f"x = 3, y = 2, rule = {rule}\n{cells}")
+
+
+def test_a_pattern_of_more_states_than_the_automaton_is_refused():
+    clock = life.pattern("wireworld clock")
+    with pytest.raises(ArgumentError, match="wireworld clock has cells of the state 3"):
+        Life("B3/S23", pattern=clock)
+    with pytest.raises(ArgumentError, match="has the states 0 to 2"):
+        Generations("B2/S/C3", pattern=life.read_rle("ABC!"))
+
+
+def test_wireworld_refuses_a_pattern_of_life():
+    with pytest.raises(ArgumentError, match="glider was made for the rule B3/S23"):
+        life.Wireworld("glider")
