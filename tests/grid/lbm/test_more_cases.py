@@ -122,6 +122,10 @@ def test_what_grains_cannot_be_is_refused():
         PorousMedium("squre")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ArgumentError, match=r"`porosity` must be above 0.21"):
         PorousMedium(porosity=0.1)
+    with pytest.raises(
+        ArgumentError, match=r"`porosity` of 0.5 on \(16, 64\) is 25.5 cells wide"
+    ):
+        simulation(PorousMedium("square", porosity=0.5), (16, 64))
 
 
 def test_eddies_in_space_dissipate_at_first_as_is_known():

@@ -69,3 +69,10 @@ def test_forms_agree_on_cells_solid_in_part():
 def test_shares_have_the_shape_of_the_grid():
     with pytest.raises(ArgumentError, match=r"`share` has the shape \(3, 3\)"):
         Simulation(Flow(boundaries=[Porous(torch.zeros(3, 3))]), size=(8, 8), compiled=False)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
+def test_a_share_that_is_not_from_0_to_1_is_refused(share: float):
+    model = Flow(boundaries=[Porous(torch.full((8, 8), share))])
+    with pytest.raises(ArgumentError, match=f"from 0 to 1, got {share:g} to {share:g}"):
+        Simulation(model, size=(8, 8), compiled=False)

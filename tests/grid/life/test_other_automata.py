@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import Simulation
+from hotgrid.grid import Simulation, life
 from hotgrid.grid.life import (
     FHP,
     HPP,
@@ -100,6 +100,18 @@ def test_other_areas_are_counted_too(area):
     ranges = [range(low, high + 1) for low, high in (rule.birth, rule.survival)]
     expected = next_generation(cells, ranges, rule.offsets(), 2)
     assert (run(model, cells, 1) == expected).all()
+
+
+@pytest.mark.parametrize("form", ["box_sums", "roll"])
+@pytest.mark.parametrize("radius", [1, 8])
+def test_counts_that_no_cell_has_may_be_in_a_rule(radius, form):
+    cells = random_cells((18, 24), 2, 3)
+    most = (2 * radius + 1) ** 2
+    within = LargerThanLife(f"R{radius},C0,M1,S2..{most},B4..{most},NM")
+    beyond = LargerThanLife(f"R{radius},C0,M1,S2..99999,B4..300,NM")
+    assert (run(within, cells, 2, form=form) == run(beyond, cells, 2, form=form)).all()
+    never = LargerThanLife(f"R{radius},C0,M1,S300..99999,B{most + 1}..300,NM")
+    assert run(never, cells, 1, form=form).sum() == 0
 
 
 def test_a_plane_has_nothing_beyond_its_ends_in_every_form():
@@ -214,6 +226,9 @@ def test_ends_are_joined_as_golly_joins_them(topology, size):
     assert (run(Life(topology=topology), cells, 6) == expected).all()
     assert (run(Isotropic("B3/S23", topology=topology), cells, 6) == expected).all()
     assert (run(Generations("B3/S23/C2", topology=topology), cells, 6) == expected).all()
+    larger = LargerThanLife("R1,C0,M0,S2..3,B3..3,NM", topology=topology)
+    for form in ("box_sums", "roll"):
+        assert (run(larger, cells, 6, form=form) == expected).all()
 
 
 @pytest.mark.parametrize(("backwards", "through"), [(False, 1), (True, 0)])
@@ -313,10 +328,11 @@ def test_head_on_particles_leave_at_right_angles():
 )
 def test_rle_of_many_states_reads_what_it_writes(given_cells):
     states, rows = given_cells
-    first = Pattern(torch.tensor(rows), "WireWorld", "x", (), states)
+    rule = "WireWorld" if states <= 4 else None
+    first = Pattern(torch.tensor(rows), rule, "x", (), states)
     again = read_rle(write_rle(first))
     assert torch.equal(again.cells, first.cells)
-    assert again.rule == "WireWorld"
+    assert again.rule == rule
 
 
 def test_states_have_the_letters_of_golly():
@@ -342,3 +358,29 @@ def test_a_grid_must_have_the_size_of_the_bounds():
     with pytest.raises(ArgumentError, match=r"a grid of \(20, 30\), but `size` is \(8, 8\)"):
         Simulation(Life("B3/S23:T30,20"), size=(8, 8), compiled=False)
     assert Simulation(Life("B3/S23:T30,20"), compiled=False).size == (20, 30)
+
+
+@pytest.mark.parametrize(
+    ("rule", "cells", "states"),
+    [
+        ("WireWorld", "AB$D!", "0 to 3"),
+        ("B2/S/C3", "AC!", "0 to 2"),
+        ("B3/S23", "AB!", "0 to 1"),
+    ],
+)
+def test_a_state_that_the_rule_lacks_is_refused(rule, cells, states):
+    with pytest.raises(ArgumentError, match=f"but the rule .* has the states {states}"):
+        life.read_rle(f"x = 3, y = 2, rule = {rule}\n{cells}")
+
+
+def test_a_pattern_of_more_states_than_the_automaton_is_refused():
+    clock = life.pattern("wireworld clock")
+    with pytest.raises(ArgumentError, match="wireworld clock has cells of the state 3"):
+        Life("B3/S23", pattern=clock)
+    with pytest.raises(ArgumentError, match="has the states 0 to 2"):
+        Generations("B2/S/C3", pattern=life.read_rle("ABC!"))
+
+
+def test_wireworld_refuses_a_pattern_of_life():
+    with pytest.raises(ArgumentError, match="glider was made for the rule B3/S23"):
+        life.Wireworld("glider")

@@ -189,3 +189,17 @@ def test_bounds_are_read_and_written(text, topology, size):
 def test_what_is_wrong_is_said(make, said):
     with pytest.raises(ArgumentError, match=said):
         make()
+
+
+@pytest.mark.parametrize("name", sorted(life.RULES))
+def test_the_header_of_a_pattern_may_name_its_rule(name):
+    found = life.read_rle(f"x = 1, y = 1, rule = {name}\no!")
+    assert found.rule == Rule.parse(name)
+
+
+@pytest.mark.parametrize(
+    ("joined", "text"),
+    [("b2-as12", "B2-a/S12"), ("S2-i34qB3", "B3/S2-i34q"), ("B2cS", "B2c/S")],
+)
+def test_isotropic_rules_may_lack_the_slash(joined, text):
+    assert str(IsotropicRule.parse(joined)) == text

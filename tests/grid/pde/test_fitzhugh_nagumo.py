@@ -58,6 +58,25 @@ def test_a_broken_front_lives_on_as_spirals():
 
 
 def test_a_diffusion_that_is_unstable_with_this_step_is_refused():
-    text = "`diffusion` must be at most 0.4167 for steps to be stable in 3 dims, got 0.5"
+    text = "`diffusion` must be at most 0.4764 for steps to be stable in 3 dims, got 0.5"
     with pytest.raises(ArgumentError, match=text):
         simulation(FitzhughNagumo(diffusion=0.5), SIZES[3])
+
+
+def test_a_step_that_overshoots_in_recovery_is_refused():
+    with pytest.raises(ArgumentError, match=r"`dt` must be at most 0.1 for steps"):
+        simulation(FitzhughNagumo(pace=1, decay=10, dt=0.11), SIZES[1])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"dt": 1, "diffusion": 0.13}, {"pace": 1, "decay": 3.3}],
+    ids=["defaults", "diffusion at its limit", "recovery at its limit"],
+)
+def test_noise_does_not_grow_where_cells_fire(parameters: dict[str, float]):
+    size = (16, 16) if parameters else (8, 8, 8)
+    noise = 1e-6 * torch.randn(size, generator=torch.Generator().manual_seed(0))
+    state = {"u": 0.95 + noise, "v": torch.zeros(size)}
+    sim = simulation(FitzhughNagumo(**parameters), size, state=state)
+    sim.run(60)
+    assert float(sim.state["u"].std()) < 1e-5

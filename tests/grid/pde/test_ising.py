@@ -84,3 +84,13 @@ def test_spins_are_painted_up_or_down():
         sim.paint("spin", here, value)
         assert bool((sim.state["spin"][here] == spin).all())
         assert bool((sim.state["spin"].abs() == 1).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_random_numbers_are_as_good_in_half_precision(dtype: torch.dtype):
+    energies = [
+        mean(simulation(Ising(temperature=3.0), (64, 64), dtype=each, seed=1), "energy", 40)
+        for each in (torch.float32, dtype)
+    ]
+    assert energies[0] < -0.5
+    assert energies[1] == pytest.approx(energies[0], abs=0.05)

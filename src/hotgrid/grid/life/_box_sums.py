@@ -12,6 +12,8 @@ from torch import Tensor
 from hotgrid.grid.forms import Form, Setting
 from hotgrid.grid.model import State
 
+from ._covered import Covered
+
 
 class BoxSumForm(Form):
     """Counts of a whole grid at once; the cells are those of every other form."""
@@ -46,7 +48,8 @@ class BoxSumForm(Form):
 
     def advance(self, steps: int) -> None:
         """Advance by a number of generations."""
-        model: Any = self.setting.model
+        given = self.setting.model
+        model: Any = given.inner if isinstance(given, Covered) else given
         rule, torus = model.rule, model.fields[0].boundary == "periodic"
         for _ in range(steps):
             alive = model.living(self._cells)

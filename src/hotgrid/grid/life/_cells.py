@@ -73,6 +73,7 @@ class CellModel(Model):
                     f"`topology` is {topology!r}, but the rule ends in `:{bounds}`, which is "
                     f"{bounds.topology}; leave one of them out"
                 )
+        self._expect_states(pattern)
         topology = topology or (given.topology if given else "torus")
         self._expect_topology(topology)
         share = Parameter(0.3, "the share of living cells at the start", low=0, high=1)
@@ -85,6 +86,15 @@ class CellModel(Model):
         if self._flips:
             random = Field("random", dtype=torch.int32, boundary=self.boundary)
             self.fields = (*self.fields, random)
+
+    def _expect_states(self, pattern: Pattern | None) -> None:
+        highest = int(pattern.cells.max()) if pattern and pattern.cells.numel() else 0
+        if pattern and highest >= self.states:
+            raise ArgumentError(
+                f"the pattern {pattern.name or 'without a name'} has cells of the state "
+                f"{highest}, but this automaton has the states 0 to {self.states - 1}; choose "
+                "another model or rule"
+            )
 
     def _expect_topology(self, topology: Topology) -> None:
         if topology not in self.topologies:

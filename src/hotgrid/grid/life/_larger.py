@@ -62,15 +62,20 @@ class LargerThanLife(CellModel):
         """Sums along rows and columns, where the neighbourhood is a box."""
         return (BoxSumForm,) if self.rule.area == "box" else ()
 
+    @property
+    def _beyond(self) -> int:
+        """The smallest count that no cell has: it stands for every larger one in a rule."""
+        return self.rule.most + 1
+
     def living(self, cells: Tensor) -> Tensor:
         """1 where a cell counts, in a type that holds every count."""
-        kind = torch.uint8 if self.rule.most < 256 else torch.int16
+        kind = torch.uint8 if self._beyond < 256 else torch.int16
         return (cells if self.states == 2 else cells == 1).to(kind)
 
     def ruled(self, cell: Tensor, n: Tensor) -> Tensor:
         """The next cells, from the present ones and their counts."""
         born, stays = (
-            (n.clamp(low, high) == n).to(torch.uint8)
+            (n.clamp(min(low, self._beyond), min(high, self._beyond)) == n).to(torch.uint8)
             for low, high in (self.rule.birth, self.rule.survival)
         )
         # Bytes, because a choice between truth values leaves the vector unit.

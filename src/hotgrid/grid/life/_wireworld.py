@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
 from hotgrid.grid.model import Neighbours, Planes
 
 from ._cells import CellModel
@@ -46,7 +47,13 @@ class Wireworld(CellModel):
         *,
         topology: Topology | None = None,
     ) -> None:
-        super().__init__(topology, 0.0, pattern=find_pattern(pattern))
+        found = find_pattern(pattern)
+        if found.rule is not None and not isinstance(found.rule, str):
+            raise ArgumentError(
+                f"the pattern {found.name or 'without a name'} was made for the rule "
+                f"{found.rule}, which Wireworld does not run; choose another pattern or model"
+            )
+        super().__init__(topology, 0.0, pattern=found)
 
     def step(
         self,

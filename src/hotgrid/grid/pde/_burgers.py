@@ -25,8 +25,8 @@ class Burgers(Model):
     """A velocity advects itself: du/dt + sum over dims of d(u^2 / 2)/dx = nu lap(u).
 
     Conservative, with the upwind flux of Engquist and Osher: first order, monotone, shocks
-    at the right speed. Periodic, in one or two dims; dx is one. `dt` times the largest speed
-    must stay below 1 over the number of dims.
+    at the right speed. Periodic, in one or two dims; dx is one. `dt` times the sum of the
+    largest speed and twice the viscosity must stay below 1 over the number of dims.
 
     Example:
         >>> sim = Simulation(Burgers(), size=(256,), compiled=False)
@@ -42,6 +42,11 @@ class Burgers(Model):
     windowed = True
     viscosity = Parameter(0.05, "how fast velocity spreads", low=0, unit="dx^2/dt")
     dt = Parameter(0.2, "time of a step", above=0, high=1)
+
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step."""
+        return self.dt
 
     def check(self, size: tuple[int, ...]) -> None:
         """Refuse a viscosity that is unstable in this number of dims."""

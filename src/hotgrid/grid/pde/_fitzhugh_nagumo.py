@@ -43,11 +43,20 @@ class FitzhughNagumo(Model):
     threshold = Parameter(0.05, "voltage from which a cell fires", low=0, high=0.5)
     pace = Parameter(0.005, "how fast recovery follows", low=0, high=1)
     decay = Parameter(1.0, "how fast recovery fades", low=0, high=10)
-    dt = Parameter(0.4, "time of a step", above=0, high=1)
+    dt = Parameter(0.3, "time of a step", above=0, high=1)
+
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step."""
+        return self.dt
 
     def check(self, size: tuple[int, ...]) -> None:
-        """Refuse a step that is unstable in this number of dims."""
-        most = 0.5 / len(size) / self.parameters["dt"]
+        """Refuse a step that is unstable in this number of dims, or overshoots in recovery."""
+        dt, fading = self.dt, self.pace * self.decay
+        if fading:
+            expect_stable(self, 1 / fading, len(size), "dt")
+        # A cell that fires is drawn back to 1 beside what spreads.
+        most = (2 / dt - (1 - self.threshold)) / (4 * len(size))
         expect_stable(self, most, len(size), "diffusion")
 
     def step(

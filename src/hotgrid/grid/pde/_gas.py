@@ -121,6 +121,11 @@ class Gas(Model):
     gamma = Parameter(1.4, "ratio of specific heats", above=1, high=3)
     dt = Parameter(0.1, "time of a step", above=0, high=1)
 
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step."""
+        return self.dt
+
     def step(
         self,
         state: Mapping[str, Neighbours],

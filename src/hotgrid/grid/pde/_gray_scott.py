@@ -50,7 +50,10 @@ class GrayScott(Model):
 
     def check(self, size: tuple[int, ...]) -> None:
         """Refuse a diffusion that is unstable in this number of dims."""
-        expect_stable(self, 0.5 / len(size), len(size), "diffusion_u", "diffusion_v")
+        rank = len(size)
+        # Food is fed, and the eater dies, in the step in which they spread.
+        expect_stable(self, (2 - self.feed) / (4 * rank), rank, "diffusion_u")
+        expect_stable(self, (2 - self.feed - self.kill) / (4 * rank), rank, "diffusion_v")
 
     def step(
         self,

@@ -81,8 +81,9 @@ class Ising(Model):
         temperature = params["temperature"]
         around = sum(spin[offset].to(temperature.dtype) for offset in _BESIDE)
         up = torch.sigmoid(2 * (around + params["field"]) / temperature)
-        # From -1/2 to 1/2.
-        drawn = (random.to(up.dtype) * 2.0**-32 + 0.5 < up).to(torch.int8) * 2 - 1
+        # A random number does not fit into half precision.
+        wide = torch.promote_types(up.dtype, torch.float32)
+        drawn = (random.to(wide) * 2.0**-32 + 0.5 < up.to(wide)).to(torch.int8) * 2 - 1
         chosen = inputs["colour"].here == turn
         return {
             "spin": torch.where(chosen, drawn, spin.here),

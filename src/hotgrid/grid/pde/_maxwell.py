@@ -61,6 +61,11 @@ class Maxwell(Model):
         self.margin = whole_number("margin", margin, 0)
         self.glass = Parameter(4.0, low=1).checked("glass", glass)
 
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step: light takes 1 for a cell."""
+        return self.courant
+
     def check(self, size: tuple[int, ...]) -> None:
         """Refuse a step that is unstable."""
         expect_stable(self, 1 / math.sqrt(2), len(size), "courant")

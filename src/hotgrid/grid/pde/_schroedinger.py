@@ -48,6 +48,11 @@ class Schroedinger(Model):
     dt = Parameter(0.2, "time of a step", above=0, high=1)
     wall = 2.0
 
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step."""
+        return self.dt
+
     def check(self, size: tuple[int, ...]) -> None:
         """Refuse a step that is unstable in this number of dims."""
         expect_stable(self, 2 / (2 * len(size) + self.wall), len(size), "dt")

@@ -93,6 +93,11 @@ class ShallowWater(Model):
     gravity = Parameter(1.0, "acceleration downwards", above=0, high=10)
     dt = Parameter(0.2, "time of a step", above=0, high=1)
 
+    @property
+    def time_step(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The time of a step."""
+        return self.dt
+
     def step(
         self,
         state: Mapping[str, Neighbours],

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
 from hotgrid.grid.lbm._lattice import Lattice
 from hotgrid.grid.lbm._moments import moments
 from hotgrid.grid.model import Input
@@ -42,7 +43,7 @@ class Porous(Boundary):
         torch.Size([16, 32])
 
     Raises:
-        ArgumentError: The shares do not have the shape of the grid.
+        ArgumentError: The shares do not have the shape of the grid, or are not from 0 to 1.
     """
 
     share: Shape
@@ -52,7 +53,16 @@ class Porous(Boundary):
 
     def cells(self, size: tuple[int, ...]) -> Tensor:
         """The cells that are wholly solid."""
-        return spread(self.share, size, "share") >= 1
+        return self._shares(size) >= 1
+
+    def _shares(self, size: tuple[int, ...]) -> Tensor:
+        found = spread(self.share, size, "share")
+        low, high = (float(end) for end in found.detach().aminmax())
+        if not 0 <= low <= high <= 1:
+            raise ArgumentError(
+                f"`share` is the solid part of every cell, from 0 to 1, got {low:g} to {high:g}"
+            )
+        return found
 
     def inputs(self, lattice: Lattice) -> tuple[Input, ...]:
         """The share of every cell."""
@@ -60,7 +70,7 @@ class Porous(Boundary):
 
     def static(self, lattice: Lattice, size: tuple[int, ...]) -> dict[str, Tensor]:
         """The share of every cell."""
-        return {"share": spread(self.share, size, "share")}
+        return {"share": self._shares(size)}
 
     def select(self, site: Site, pulled: Sequence[Tensor]) -> list[Tensor]:
         """Nothing is replaced: populations stream in and out."""
@@ -76,7 +86,7 @@ class Porous(Boundary):
 
     def links(self, lattice: Lattice, size: tuple[int, ...], device: torch.device | str) -> Any:
         """The share of every cell."""
-        return spread(self.share, size, "share").to(device)
+        return self._shares(size).to(device)
 
     def force(
         self, lattice: Lattice, f: Tensor, links: Any, numbers: Mapping[str, float]

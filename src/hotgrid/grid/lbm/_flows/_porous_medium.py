@@ -41,7 +41,8 @@ class PorousMedium(LatticeBoltzmann):
         True
 
     Raises:
-        ArgumentError: A parameter is out of bounds, or `grains` is unknown.
+        ArgumentError: A parameter is out of bounds, `grains` is unknown, or the disc of a
+            square array is wider than the grid.
     """
 
     porosity = Parameter(0.75, "share of fluid", above=0.21, high=0.99)
@@ -80,6 +81,12 @@ class PorousMedium(LatticeBoltzmann):
         area = math.prod(size)
         if self.grains == "square":
             radius, middles = math.sqrt((1 - self.porosity) * area / math.pi), [[0.5, 0.5]]
+            if 2 * radius > min(size):
+                raise ArgumentError(
+                    f"a disc that leaves a `porosity` of {self.porosity:g} on {tuple(size)} is "
+                    f"{2 * radius:.1f} cells wide and touches itself across the edges; take a "
+                    "square `size`, or a larger `porosity`"
+                )
         else:
             # Of discs thrown at random, exp(-number area / all) stays free.
             radius = self.grain

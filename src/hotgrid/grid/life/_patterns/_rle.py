@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.errors import ArgumentError
-from hotgrid.grid.life._rules import AnyRule, Bounds, parse_rule, parted
+from hotgrid.grid.life._rules import AnyRule, Bounds, parse_rule, parted, states_of
 
 from ._pattern import Pattern, expect_pattern
 from ._source import Source, saved
@@ -69,7 +69,8 @@ def read_rle(source: str | Path) -> Pattern:
                 [1, 1, 1]], dtype=torch.uint8)
 
     Raises:
-        ArgumentError: It is not RLE; the message gives line and column.
+        ArgumentError: It is not RLE, or its rule lacks a state; the message gives line and
+            column.
     """
     given = Source.of(source, ".rle")
     name, comments, at = "", [], 0
@@ -88,9 +89,7 @@ def read_rle(source: str | Path) -> Pattern:
             break
         at += len(line)
     runs = list(_runs(given, at))
-    states = max(
-        2, getattr(rule, "states", 2), *[_STATES[run.tag] + 1 for run in runs if run.tag != "$"]
-    )
+    states = _states(given, runs, rule)
     cells = _drawn(given, runs, size or _extent(runs))
     return Pattern(cells, rule, name, comments, states, bounds)
 
@@ -178,6 +177,22 @@ def _runs(given: Source, at: int) -> Iterator[_Run]:
             given.refuse(place, f"the count {count} is too small or too large")
         yield _Run(int(count or 1), tag, place)
         at = place + len(tag)
+
+
+def _states(given: Source, runs: list[_Run], rule: AnyRule | None) -> int:
+    """The number of states: those of the rule, else as many as occur and at least two."""
+    known = [(_STATES[run.tag], run) for run in runs if run.tag != "$"]
+    if rule is None:
+        return max([2, *[state + 1 for state, _ in known]])
+    states = states_of(rule)
+    for state, run in known:
+        if state >= states:
+            given.refuse(
+                run.at,
+                f"`{run.tag}` is the state {state}, but the rule {rule} has the states 0 to "
+                f"{states - 1}",
+            )
+    return states
 
 
 def _extent(runs: list[_Run]) -> tuple[int, int]:

@@ -1,6 +1,10 @@
 """Rules as text: births, survivals, and the bounds of the grid."""
 
-from ._any_rule import AnyRule as AnyRule, parse_rule as parse_rule
+from ._any_rule import (
+    AnyRule as AnyRule,
+    parse_rule as parse_rule,
+    states_of as states_of,
+)
 from ._bounds import (
     TOPOLOGIES as TOPOLOGIES,
     Bounds as Bounds,

@@ -50,6 +50,10 @@ _MIDDLE = 4
 _FORM = re.compile(
     r"\s*(?P<first>[bs]?)(?P<a>[^/]*?)(?P<slash>/?)(?P<second>[bs]?)(?P<b>[^/]*)", re.I
 )
+# Without a slash; no class has the letter `b` or `s`.
+_JOINED = re.compile(
+    r"(?P<first>b|s)(?P<a>[^/bs]*)(?P<second>b|s)(?P<b>[^/bs]*)(?P<slash>)", re.I
+)
 _ITEM = re.compile(r"(\d)(-?)([a-z]*)")
 ISOTROPIC = {
     "just friends": "B2-a/S12",
@@ -104,7 +108,7 @@ class IsotropicRule:
             raise ArgumentError(f"`rule` must be a text such as `B2-a/S12`, got {text!r}")
         text = ISOTROPIC.get(text.strip().lower(), text)
         body = text.strip()
-        found = _FORM.fullmatch(body)
+        found = _JOINED.fullmatch(body) or _FORM.fullmatch(body)
         letters = (found["first"] + found["second"]).lower() if found else ""
         if found is None or letters not in ("bs", "sb", "") or not (letters or found["slash"]):
             _refuse(
