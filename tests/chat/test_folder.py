@@ -67,7 +67,11 @@ def test_a_llama_with_a_vocabulary(
     with pytest.raises(DamagedError, match=r"no `tokenizer.json`"):
         load_model(tmp_path)
     save_huggingface(byte_encoding, tmp_path / "tokenizer.json")
-    assert torch.equal(load_model(tmp_path).model(TOKENS), model(TOKENS))
+    language = load_model(tmp_path)
+    assert torch.equal(language.model(TOKENS), model(TOKENS))
+    with pytest.raises(ArgumentError, match="not a model folder"):
+        save_model(tmp_path, language)
+    assert (tmp_path / "config.json").is_file()
 
 
 def test_another_vocabulary_is_refused(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._gpt import GPT, IGNORED
-from hotgrid.chat._model._vocabulary import BOS, token_bytes
+from hotgrid.chat._model._vocabulary import beginning, token_bytes
 from hotgrid.chat._training._loader import HeldOutRows, TextEncoder, held_out_rows
 from hotgrid.chat._training._pretrain import TextData
 from hotgrid.errors import ArgumentError
@@ -82,7 +82,7 @@ def score_rows(language: LanguageModel, rows: Tensor, *, batch: int = 8) -> Text
     _expect_batch(batch)
     model, encoding = language.model, language.encoding
     device = model.embed.weight.device
-    bos = encoding.encode_single_token(BOS)
+    bos = beginning(encoding)
     source = HeldOutRows(rows, bos, batch)
     sizes = torch.tensor(token_bytes(encoding, model.config.vocabulary), device=device)
     nats = torch.zeros((), dtype=torch.float64, device=device)

@@ -13,6 +13,7 @@ import torch
 from hotgrid.chat._model._folder import LanguageModel, about, save_model
 from hotgrid.chat._model._gpt import GPT
 from hotgrid.chat._model._recipe import Recipe
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.cluster import Communicator, world
 from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
@@ -215,7 +216,7 @@ def _valid(
     )
     if not len(found):
         return None
-    bos = language.encoding.encode_single_token("<|bos|>")
+    bos = beginning(language.encoding)
     return HeldOutRows(found, bos, rows, isolate=True)
 
 
