@@ -172,6 +172,15 @@ def test_vocabularies_by_name_and_file(tmp_path: Path) -> None:
         train_vocabulary(TextData([text]), 100)
 
 
+def test_a_vocabulary_is_made_of_so_many_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps({"text": 10 * each}) + "\n" for each in "\xe9\xe8"))
+    data = TextData([file], hold_out=0.0)
+    made = train_vocabulary(data, 300, most_bytes=15)
+    # The first text has 20 bytes, the second is not read.
+    assert len(made.encode("\xe9" * 10)) < len(made.encode("\xe8" * 10))
+
+
 def test_the_default_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:
     from hotgrid.chat._model import _folder
 
