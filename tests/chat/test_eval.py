@@ -27,7 +27,7 @@ from hotgrid.chat import (
     score_text,
 )
 from hotgrid.chat._prompts import completion_tokens
-from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.errors import ArgumentError, DamagedError, UnstableError
 from hotgrid.tokens import Encoding
 
 from ..cli.command import run as hotgrid  # noqa: TID252  tests are not a package
@@ -270,3 +270,16 @@ def test_half_a_character_in_a_choice(language: LanguageModel, tmp_path: Path) -
 def test_a_device_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert hotgrid(["chat", "eval", "--device", "abacus"]) != 0
     assert "abacus" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_finite_has_no_score(
+    language: LanguageModel, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        language.model.blocks()[0].attn.out.weight.fill_(math.nan)
+    rows = [{"question": "q", "choices": ["a", "b"], "answer": 0, "text": "some text"}]
+    file = lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(UnstableError, match="not finite"):
+        score_choices(language, [file])
+    with pytest.raises(UnstableError, match="not finite"):
+        score_text(language, TextData([file], hold_out=0.0))
