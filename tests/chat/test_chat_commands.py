@@ -120,6 +120,15 @@ def test_input_that_is_wrong(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["tokenizer", "loader-bench"])
+@pytest.mark.parametrize("option", ["--hold-out=0.5", "--valid=held.txt"])
+def test_commands_that_hold_nothing_out_have_no_option_for_it(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str, option: str
+) -> None:
+    assert run(["chat", command, "text.txt", option]) == 2
+    assert f"Unknown option: {option}" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_run_that_was_stopped_does_not_name_a_model(
     here: Path,
     text_file: Path,

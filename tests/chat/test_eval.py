@@ -1,5 +1,6 @@
 """Measures of a model against what can be computed by hand."""
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -14,7 +15,9 @@ from hotgrid.chat import (
     ChatMessage,
     GPTConfig,
     LanguageModel,
+    TextBatches,
     TextData,
+    TextEncoder,
     continuation_likelihoods,
     final_answer,
     render,
@@ -23,8 +26,12 @@ from hotgrid.chat import (
     score_choices,
     score_text,
 )
-from hotgrid.errors import ArgumentError, DamagedError
+from hotgrid.chat._prompts import completion_tokens
+from hotgrid.errors import ArgumentError, DamagedError, UnstableError
 from hotgrid.tokens import Encoding
+
+from ..cli.command import run as hotgrid  # noqa: TID252  tests are not a package
+from .tiny import byte_encoding as bytes_and, random_language
 
 
 @pytest.fixture
@@ -193,3 +200,86 @@ def test_samples_begin_with_the_prompt(language: LanguageModel) -> None:
     assert len(found) == 3
     assert all(each.startswith("the ") for each in found)
     assert samples(language, 1, prompt="the ", max_tokens=5) == found[:1]
+
+
+def foreign(language: LanguageModel) -> LanguageModel:
+    """The same model with a vocabulary that has a beginning of its own."""
+    names = language.encoding.special_tokens_set
+    numbers = {name: language.encoding.encode_single_token(name) for name in names}
+    numbers["<|begin_of_text|>"] = numbers.pop("<|reserved_0|>")
+    encoding = language.encoding.with_special_tokens(numbers, name="foreign")
+    return LanguageModel(language.model, encoding, language.card)
+
+
+def test_all_begin_with_the_token_that_the_vocabulary_has_for_it(
+    language: LanguageModel, tmp_path: Path
+) -> None:
+    other = foreign(language)
+    first = other.encoding.encode_single_token("<|begin_of_text|>")
+    assert completion_tokens(other, "Hi")[0] == first
+    assert render(other.encoding, [ChatMessage("user", "Hi")], reply=True)[0][0] == first
+    text = "some text"
+    score = score_text(
+        other, TextData([lines(tmp_path / "a.jsonl", [{"text": text}])], hold_out=0.0)
+    )
+    tokens = [first, *other.encoding.encode(text)]
+    expected = nats(other, tokens, 1) / len(text) / math.log(2)
+    assert score.bits_per_byte == pytest.approx(expected, rel=1e-5)
+    shards = TextData([lines(tmp_path / "b.jsonl", [{"text": text}])]).shards(
+        [tmp_path / "b.jsonl"]
+    )
+    batches = TextBatches(
+        shards, TextEncoder(other.encoding), other.encoding, rows=1, context=16, isolate=True
+    )
+    batch = next(batches)
+    batches.close()
+    assert batch.tokens[0, 0] == first
+    assert batch.documents is not None
+    assert batch.documents.max() == (batch.tokens == first).sum()
+
+
+def test_a_base_model_is_not_asked_questions_of_its_own(tmp_path: Path) -> None:
+    words = (b" 4", b"\nQuestion:", b" 5")
+    encoding = bytes_and(*words)
+    language = random_language(
+        tuned=False, encoding=encoding, vocabulary=encoding.n_vocab, context=128
+    )
+    # Each of the words follows the one before it, and the first follows the prompt.
+    chain = [encoding.encode_single_token(b":"), *range(256, 259)]
+    with torch.no_grad():
+        for block in language.model.blocks():
+            block.attn.out.weight.zero_()
+            block.mlp.down.weight.zero_()
+        language.model.head.linear.weight.zero_()
+        language.model.embed.weight.fill_(1.0)
+        for place, (token, after) in enumerate(itertools.pairwise(chain)):
+            language.model.embed.weight[token] = 0.0
+            language.model.embed.weight[token, place] = 1.0
+            language.model.head.linear.weight[after, place] = 100.0
+    rows = lines(tmp_path / "a.jsonl", [{"question": "2 + 2?", "answer": "#### 4"}])
+    score = score_answers(language, [rows], max_tokens=3)
+    assert score.examples == (("4", " 4"),)
+    assert score.accuracy == 1
+
+
+def test_half_a_character_in_a_choice(language: LanguageModel, tmp_path: Path) -> None:
+    row = {"question": "Which?", "choices": ["\ud800", "b"], "answer": 1}
+    assert score_choices(language, [lines(tmp_path / "a.jsonl", [row])]).questions == 1
+
+
+def test_a_device_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert hotgrid(["chat", "eval", "--device", "abacus"]) != 0
+    assert "abacus" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_finite_has_no_score(
+    language: LanguageModel, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        language.model.blocks()[0].attn.out.weight.fill_(math.nan)
+    rows = [{"question": "q", "choices": ["a", "b"], "answer": 0, "text": "some text"}]
+    file = lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(UnstableError, match="not finite"):
+        score_choices(language, [file])
+    with pytest.raises(UnstableError, match="not finite"):
+        score_text(language, TextData([file], hold_out=0.0))

@@ -67,7 +67,11 @@ def test_a_llama_with_a_vocabulary(
     with pytest.raises(DamagedError, match=r"no `tokenizer.json`"):
         load_model(tmp_path)
     save_huggingface(byte_encoding, tmp_path / "tokenizer.json")
-    assert torch.equal(load_model(tmp_path).model(TOKENS), model(TOKENS))
+    language = load_model(tmp_path)
+    assert torch.equal(language.model(TOKENS), model(TOKENS))
+    with pytest.raises(ArgumentError, match="not a model folder"):
+        save_model(tmp_path, language)
+    assert (tmp_path / "config.json").is_file()
 
 
 def test_another_vocabulary_is_refused(
@@ -166,6 +170,15 @@ def test_vocabularies_by_name_and_file(tmp_path: Path) -> None:
         find_vocabulary("hotgrid_32")
     with pytest.raises(ArgumentError, match="choose 261 or more"):
         train_vocabulary(TextData([text]), 100)
+
+
+def test_a_vocabulary_is_made_of_so_many_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps({"text": 10 * each}) + "\n" for each in "\xe9\xe8"))
+    data = TextData([file], hold_out=0.0)
+    made = train_vocabulary(data, 300, most_bytes=15)
+    # The first text has 20 bytes, the second is not read.
+    assert len(made.encode("\xe9" * 10)) < len(made.encode("\xe8" * 10))
 
 
 def test_the_default_says_how_to_make_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,12 @@ def test_what_follows_uses_what_is_given() -> None:
     assert rows["heads"] == ("2", "size / 128")
 
 
+def test_a_given_size_decides_the_number_of_tokens() -> None:
+    recipe = Recipe.of(4, vocabulary=1024, size=64)
+    assert recipe["tokens"] == 12 * (12 * 64**2 * 4 + 1024 * 64)
+    assert Recipe.of(4, vocabulary=1024)["tokens"] == 12 * (12 * 256**2 * 4 + 1024 * 256)
+
+
 def test_names_that_are_wrong() -> None:
     with pytest.raises(ArgumentError, match="did you mean `batch_tokens`"):
         Recipe.of(4, batch_token=5)

@@ -12,10 +12,13 @@ import openai
 import pytest
 
 from hotgrid.chat import ChatMessage, Engine, LanguageModel, Sampling, generate, render
+from hotgrid.chat._generate._sampling import Likelihood
+from hotgrid.chat._generate._text import Piece
 from hotgrid.chat.serve import ChatApp
+from hotgrid.chat.serve._answers import Answers, Counts
 from hotgrid.web import PageServer
 
-from .tiny import random_language
+from .tiny import byte_encoding, random_language
 
 LANGUAGE = random_language(seed=4, context=256)
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
@@ -150,7 +153,23 @@ def test_logprobs_of_conversations_and_completions(served: Served) -> None:
     assert found.top_logprobs is not None
     assert len(found.token_logprobs) == 4
     assert max(found.top_logprobs[0].values()) == pytest.approx(found.token_logprobs[0])
-    assert found.text_offset == [0, 1, 2, 3]
+    # The first token may begin a character, so the second shows that it does not.
+    assert found.text_offset == [0, 0, 2, 3]
+    assert len(completion.choices[0].text) == 4
+
+
+def test_logprobs_of_tokens_that_are_parts_of_characters() -> None:
+    encoding = byte_encoding()
+    euro = "\N{EURO SIGN}"
+    parts = [Likelihood(byte, -1.0, ((byte, -1.0), (0xFF, -2.0))) for byte in euro.encode()]
+    parts.append(Likelihood(ord("a"), -1.0, ((ord("a"), -1.0), (ord("b"), -2.0))))
+    tokens = tuple(each.token for each in parts)
+    answers = Answers("default", encoding, chat=False, counts=Counts(1))
+    piece = Piece(f"{euro}a", tokens, tuple(parts), "stop")
+    logs = answers.whole([piece])["choices"][0]["logprobs"]
+    assert logs["tokens"] == ["bytes:\\xe2", "bytes:\\x82", "bytes:\\xac", "a"]
+    assert [len(each) for each in logs["top_logprobs"]] == [2, 2, 2, 2]
+    assert logs["text_offset"] == [0, 0, 0, 1]
 
 
 def test_completions_of_texts_and_tokens(served: Served) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import openai
 import pytest
 
-from hotgrid.chat import LanguageModel, Sampling, save_model
-from hotgrid.chat._talk import Talk
+from hotgrid.chat import LanguageModel, Sampling, compress_model, save_model
+from hotgrid.chat._talk import Talk, introduction
 
 from ..cli.command import run as hotgrid  # noqa: TID252  tests are not a package
 from .tiny import byte_encoding, random_language, scripted_language
@@ -170,3 +170,19 @@ def test_serve_prints_its_address_answers_and_ends_with_a_signal(folder: Path) -
             assert process.stdout.read() == ""
         finally:
             process.kill()
+
+
+def test_a_closed_input_says_the_way_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert hotgrid(["chat", "talk", str(folder)]) != 0
+    assert "--prompt" in capsys.readouterr().err
+
+
+def test_a_compressed_model_tells_all_its_parameters() -> None:
+    language = random_language(tuned=False, layers=2, size=512, heads=4)
+    small = compress_model(language, "int8", force=True)
+    count = sum(weight.numel() for weight in language.model.parameters()) / 1e6
+    assert f"{count:.3g} million" in introduction(language)
+    assert f"{count:.3g} million" in introduction(small)

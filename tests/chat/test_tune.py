@@ -178,3 +178,46 @@ def test_answers_may_be_numbers_and_rows_hold_more(byte_encoding: Encoding) -> N
     assert [each.content for each in found if not isinstance(each, str)] == ["2 + 2?", "4"]
     halves = [ConversationEncoder(byte_encoding, hold_out=0.5, held=h)([row]) for h in (0, 1)]
     assert sorted(map(len, halves)) == [0, 1]
+
+
+def test_what_is_longer_than_a_row_is_cut_and_counted(
+    byte_encoding: Encoding, tmp_path: Path
+) -> None:
+    encode = ConversationEncoder(byte_encoding, most=8)
+    text = "0123456789abcdefghij"
+    parts = encode([{"text": text}])
+    assert byte_encoding.decode([int(t) for part in parts for t in part[:, 0]]) == text
+    assert [len(part) for part in parts] == [8, 8, 4]
+    (cut,) = encode([{"question": "ask", "answer": "a long answer"}])
+    assert len(cut) == 8
+    assert encode([{"question": "much too long", "answer": "yes"}]) == []
+    assert encode.skipped == 1
+    file = tmp_path / "long.jsonl"
+    rows = [{"question": "ask", "answer": "a long answer"}, {"text": text}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert ConversationData([file], 0.0).tokens(byte_encoding, 8) == (8 + 20 + 4, 2 + 20)
+
+
+def test_conversations_whose_replies_are_beyond_a_row(
+    base: LanguageModel, dialogues: Path, tmp_path: Path
+) -> None:
+    long = {"question": "word " * 100, "answer": "yes"}
+    file = tmp_path / "long.jsonl"
+    file.write_text(json.dumps(long) + "\n")
+    with pytest.raises(ArgumentError, match=r"begins within 32 tokens.*--context"):
+        tuned(base, file, tmp_path / "none", batch_tokens=32)
+    # Among others they are skipped; a step of such a row alone had no finite gradient.
+    file.write_text(dialogues.read_text() + (json.dumps(long) + "\n") * 60)
+    made = tuned(base, file, tmp_path / "run", batch_tokens=32)
+    assert all(bool(weight.isfinite().all()) for weight in made.model.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_model_of_16_bits_is_tuned_in_32(
+    base: LanguageModel, dialogues: Path, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    save_model(tmp_path / "half", base)
+    made = tuned(load_model(tmp_path / "half", dtype=dtype), dialogues, tmp_path / "run")
+    again = load_model(tmp_path / "run" / "model")
+    for model in (made.model, again.model):
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}

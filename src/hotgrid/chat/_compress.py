@@ -21,7 +21,7 @@ from ._generate._sampling import Sampling
 from ._generate._single import generate
 from ._model._folder import WEIGHTS, LanguageModel
 from ._model._gpt import GPT
-from ._model._vocabulary import BOS
+from ._model._vocabulary import beginning
 from ._training._loader import TextEncoder, held_out_rows
 from ._training._pretrain import TextData
 
@@ -140,7 +140,7 @@ def measure(language: LanguageModel, rows: Tensor, folder: Path) -> ModelMeasure
 
 def writing_speed(language: LanguageModel, *, tokens: int = 64) -> float:
     """Return how many tokens a second the model writes, one sequence at a time."""
-    start = [language.encoding.encode_single_token(BOS)]
+    start = [beginning(language.encoding)]
     best = 0.0
     for seed in range(3):
         # Several seeds: some replies end early.

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from ._model._folder import LanguageModel
-from ._template import BOS, ChatMessage, render
-
-# Vocabularies of other tools have their own names for the beginning of a text.
-_BEGINNINGS = ("<|begin_of_text|>", "<s>", BOS)
+from ._model._vocabulary import beginning
+from ._template import ChatMessage, render
 
 
 def is_tuned(language: LanguageModel) -> bool:
@@ -17,9 +15,7 @@ def is_tuned(language: LanguageModel) -> bool:
 def completion_tokens(language: LanguageModel, text: str) -> list[int]:
     """Return the tokens of a text that is to be continued, from its beginning."""
     encoding = language.encoding
-    first = next((name for name in _BEGINNINGS if name in encoding.special_tokens_set), None)
-    begin = [] if first is None else [encoding.encode_single_token(first)]
-    return begin + encoding.encode_ordinary(text)
+    return [beginning(encoding), *encoding.encode_ordinary(text)]
 
 
 def conversation_tokens(language: LanguageModel, messages: Sequence[ChatMessage]) -> list[int]:

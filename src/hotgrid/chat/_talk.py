@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from hotgrid.errors import ArgumentError, HotgridError, near
 from hotgrid.files import whole_file
+from hotgrid.kernels import CodebookLinear
 
 from ._generate._sampling import Sampling
 from ._generate._single import generate
@@ -33,14 +35,21 @@ def introduction(language: LanguageModel) -> str:
     """Return a line that describes a model and its limits."""
     if about := language.card.get("about"):
         return f"{language.name}: {about}"
-    count = sum(weight.numel() for weight in language.model.parameters()) / 1e6
-    size = f"a model of {count:.3g} million parameters" if count else "a compressed model"
+    count = parameters(language.model) / 1e6
+    size = f"a model of {count:.3g} million parameters"
     if is_tuned(language):
         return f"{language.name}: {size}, tuned to answer. What it says may be wrong."
     return (
         f"{language.name}: {size} that continues your text. It does not answer questions, "
         "and what it says may be wrong."
     )
+
+
+def parameters(model: nn.Module) -> int:
+    """Return how many parameters a model has; those that became codes count as before."""
+    coded = (each for each in model.modules() if isinstance(each, CodebookLinear))
+    plain = sum(weight.numel() for weight in model.parameters())
+    return plain + sum(each.in_features * each.out_features for each in coded)
 
 
 def printable(text: str) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.errors import ArgumentError, near
 from hotgrid.tokens import Encoding
 
 Role = Literal["system", "user", "assistant"]
-BOS, END = "<|bos|>", "<|end|>"
+END = "<|end|>"
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -54,8 +55,9 @@ def render(
 ) -> tuple[list[int], list[bool]]:
     """Return the tokens of a conversation, and which of them count in the loss.
 
-    `<|bos|>`, then each message as its role's token, its text and `<|end|>`. Texts are never
-    read for special tokens, so nothing that is typed becomes a role.
+    What begins a text (`<|bos|>`, or `<|begin_of_text|>` or `<s>` where the vocabulary has
+    one), then each message as its role's token, its text and `<|end|>`. Texts are never read
+    for special tokens, so nothing that is typed becomes a role.
 
     Args:
         encoding: A vocabulary with the special tokens of chats.
@@ -88,7 +90,7 @@ def render(
         last = f"the last message is of the {messages[-1].role}" if messages else "it is empty"
         raise ArgumentError(f"a conversation to reply to must end with a user message; {last}")
     end = special(encoding, END)
-    tokens, counts = [special(encoding, BOS)], [False]
+    tokens, counts = [beginning(encoding)], [False]
     for message in messages:
         text = encoding.encode_ordinary(message.content)
         tokens += [special(encoding, f"<|{message.role}|>"), *text, end]

@@ -10,7 +10,7 @@ from typing import Any
 from hotgrid.chat._generate._engine import Engine
 from hotgrid.chat._generate._sampling import Sampling
 from hotgrid.chat._model._folder import LanguageModel
-from hotgrid.chat._model._vocabulary import BOS
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.chat._template import ChatMessage, render
 from hotgrid.chat._training._conversations import text_of
 from hotgrid.data import Shards
@@ -61,7 +61,7 @@ def prompt_of(language: LanguageModel, question: str) -> list[int]:
     if language.card.get("tuned"):
         return render(language.encoding, [ChatMessage("user", question)], reply=True)[0]
     text = language.encoding.encode_ordinary(f"Question: {question}\nAnswer:")
-    return [language.encoding.encode_single_token(BOS), *text]
+    return [beginning(language.encoding), *text]
 
 
 def score_choices(
@@ -97,7 +97,10 @@ def score_choices(
     plain = by_byte = 0
     for choices, right in questions:
         own = [next(scores) for _ in choices]
-        each = [score / len(text.encode()) for score, text in zip(own, choices, strict=True)]
+        each = [
+            score / len(text.encode(errors="replace"))
+            for score, text in zip(own, choices, strict=True)
+        ]
         plain += own.index(max(own)) == right
         by_byte += each.index(max(each)) == right
     count = len(questions)
@@ -130,7 +133,9 @@ def score_answers(
     for row in rows:
         if not isinstance(row, dict) or "question" not in row or "answer" not in row:
             raise DamagedError(f"a row has no `question` and `answer`: {str(row)[:120]}")
-    greedy = Sampling(temperature=0, max_tokens=max_tokens)
+    # A model that continues texts would go on with questions of its own, and their answers.
+    stop = () if language.card.get("tuned") else ("\nQuestion:",)
+    greedy = Sampling(temperature=0, max_tokens=max_tokens, stop=stop)
     prompts = [prompt_of(language, text_of(row, "question")) for row in rows]
     wanted = [final_answer(text_of(row, "answer")) for row in rows]
     with Engine(language, slots=batch, queue=len(rows)) as engine:

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._gpt import GPT, IGNORED
-from hotgrid.chat._model._vocabulary import BOS, token_bytes
+from hotgrid.chat._model._vocabulary import beginning, token_bytes
 from hotgrid.chat._training._loader import HeldOutRows, TextEncoder, held_out_rows
 from hotgrid.chat._training._pretrain import TextData
-from hotgrid.errors import ArgumentError
+from hotgrid.errors import ArgumentError, UnstableError
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def score_rows(language: LanguageModel, rows: Tensor, *, batch: int = 8) -> Text
     _expect_batch(batch)
     model, encoding = language.model, language.encoding
     device = model.embed.weight.device
-    bos = encoding.encode_single_token(BOS)
+    bos = beginning(encoding)
     source = HeldOutRows(rows, bos, batch)
     sizes = torch.tensor(token_bytes(encoding, model.config.vocabulary), device=device)
     nats = torch.zeros((), dtype=torch.float64, device=device)
@@ -106,10 +106,19 @@ def _expect_batch(batch: int) -> None:
 
 
 def _likelihoods(model: GPT, tokens: Tensor, targets: Tensor) -> Tensor:
-    """The log-likelihood of each target; 0 where it does not count."""
+    """The log-likelihood of each target; 0 where it does not count.
+
+    Raises:
+        UnstableError: The model's logits are not finite.
+    """
     logits = model(tokens).log_softmax(-1)
     found = logits.gather(-1, targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-    return found.masked_fill(targets == IGNORED, 0.0)
+    found = found.masked_fill(targets == IGNORED, 0.0)
+    if found.isnan().any():
+        raise UnstableError(
+            "the model's logits are not finite; check its weights and its dtype"
+        )
+    return found
 
 
 @torch.inference_mode()

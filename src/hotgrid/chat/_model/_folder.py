@@ -80,7 +80,8 @@ def save_model(folder: str | Path, language: LanguageModel) -> None:
         StoreError: The disk is full or failed.
     """
     path = Path(folder)
-    if path.exists() and not (path / WEIGHTS).is_file() and any(path.iterdir()):
+    ours = all((path / name).is_file() for name in (ABOUT, WEIGHTS))
+    if path.exists() and not ours and any(path.iterdir()):
         raise ArgumentError(
             f"`{path}` holds something that is not a model folder; choose another folder"
         )

@@ -23,9 +23,8 @@ class _Rule:
     value: Callable[[Mapping[str, Any]], Any]
 
 
-def _scaling(depth: int, vocabulary: int) -> int:
+def _scaling(depth: int, vocabulary: int, size: int) -> int:
     """Parameters that the number of tokens goes by: matrices of the blocks, and the head."""
-    size = _size(depth)
     return 12 * size * size * depth + vocabulary * size
 
 
@@ -34,13 +33,13 @@ def _size(depth: int) -> int:
 
 
 def _batch(v: Mapping[str, Any]) -> int:
-    reference = v["ratio"] * _scaling(_DEPTH, v["vocabulary"])
+    reference = v["ratio"] * _scaling(_DEPTH, v["vocabulary"], _size(_DEPTH))
     ideal = _BATCH * (v["tokens"] / reference) ** 0.383
     return 2 ** round(math.log2(ideal))
 
 
 def _decay(v: Mapping[str, Any]) -> float:
-    reference = v["ratio"] * _scaling(_DEPTH, v["vocabulary"])
+    reference = v["ratio"] * _scaling(_DEPTH, v["vocabulary"], _size(_DEPTH))
     return 0.28 * math.sqrt(v["batch_tokens"] / _BATCH) * reference / v["tokens"]
 
 
@@ -63,7 +62,9 @@ RULES: Mapping[str, _Rule] = MappingProxyType(
         "ratio": _Rule("tokens for a parameter: 12", lambda v: 12.0),
         "tokens": _Rule(
             "ratio x (matrices + head)",
-            lambda v: max(1, int(v["ratio"] * _scaling(v["depth"], v["vocabulary"]))),
+            lambda v: max(
+                1, int(v["ratio"] * _scaling(v["depth"], v["vocabulary"], v["size"]))
+            ),
         ),
         "batch_tokens": _Rule(
             "2^19 x (tokens / tokens of depth 12)^0.383, to a power of 2", _batch

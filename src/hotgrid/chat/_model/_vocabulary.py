@@ -13,6 +13,8 @@ BOS, SYSTEM, USER, ASSISTANT, END = SPECIALS = (
     "<|assistant|>",
     "<|end|>",
 )
+# Vocabularies of other tools have their own token that begins a text, which models know.
+_BEGINNINGS = ("<|begin_of_text|>", "<s>", BOS)
 # Kernels are fastest where the vocabulary is a multiple of this.
 _MULTIPLE = 64
 _RESERVED = re.compile(r"<\|reserved_.*\|>")
@@ -65,6 +67,27 @@ def chat_encoding(encoding: Encoding, *, most: int | None = None) -> Encoding:
             f"them it has {made.n_vocab:,} tokens, and the model {most:,}"
         )
     return made
+
+
+def beginning(encoding: Encoding) -> int:
+    """Return the token that begins every text and conversation.
+
+    Raises:
+        ArgumentError: The vocabulary has none.
+
+    Example:
+        >>> from hotgrid.tokens import get_encoding
+        >>> beginning(chat_encoding(get_encoding("hotgrid_32k")))
+        32757
+    """
+    there = (name for name in _BEGINNINGS if name in encoding.special_tokens_set)
+    name = next(there, None)
+    if name is None:
+        raise ArgumentError(
+            f"the vocabulary {encoding.name!r} has no `{BOS}`; `hotgrid chat tokenizer` makes "
+            "one that has"
+        )
+    return encoding.encode_single_token(name)
 
 
 def token_bytes(encoding: Encoding, vocabulary: int) -> Sequence[int]:

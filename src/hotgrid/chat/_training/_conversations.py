@@ -81,35 +81,55 @@ class ConversationEncoder:
         encoding: The vocabulary.
         hold_out: The share of rows that is held out.
         held: Whether to encode what is held out, and not the rest.
+        most: The most tokens of a sequence. Longer texts become several; of a longer
+            conversation the beginning stays, if a part of a reply is in it.
+
+    Attributes:
+        skipped: How many conversations had no reply in their first `most` tokens.
     """
 
     def __init__(
-        self, encoding: Encoding, *, hold_out: float = 0.0, held: bool = False
+        self,
+        encoding: Encoding,
+        *,
+        hold_out: float = 0.0,
+        held: bool = False,
+        most: int | None = None,
     ) -> None:
         if not 0 <= hold_out < 1:
             raise ArgumentError(f"`hold_out` is {hold_out}; choose a share from 0 to below 1")
-        self.encoding, self._most, self._held = encoding, int(hold_out * _PARTS), held
+        if most is not None and most < 1:
+            raise ArgumentError(f"`most` must be at least 1, got {most}")
+        self.encoding, self._share, self._held = encoding, int(hold_out * _PARTS), held
+        self._most, self.skipped = most or 1 << 62, 0
 
     def __call__(self, rows: Sequence[Any]) -> list[NDArray[np.integer]]:
         """Return arrays of shape `[n, 2]`, without the tokens that begin them."""
-        return [self._encoded(row) for row in rows if self._is_held(row) == self._held]
+        wanted = (row for row in rows if self._is_held(row) == self._held)
+        return [each for row in wanted for each in self._encoded(row)]
 
-    def _encoded(self, row: Any) -> NDArray[np.integer]:
+    def _encoded(self, row: Any) -> list[NDArray[np.integer]]:
         found = conversation(row)
         if isinstance(found, str):
-            tokens = self.encoding.encode_ordinary(found)
-            counts = [True] * len(tokens)
-        else:
-            tokens, counts = render(self.encoding, found, reply=False)
-            tokens, counts = tokens[1:], counts[1:]
-        return np.stack([np.asarray(tokens, np.int32), np.asarray(counts, np.int32)], 1)
+            tokens = np.asarray(self.encoding.encode_ordinary(found), np.int32)
+            whole = np.stack([tokens, np.ones_like(tokens)], 1)
+            starts = range(0, max(1, len(whole)), min(self._most, max(1, len(whole))))
+            return [whole[start : start + self._most] for start in starts]
+        numbers, counts = render(self.encoding, found, reply=False)
+        pair = [np.asarray(numbers[1:], np.int32), np.asarray(counts[1:], np.int32)]
+        kept = np.stack(pair, 1)[: self._most]
+        if not kept[:, 1].any():
+            # A row of it alone would have no loss.
+            self.skipped += 1
+            return []
+        return [kept]
 
     def _is_held(self, row: Any) -> bool:
-        if not self._most:
+        if not self._share:
             return False
         text = json.dumps(row, sort_keys=True, default=str).encode()
         number = int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "little")
-        return number < self._most
+        return number < self._share
 
 
 @dataclass(frozen=True)
@@ -128,22 +148,43 @@ class ConversationData:
         """The rows; without a seed in their order."""
         return Shards(self.paths, column=None, seed=seed or 0, shuffle=seed is not None)
 
-    def tokens(self, encoding: Encoding) -> tuple[int, int]:
+    def tokens(self, encoding: Encoding, context: int | None = None) -> tuple[int, int]:
         """How many tokens there are to learn from, and how many of them count.
 
+        Args:
+            encoding: The vocabulary.
+            context: Tokens of a row; what does not fit into one is not counted.
+
         Raises:
-            ArgumentError: There is no conversation.
+            ArgumentError: There is no conversation, or no reply that begins within a row.
             DamagedError: A row is not a conversation.
         """
-        encode = ConversationEncoder(encoding, hold_out=self.hold_out)
-        total = counted = 0
-        for document in self.shards().read(epochs=1):
-            for each in encode([document.text]):
-                total += len(each) + 1
-                counted += int(each[:, 1].sum())
-        if not counted:
-            raise ArgumentError(
-                f"there is nothing to learn from in `{self.paths[0]}`"
-                + (f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else "")
-            )
-        return total, counted
+        return survey(self, encoding, context)[:2]
+
+
+def survey(
+    data: ConversationData, encoding: Encoding, context: int | None
+) -> tuple[int, int, int]:
+    """Return `ConversationData.tokens`, and how many conversations are skipped.
+
+    Raises:
+        ArgumentError: There is no conversation, or no reply that begins within a row.
+        DamagedError: A row is not a conversation.
+    """
+    encode = ConversationEncoder(encoding, hold_out=data.hold_out, most=context)
+    total = counted = 0
+    for document in data.shards().read(epochs=1):
+        for each in encode([document.text]):
+            total += len(each) + 1
+            counted += int(each[:, 1].sum())
+    place = f"`{data.paths[0]}`" + (
+        f" and {len(data.paths) - 1} more" if len(data.paths) > 1 else ""
+    )
+    if not counted and encode.skipped:
+        raise ArgumentError(
+            f"no reply in {place} begins within {context} tokens: choose longer rows with "
+            "`context` (--context)"
+        )
+    if not counted:
+        raise ArgumentError(f"there is nothing to learn from in {place}")
+    return total, counted, encode.skipped

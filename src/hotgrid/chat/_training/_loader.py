@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hotgrid.chat._model._gpt import IGNORED
-from hotgrid.chat._model._vocabulary import BOS
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.data import Counters, PackedBatches, Packer, Shards
 from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.tokens import Encoding
@@ -150,7 +150,7 @@ class TextBatches:
         counts: bool = False,
         epochs: int | None = None,
     ) -> None:
-        self._bos, self._isolate, self._ranks = _bos(encoding), isolate, ranks
+        self._bos, self._isolate, self._ranks = beginning(encoding), isolate, ranks
         self._inner = PackedBatches(
             shards,
             encode,
@@ -235,7 +235,7 @@ def held_out_rows(
     Returns:
         Of shape (rows, context + 1, 2); no row if nothing is held out.
     """
-    start = np.array([[_bos(encoding), 0]], np.int32)
+    start = np.array([[beginning(encoding), 0]], np.int32)
     packer = Packer(context + 1, start=start, waiting=_WAITING)
     found = [
         row for _, row in zip(range(most), packer.rows(_counted(shards, encode)), strict=False)
@@ -255,12 +255,3 @@ def _counted(
         for each in encode([document.text]):
             tokens = np.asarray(each, np.int32)
             yield tokens if tokens.ndim == 2 else np.stack([tokens, np.ones_like(tokens)], 1)
-
-
-def _bos(encoding: Encoding) -> int:
-    if BOS not in encoding.special_tokens_set:
-        raise ArgumentError(
-            f"the vocabulary {encoding.name!r} has no `{BOS}`; `hotgrid chat tokenizer` makes "
-            "one that has"
-        )
-    return encoding.encode_single_token(BOS)

@@ -15,6 +15,7 @@ from hotgrid.chat._model._config import GPTConfig
 from hotgrid.chat._model._folder import LanguageModel, about, save_model
 from hotgrid.chat._model._gpt import GPT
 from hotgrid.chat._model._recipe import Recipe
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.cluster import Communicator, world
 from hotgrid.data import Shards
 from hotgrid.errors import ArgumentError
@@ -180,7 +181,7 @@ def _work(
 ) -> Work:
     """The parts of a run: the model, its optimizers, batches and evaluation."""
     rows, accumulate = run.shared(recipe["batch_tokens"] // recipe["context"], ranks.size)
-    bos = encoding.encode_single_token("<|bos|>")
+    bos = beginning(encoding)
     valid = data.held_out(encoding, config.context)
     torch.manual_seed(run.seed)
     model = GPT(config).to(run.where())

@@ -3,7 +3,7 @@
 from hotgrid.chat._generate._sampling import Sampling
 from hotgrid.chat._generate._single import generate
 from hotgrid.chat._model._folder import LanguageModel
-from hotgrid.chat._model._vocabulary import BOS
+from hotgrid.chat._model._vocabulary import beginning
 
 
 def samples(
@@ -26,7 +26,7 @@ def samples(
         seed: The seed of the first; each has its own.
     """
     encoding = language.encoding
-    tokens = [encoding.encode_single_token(BOS), *encoding.encode_ordinary(prompt)]
+    tokens = [beginning(encoding), *encoding.encode_ordinary(prompt)]
     found = []
     for place in range(count):
         how = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed + place)

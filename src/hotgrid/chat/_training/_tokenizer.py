@@ -56,7 +56,7 @@ def _texts(data: TextData, most_bytes: int) -> Iterator[str]:
     for document in data.shards(data.paths).read(epochs=1):
         for each in passages(document.text):
             yield each
-            left -= len(each)
+            left -= len(each.encode(errors="replace"))
             if left <= 0:
                 return
 

@@ -13,12 +13,14 @@ import torch
 from hotgrid.chat._model._folder import LanguageModel, about, save_model
 from hotgrid.chat._model._gpt import GPT
 from hotgrid.chat._model._recipe import Recipe
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.cluster import Communicator, world
+from hotgrid.config import logger
 from hotgrid.errors import ArgumentError
 from hotgrid.kernels import CodebookLinear
 from hotgrid.train import WSD, AdamW, Groups, groups, lora, merge_lora
 
-from ._conversations import ConversationData, ConversationEncoder
+from ._conversations import ConversationData, ConversationEncoder, survey
 from ._loader import HeldOutRows, TextBatches, held_out_rows
 from ._optimizer import optimizers
 from ._pretrain import tokenizer_bytes
@@ -94,18 +96,26 @@ def tune(
     """
     if any(isinstance(each, CodebookLinear) for each in language.model.modules()):
         raise ArgumentError(f"{language.name!r} is compressed; fine-tune the original model")
-    model, encoding = copy.deepcopy(language.model).to(run.where()), language.encoding
+    # In 16 bits most steps would round to no change.
+    model = copy.deepcopy(language.model).to(run.where(), torch.float32)
+    encoding = language.encoding
     context = tuning.context or model.config.context
     ranks = world(run.where())
     batch = tuning.batch_tokens or 8 * context
     rows, accumulate = run.shared(batch // context, ranks.size)
-    total, _ = data.tokens(encoding)
+    total, _, skipped = survey(data, encoding, context)
+    if skipped and ranks.rank == 0:
+        logger("chat").warning(
+            "%d conversations are skipped: no reply begins within %d tokens (--context)",
+            skipped,
+            context,
+        )
     steps = tuning.steps or max(1, math.ceil(tuning.epochs * total / batch))
     torch.manual_seed(run.seed)
     optimizer, adapters = _optimizer(model, tuning, steps, batch, ranks)
     batches = TextBatches(
         data.shards(seed=run.seed),
-        ConversationEncoder(encoding, hold_out=data.hold_out),
+        ConversationEncoder(encoding, hold_out=data.hold_out, most=context),
         encoding,
         rows=rows,
         context=context,
@@ -198,13 +208,15 @@ def _valid(
 ) -> HeldOutRows | None:
     if not data.hold_out:
         return None
-    encode = ConversationEncoder(language.encoding, hold_out=data.hold_out, held=True)
+    encode = ConversationEncoder(
+        language.encoding, hold_out=data.hold_out, held=True, most=context
+    )
     found = held_out_rows(
         data.shards(), encode, language.encoding, context=context, most=4 * rows
     )
     if not len(found):
         return None
-    bos = language.encoding.encode_single_token("<|bos|>")
+    bos = beginning(language.encoding)
     return HeldOutRows(found, bos, rows, isolate=True)
 
 

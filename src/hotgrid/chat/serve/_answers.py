@@ -1,5 +1,6 @@
 """Answers of the API: whole ones, and chunks of streams."""
 
+import codecs
 import json
 import random
 import time
@@ -55,8 +56,8 @@ class Answers:
     # Not from the system: a system call would release the GIL to the engine's thread.
     _id: str = field(default_factory=lambda: f"{random.getrandbits(128):032x}")
     _created: int = field(default_factory=lambda: int(time.time()))
-    # Characters of each completion so far, for the offsets of its log probabilities.
-    _sent: dict[int, int] = field(default_factory=dict)
+    # What was sent of each completion, for the offsets of its log probabilities.
+    _sent: "dict[int, _Sent]" = field(default_factory=dict)
 
     def whole(self, pieces: Sequence[Piece]) -> dict[str, Any]:
         """Return the answer with all choices."""
@@ -112,20 +113,15 @@ class Answers:
                 "content": [self._said(each) for each in piece.likelihoods],
                 "refusal": None,
             }
-        texts = [self._token(each.token)["token"] for each in piece.likelihoods]
-        offsets, at = [], self._sent.get(index, 0)
-        for text in texts:
-            offsets.append(at)
-            at += len(text)
-        self._sent[index] = at
+        sent = self._sent.setdefault(index, _Sent())
         return {
-            "tokens": texts,
+            "tokens": [self._name(each.token) for each in piece.likelihoods],
             "token_logprobs": [each.logprob for each in piece.likelihoods],
             "top_logprobs": [
-                {self._token(token)["token"]: log for token, log in each.top}
+                {self._name(token): log for token, log in each.top}
                 for each in piece.likelihoods
             ],
-            "text_offset": offsets,
+            "text_offset": [sent.add(self._bytes(each.token)) for each in piece.likelihoods],
         }
 
     def _said(self, likelihood: Likelihood) -> dict[str, Any]:
@@ -136,9 +132,34 @@ class Answers:
             "top_logprobs": top,
         }
 
-    def _token(self, token: int) -> dict[str, Any]:
+    def _name(self, token: int) -> str:
+        """The text of a token, or its bytes where these are not whole characters."""
+        data = self._bytes(token)
         try:
-            data = self.encoding.decode_bytes([token])
+            return data.decode()
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
+
+    def _bytes(self, token: int) -> bytes:
+        try:
+            return self.encoding.decode_bytes([token])
         except KeyError:
-            data = b""
+            return b""
+
+    def _token(self, token: int) -> dict[str, Any]:
+        data = self._bytes(token)
         return {"token": data.decode(errors="replace"), "bytes": list(data)}
+
+
+class _Sent:
+    """How many characters were sent, however they are cut into tokens."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._characters = 0
+
+    def add(self, data: bytes) -> int:
+        """Add the bytes of a token, and return how many characters are before it."""
+        before = self._characters
+        self._characters += len(self._decoder.decode(data))
+        return before

@@ -55,8 +55,9 @@ def evaluate(
         score_choices,
         score_text,
     )
+    from hotgrid.chat._talk import placed
 
-    language = load_model(model, device=device)
+    language = load_model(model, device=placed(device))
     found: dict[str, Any] = {"model": language.name}
     if text:
         data = TextData(text, column=column, hold_out=0.0)

@@ -8,11 +8,11 @@ from rich.table import Table
 from hotgrid.cli._terminal import Terminal
 from hotgrid.errors import ArgumentError
 
-from ._options import Data, TextOptions
+from ._options import Data, ReadOptions
 
 # What a GPU of today trains on with a model of depth 12: see docs/guide/chat.md.
 _NEEDED = 530_000
-_TEXT = TextOptions(hold_out=0.0)
+_TEXT = ReadOptions()
 
 
 def loader_bench(
@@ -21,7 +21,8 @@ def loader_bench(
     context: int = 2048,
     rows: int = 32,
     seconds: float = 10.0,
-    text: TextOptions = _TEXT,
+    threads: int | None = None,
+    text: ReadOptions = _TEXT,
     json: bool = False,
 ) -> None:
     """Measure how fast text becomes batches.
@@ -32,6 +33,7 @@ def loader_bench(
         context: Tokens of a row; by default 2048.
         rows: Rows of a batch; by default 32.
         seconds: How long to measure; by default 10.
+        threads: Threads that encode; by default all.
         text: The choice of text.
         json: Print one JSON object instead of a table.
     """
@@ -41,7 +43,7 @@ def loader_bench(
         raise ArgumentError(f"`--seconds` {seconds:g}: choose a time above 0")
     source, encoding = text.data(data), find_vocabulary(tokenizer)
     source.expect_text()
-    encode = TextEncoder(encoding, hold_out=text.hold_out, threads=text.threads)
+    encode = TextEncoder(encoding, threads=threads)
     shards = source.shards(source.paths, seed=0)
     batches = TextBatches(shards, encode, encoding, rows=rows, context=context)
     next(batches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,8 +22,8 @@ def _help(text: str) -> Parameter:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """The text to read, and the part of it to hold out."""
+class ReadOptions:
+    """The text to read."""
 
     column: Annotated[str, _help("Key or column that holds the text; by default text.")] = (
         "text"
@@ -31,17 +31,9 @@ class TextOptions:
     separator: Annotated[
         str | None, _help("The separator of documents in .txt and .md files.")
     ] = None
-    hold_out: Annotated[
-        float, _help("Share of passages that is held out; by default 0.02.")
-    ] = 0.02
-    valid: Annotated[
-        tuple[str, ...],
-        Parameter(consume_multiple=True, help="Files to evaluate on instead."),
-    ] = ()
-    threads: Annotated[int | None, _help("Threads that encode; by default all.")] = None
 
     def data(self, paths: tuple[str, ...]) -> TextData:
-        """The text.
+        """All of the text.
 
         Raises:
             ArgumentError: No file is named.
@@ -53,10 +45,31 @@ class TextOptions:
         separator = self.separator
         if separator is not None:
             separator = separator.replace("\\n", "\n").replace("\\t", "\t")
-        return TextData(
-            paths,
-            column=self.column,
-            separator=separator,
+        return TextData(paths, column=self.column, separator=separator, hold_out=0.0)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(ReadOptions):
+    """The text to read, and the part of it to hold out."""
+
+    hold_out: Annotated[
+        float, _help("Share of passages that is held out; by default 0.02.")
+    ] = 0.02
+    valid: Annotated[
+        tuple[str, ...],
+        Parameter(consume_multiple=True, help="Files to evaluate on instead."),
+    ] = ()
+    threads: Annotated[int | None, _help("Threads that encode; by default all.")] = None
+
+    def data(self, paths: tuple[str, ...]) -> TextData:
+        """The text, of which a part is held out.
+
+        Raises:
+            ArgumentError: No file is named.
+        """
+        return replace(
+            ReadOptions.data(self, paths),
             hold_out=self.hold_out,
             valid=self.valid,
             threads=self.threads,

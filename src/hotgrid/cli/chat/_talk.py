@@ -4,6 +4,8 @@ import contextlib
 import sys
 from pathlib import Path
 
+from hotgrid.errors import ArgumentError
+
 
 def talk(
     model: Path | None = None,
@@ -54,6 +56,11 @@ def talk(
             write(shown(text))
         write("\n")
         return
+    if sys.stdin is None:
+        raise ArgumentError(
+            "standard input is closed, so there is nobody to talk with; `--prompt TEXT` prints "
+            "one reply"
+        )
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  lines can be edited and come back
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from hotgrid.cli._terminal import Terminal
 
-from ._options import Data, TextOptions
+from ._options import Data, ReadOptions
 
-_TEXT = TextOptions()
+_TEXT = ReadOptions()
 
 
 def tokenizer(
@@ -14,7 +14,7 @@ def tokenizer(
     size: int = 8192,
     out: Path = Path("tokenizer.json"),
     most_bytes: int = 2_000_000_000,
-    text: TextOptions = _TEXT,
+    text: ReadOptions = _TEXT,
 ) -> None:
     """Train a vocabulary on text.
 

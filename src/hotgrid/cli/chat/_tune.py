@@ -56,7 +56,9 @@ def tune(
     source = ConversationData(data, hold_out)
     console, first = Terminal(highlight=False), settings.first_rank()
     if first:
-        total, counted = source.tokens(language.encoding)
+        total, counted = source.tokens(
+            language.encoding, context or language.model.config.context
+        )
         console.print(f"{total:,} tokens, {counted:,} of them in replies")
     made = tune_model(language, source, settings, how)
     if not first:
