@@ -41,10 +41,10 @@ def draw(runs: dict[str, list[dict[str, Any]]], path: Path) -> None:
     for title, rows in runs.items():
         for axes, key, factor in ((left, "train/loss", 1.0), (right, "valid/accuracy", 100.0)):
             seen = [each for each in rows if key in each]
-            steps = [each["step"] / 1000 for each in seen]
-            axes.plot(steps, [factor * each[key] for each in seen], ".-", label=title)
-    left.set(xlabel="thousand steps", ylabel="loss of augmented images")
-    right.set(xlabel="thousand steps", ylabel="accuracy on held-out images, %")
+            shares = [100 * each["step"] / each["steps"] for each in seen]
+            axes.plot(shares, [factor * each[key] for each in seen], ".-", label=title)
+    left.set(xlabel="% of the run", ylabel="loss of augmented images")
+    right.set(xlabel="% of the run", ylabel="accuracy on held-out images, %")
     right.legend()
     for axes in (left, right):
         axes.grid(alpha=0.3)

@@ -20,6 +20,7 @@ from hotgrid.blt import (
     patched,
 )
 from hotgrid.blt._latent._files import our_name
+from hotgrid.blt._latent._model import padded_lengths
 from hotgrid.errors import ArgumentError, DamagedError
 
 from .peer import BltConfig, BltForCausalLM
@@ -164,6 +165,30 @@ def test_a_row_is_the_same_alone_and_among_longer_ones(tiny: LatentTransformer):
         for row, text in enumerate(texts):
             alone = tiny(*patched([text], Space()))[0]
             torch.testing.assert_close(together[row, : len(alone)], alone, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "padded"), [(5, 4096, 128), (128, 4096, 128), (130, 200, 200)]
+)
+def test_patches_are_padded_to_few_lengths(count: int, most: int, padded: int):
+    lengths = torch.ones(2, count, dtype=torch.int64)
+    found = padded_lengths(lengths, most)
+    assert found.shape == (2, padded)
+    assert torch.equal(found[:, :count], lengths)
+    assert not found[:, count:].any()
+
+
+def test_padding_changes_neither_logits_nor_gradients(tiny: LatentTransformer):
+    ids, lengths = patched([TEXT, TEXT[:20]], Space())
+    documents = documents_of(ids)
+    found = []
+    for each in (lengths, padded_lengths(lengths, TINY.latent_length)):
+        tiny.zero_grad()
+        logits = tiny(ids, each, documents)
+        logits.logsumexp(-1).sum().backward()
+        found.append([logits.detach(), *(p.grad.clone() for p in tiny.parameters())])
+    tiny.zero_grad()
+    torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
 
 
 def test_documents_of_a_row_do_not_see_each_other(tiny: LatentTransformer):

@@ -18,6 +18,8 @@ from ._cross import CrossAttention
 from ._hashes import HashedNgrams
 from ._patch_index import PatchIndex, patch_index
 
+_PATCHES = 128
+
 
 def _blocks(
     count: int, size: int, heads: int, hidden: int, length: int, config: LatentConfig
@@ -149,12 +151,24 @@ class LatentTransformer(nn.Module):
             ArgumentError: A first length is not 1.
         """
         config = self.config
+        if lengths.is_cuda:
+            lengths = padded_lengths(lengths, config.latent_length)
         index = patch_index(lengths, ids.shape[1])
         mask = Mask(window=config.window, documents=documents)
         x, vectors = self.encoder(ids, mask, index)
         of_patches = None if documents is None else _first(documents, lengths)
         patches = self.latent(vectors.flatten(2), Mask(documents=of_patches))
         return self.head(self.decoder(x, patches, mask, index))
+
+
+def padded_lengths(lengths: Tensor, most: int) -> Tensor:
+    """Return lengths with zeros on the right, up to a multiple of 128, but not beyond `most`.
+
+    On CUDA, attention is compiled for each number of patches, which differs from batch to
+    batch.
+    """
+    count = lengths.shape[1]
+    return nn.functional.pad(lengths, (0, max(0, min(-count % _PATCHES, most - count))))
 
 
 def patched(documents: Sequence[bytes], segmenter: Segmenter) -> tuple[Tensor, Tensor]:
