@@ -72,3 +72,9 @@ def test_mistakes_are_said(arguments, message, folders, capsys):
     given = [each.format(folders[0]) for each in arguments]
     assert hotgrid(["train", *given]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_folder_of_runs_names_them(folders, capsys):
+    parent, names = folders[0].parent, sorted(each.name for each in folders)
+    assert hotgrid(["train", "show", str(parent)]) == 1
+    assert f"it has the runs {', '.join(names)}" in capsys.readouterr().err

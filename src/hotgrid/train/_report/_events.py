@@ -102,9 +102,11 @@ def read_events(folder: str | Path) -> list[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as problem:
+        inside = sorted(each.parent.name for each in path.parent.glob(f"*/{EVENTS}"))
+        runs = f"; it has the runs {', '.join(inside[:5])}" if inside else ""
         raise StoreError(
             f"there is no training run in `{folder}`: {EVENTS} cannot be read "
-            f"({problem.strerror})"
+            f"({problem.strerror}){runs}"
         ) from None
     except UnicodeDecodeError:
         raise DamagedError(f"`{path}` is not a log of events") from None
