@@ -81,6 +81,9 @@ def test_from_text_to_a_small_model(
     assert scores["answers"]["questions"] == 2
     shown = told(capsys, "chat", "eval", "tuned/model", "--text", text)
     assert "perplexity" in shown
+    assert "parameters in llama" in told(capsys, "chat", "export", "tuned", "--out=llama")
+    exported = json.loads(told(capsys, "chat", "eval", "llama", "--text", text, "--json"))
+    assert exported["text"] == scores["text"]
     small = json.loads(
         told(
             capsys, "chat", "compress", "tuned", "--target=int8", "--out=small", "--text", text,
@@ -98,6 +101,9 @@ def test_from_text_to_a_small_model(
     ("arguments", "message"),
     [
         (["train"], "name files or folders of text"),
+        (["train", "empty.txt", "--samples=-1"], "`samples` must be at least 0, got -1"),
+        (["eval", "--samples=-1"], "`samples` must be at least 0, got -1"),
+        (["eval", "--text", "empty.txt", "--most-tokens=-5"], "`most_tokens` must be at least"),
         (["train", "nowhere/"], "`nowhere/`: no files found"),
         (["train", "empty.txt"], "there is no text in `empty.txt`"),
         (["train", "empty.txt", "--tokenizer=t.json"], "neither a tokenizer.json nor"),
@@ -106,6 +112,7 @@ def test_from_text_to_a_small_model(
         (["tune", "nowhere", "empty.txt"], "`nowhere` is not a folder with"),
         (["tune", "nowhere"], "name files of conversations"),
         (["eval", "nowhere"], "`nowhere` is not a folder with"),
+        (["export", "nowhere"], "`nowhere` is not a folder with"),
         (["compress", "nowhere"], "`nowhere` is not a folder with"),
         (["loader-bench", "empty.txt"], "there is no text in `empty.txt`"),
         (["demo", "--minutes=0"], "`minutes` must be above 0, got 0"),

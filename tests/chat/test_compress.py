@@ -32,10 +32,11 @@ def test_a_compressed_model_is_small_and_close(
     tied: bool,
 ) -> None:
     model = small_gpt(vocabulary=320, size=128, layers=2, tied=tied)
-    language = LanguageModel(model, byte_encoding, {"name": "base"})
+    language = LanguageModel(model, byte_encoding, {"name": "base", "figures": {"step": 7}})
     rows = text_rows(language, [text_file], most_tokens=512)
     small = compress_model(language, target, rows=rows, force=True)
     assert small.name == f"base-{target}"
+    assert small.card["figures"] == {"step, uncompressed": 7}
     layers = [each for each in small.model.modules() if isinstance(each, CodebookLinear)]
     assert len(layers) == 2 * 6 + 1
     coded = sum(each.bytes for each in layers) * 8
@@ -59,7 +60,7 @@ def test_targets_that_cannot_be_met(
     small_gpt: Callable[..., GPT], byte_encoding: Encoding
 ) -> None:
     language = LanguageModel(small_gpt(vocabulary=320), byte_encoding)
-    with pytest.raises(ArgumentError, match="int9"):
+    with pytest.raises(ArgumentError, match=r"`target` .int9. .*or a form: int8, int4"):
         compress_model(language, "int9")
     small = compress_model(language, "int8")
     with pytest.raises(ArgumentError, match="compressed already"):

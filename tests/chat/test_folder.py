@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hotgrid.chat import (
     GPT,
+    ChatMessage,
     LanguageModel,
     TextData,
     chat_encoding,
+    export_llama,
     find_vocabulary,
     load_model,
+    render,
     save_llama,
     save_model,
     train_vocabulary,
 )
+from hotgrid.chat._model._vocabulary import beginning
 from hotgrid.errors import ArgumentError, DamagedError, MissingPartError
 from hotgrid.kernels import compress
 from hotgrid.tokens import Encoding, get_encoding, save_huggingface
@@ -72,6 +77,52 @@ def test_a_llama_with_a_vocabulary(
     with pytest.raises(ArgumentError, match="not a model folder"):
         save_model(tmp_path, language)
     assert (tmp_path / "config.json").is_file()
+
+
+def test_transformers_reads_what_is_exported(
+    small_gpt: Make, byte_encoding: Encoding, tmp_path: Path
+) -> None:
+    folder = tmp_path / "llama"
+    language = LanguageModel(small_gpt(llama=True, vocabulary=320), byte_encoding)
+    for _ in range(2):  # the second replaces the first
+        export_llama(folder, language)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    text = "A naïve <|end|> test.\n"
+    first = beginning(byte_encoding)
+    assert tokenizer(text)["input_ids"] == [
+        first,
+        *byte_encoding.encode(text, allowed_special="all"),
+    ]
+    messages = [ChatMessage("system", "Be brief."), ChatMessage("user", "Hi  there")]
+    said = [{"role": each.role, "content": each.content} for each in messages]
+    found = tokenizer.apply_chat_template(said, add_generation_prompt=True, tokenize=False)
+    tokens = render(byte_encoding, messages, reply=True)[0]
+    assert tokenizer(found, add_special_tokens=False)["input_ids"] == tokens
+    theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        given = torch.tensor([tokens])
+        torch.testing.assert_close(
+            theirs(given).logits, language.model(given), rtol=0, atol=1e-5
+        )
+    end = byte_encoding.encode_single_token("<|end|>")
+    assert theirs.generation_config.eos_token_id == sorted([first, end])
+    assert torch.equal(load_model(folder).model(given), language.model(given))
+
+
+def test_what_cannot_be_exported(
+    small_gpt: Make, byte_encoding: Encoding, tmp_path: Path
+) -> None:
+    small = compress(small_gpt(llama=True, vocabulary=320), form="int8")
+    assert isinstance(small, GPT)
+    with pytest.raises(ArgumentError, match="is compressed"):
+        export_llama(tmp_path / "new", LanguageModel(small, byte_encoding))
+    with pytest.raises(ArgumentError, match=r"no place for .*cap=.*: make the model with"):
+        export_llama(tmp_path / "new", LanguageModel(small_gpt(vocabulary=320), byte_encoding))
+    (tmp_path / "poem.txt").write_text("roses")
+    llama = LanguageModel(small_gpt(llama=True, vocabulary=320), byte_encoding)
+    with pytest.raises(ArgumentError, match=r"holds poem.txt, which"):
+        export_llama(tmp_path, llama)
+    assert not (tmp_path / "new").exists()
 
 
 def test_another_vocabulary_is_refused(

@@ -2,7 +2,7 @@
 
 `GPT` is the model, `GPTConfig` its shape, and `Recipe` derives both and the settings of
 training from a depth. `load_model` and `save_model` read and write a model with its
-vocabulary. `save_llama` and `load_llama` exchange models with other tools.
+vocabulary. `export_llama` and `load_llama` exchange models with other tools.
 """
 
 from ._compress import (
@@ -30,6 +30,7 @@ from ._generate._sampling import Likelihood as Likelihood, Sampling as Sampling
 from ._generate._single import generate as generate
 from ._generate._text import Piece as Piece
 from ._model._config import GPTConfig as GPTConfig
+from ._model._export import export_llama as export_llama
 from ._model._folder import (
     LanguageModel as LanguageModel,
     load_model as load_model,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hotgrid.errors import ArgumentError
-from hotgrid.kernels import CodebookLinear, compress
+from hotgrid.kernels import CodebookLinear, Target, compress
 
 from ._demo import documentation
 from ._eval._text import TextScore, score_rows
@@ -67,6 +67,9 @@ def compress_model(
     """
     if any(isinstance(each, CodebookLinear) for each in language.model.modules()):
         raise ArgumentError(f"{language.name!r} is compressed already; start from its original")
+    form = target if target in _FORMS else None
+    if not form:
+        _expect_target(target)
     model = copy.deepcopy(language.model).to("cpu", torch.float32).eval()
     if model.config.tied:
         # The embedding stays a table, and the head becomes codes.
@@ -76,7 +79,6 @@ def compress_model(
             if isinstance(each, nn.Embedding):
                 each.weight.copy_(each.weight.half())
     calibration = None if rows is None else [rows[:_CALIBRATED, :-1, 0]]
-    form = target if target in _FORMS else None
     small = compress(
         model,
         None if form else target,
@@ -85,7 +87,16 @@ def compress_model(
         force=force,
     )
     card = {**language.card, "compressed": target, "name": f"{language.name}-{target}"}
+    if isinstance(figures := card.get("figures"), dict):
+        card["figures"] = {f"{name}, uncompressed": each for name, each in figures.items()}
     return LanguageModel(cast("GPT", small), language.encoding, card)
+
+
+def _expect_target(target: str) -> None:
+    try:
+        Target.of(target)
+    except ArgumentError as problem:
+        raise ArgumentError(f"{problem}, or a form: {', '.join(_FORMS)}") from None
 
 
 def text_rows(
@@ -104,8 +115,10 @@ def text_rows(
         most_tokens: Text beyond this is not read.
 
     Raises:
-        ArgumentError: There is no text.
+        ArgumentError: There is no text, or `most_tokens` is below 1.
     """
+    if most_tokens < 1:
+        raise ArgumentError(f"`most_tokens` must be at least 1, got {most_tokens}")
     context = language.model.config.context
     with tempfile.TemporaryDirectory() as folder:
         if not paths:

@@ -49,8 +49,10 @@ def score_text(
         most_tokens: Text beyond this is not read.
 
     Raises:
-        ArgumentError: There is no text.
+        ArgumentError: There is no text, or a number is below 1.
     """
+    if most_tokens is not None and most_tokens < 1:
+        raise ArgumentError(f"`most_tokens` must be at least 1, got {most_tokens}")
     data.expect_text()
     context = context or language.model.config.context
     share = data.held_share

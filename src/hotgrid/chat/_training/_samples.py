@@ -4,6 +4,7 @@ from hotgrid.chat._generate._sampling import Sampling
 from hotgrid.chat._generate._single import generate
 from hotgrid.chat._model._folder import LanguageModel
 from hotgrid.chat._model._vocabulary import beginning
+from hotgrid.errors import ArgumentError
 
 
 def samples(
@@ -24,7 +25,11 @@ def samples(
         max_tokens: The most new tokens of each.
         temperature: How random they are.
         seed: The seed of the first; each has its own.
+
+    Raises:
+        ArgumentError: The count is negative.
     """
+    expect_samples(count)
     encoding = language.encoding
     tokens = [beginning(encoding), *encoding.encode_ordinary(prompt)]
     found = []
@@ -33,3 +38,9 @@ def samples(
         new = [token for piece in generate(language, tokens, how) for token in piece.tokens]
         found.append(prompt + encoding.decode(new))
     return found
+
+
+def expect_samples(count: int) -> None:
+    """Refuse a negative number of texts, which a command should do before it trains."""
+    if count < 0:
+        raise ArgumentError(f"`samples` must be at least 0, got {count}")

@@ -56,7 +56,9 @@ def evaluate(
         score_text,
     )
     from hotgrid.chat._talk import placed
+    from hotgrid.chat._training._samples import expect_samples
 
+    expect_samples(samples or 0)
     language = load_model(model, device=placed(device))
     found: dict[str, Any] = {"model": language.name}
     if text:

@@ -98,6 +98,18 @@ Examples:
   hotgrid chat compress out/tuned --target 4bit --text held-out/ --out out/small
 """,
         ),
+        "export": (
+            "_export:export",
+            "Write a model for other tools, such as transformers.",
+            """\
+The folder has the layout of Hugging Face's Llama, with the vocabulary and the
+template of conversations. Only models that were trained with --llama fit.
+
+Examples:
+  hotgrid chat train books/ --depth 4 --llama --out out/base
+  hotgrid chat export out/base --out out/llama
+""",
+        ),
         "loader-bench": (
             "_loader:loader_bench",
             "Measure how fast text becomes batches.",

@@ -44,7 +44,9 @@ def train(
         text: The choice of text.
     """
     from hotgrid.chat import GPTConfig, find_vocabulary, pretrain
+    from hotgrid.chat._training._samples import expect_samples
 
+    expect_samples(samples)
     encoding = find_vocabulary(tokenizer)
     chosen = recipe.recipe(depth, encoding.n_vocab)
     shape: dict[str, Any] = {"tied": tied}
