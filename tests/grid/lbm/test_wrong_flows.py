@@ -71,6 +71,15 @@ BALL = lbm.ball((4, 4), 2)
         (lambda: lbm.Smagorinsky("a"), "`constant` must be a number, got 'a'"),
         (lambda: started(torch.ones(8, 8)), "`start` must be a function of size and generator"),
         (lambda: started(lambda size, g: torch.ones(size)), "must begin with .* got Tensor"),
+        (
+            lambda: started(lambda size, g: (-1.0, (0.0, 0.0))),
+            "begins with a density of -1; exp",
+        ),
+        (lambda: started(lambda size, g: (0, (0.0, 0.0))), "begins with a density of 0; exp"),
+        (
+            lambda: Simulation(lbm.PorousMedium("square", porosity=0.99), size=(8, 8)),
+            r"`porosity` of 0.99 leaves no solid cell on \(8, 8\); take a larger `size`",
+        ),
         (lambda: started(torch.ones(8, 8)), r"got Tensor \(8, 8\) of torch.float32$"),
         (lambda: started([torch.ones(8)] * 9), r"got \[(Tensor \(8,\) of \S+, ){4}\.\.\.\]$"),
         (lambda: started(lambda size, g: (torch.ones(size), [1.0])), r"a velocity of \[1.0\]"),

@@ -353,7 +353,15 @@ class LatticeModel(Model):
             else x
             for x in (begun[0], *parts)
         )
-        return spread(density, size, "density"), [spread(u, size, "velocity") for u in velocity]
+        density = spread(density, size, "density")
+        solid, wrong = self.solid(size), ~(density > 0)
+        if (wrong if solid is None else wrong & ~solid).any():
+            worst = density.detach()[wrong].min().item()
+            raise ArgumentError(
+                f"{type(self).__name__} begins with a density of {worst:g}; expected one above "
+                "0 in every cell of the fluid"
+            )
+        return density, [spread(u, size, "velocity") for u in velocity]
 
     def _declared_inputs(self) -> tuple[Input, ...]:
         found = [

@@ -42,7 +42,7 @@ class PorousMedium(LatticeBoltzmann):
 
     Raises:
         ArgumentError: A parameter is out of bounds, `grains` is unknown, or the disc of a
-            square array is wider than the grid.
+            square array is wider than the grid or smaller than a cell.
     """
 
     porosity = Parameter(0.75, "share of fluid", above=0.21, high=0.99)
@@ -101,6 +101,11 @@ class PorousMedium(LatticeBoltzmann):
                 for p, m, n in zip((y, x), middle, size, strict=True)
             )
             found |= torch.hypot(dy[:, None], dx) < radius
+        if not found.any():
+            raise ArgumentError(
+                f"a `porosity` of {self.porosity:g} leaves no solid cell on {tuple(size)}; "
+                "take a larger `size`, or a smaller `porosity`"
+            )
         return found
 
     @observable
