@@ -185,12 +185,22 @@ def test_channels_stay_next_to_each_other_in_memory():
     assert sim._form.read()["cells"].movedim(0, -1).is_contiguous()
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 40, 63, 64, 500])
-def test_mixed_gives_a_cell_the_same_bits_among_any_number_of_cells(count):
-    cells = torch.rand(700, 16, generator=torch.Generator().manual_seed(0))
-    weight, bias = torch.rand(24, 16), torch.rand(24)
+@pytest.mark.parametrize(
+    ("dtype", "before", "after"),
+    # One number made from several is a product with a vector; double precision by a wide
+    # matrix is added up in another order where there are fewer than 192 cells.
+    [(torch.float32, 16, 24), (torch.float32, 31, 1), (torch.float64, 256, 200)],
+)
+@pytest.mark.parametrize("count", [1, 2, 5, 40, 63, 64, 66, 127, 333, 500])
+def test_mixed_gives_a_cell_the_same_bits_among_any_number_of_cells(
+    count, dtype, before, after
+):
+    generator = torch.Generator().manual_seed(0)
+    cells = torch.randn(700, before, generator=generator, dtype=dtype)
+    weight = torch.randn(after, before, generator=generator, dtype=dtype)
+    bias = torch.randn(after, generator=generator, dtype=dtype)
     whole = mixed(cells, weight, bias)
-    torch.testing.assert_close(whole, cells @ weight.T + bias)
+    torch.testing.assert_close(whole, cells @ weight.T + bias, rtol=1e-4, atol=1e-4)
     assert torch.equal(mixed(cells[:count], weight, bias), whole[:count])
 
 

@@ -16,8 +16,9 @@ from hotgrid.errors import ArgumentError
 from ._model import Model, Planes
 from ._neighbours import Neighbours
 
-# Matrix products of very few rows are summed in another order.
-_FEWEST_ROWS = 64
+# Products of fewer rows are summed in another order: those in double precision by wide
+# matrices here, others from 64 rows down.
+_FEWEST_ROWS = 192
 
 
 class CellVectors:
@@ -134,6 +135,10 @@ def mixed(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     weight = weight.to(x)
     bias = None if bias is None else bias.to(x)
+    if len(weight) == 1 and x.device.type == "cpu":
+        # A product with a vector is summed in an order that depends on the number of rows.
+        weight, bias = (None if y is None else torch.cat([y, y]) for y in (weight, bias))
+        return mixed(x, weight, bias)[..., :1]
     rows = x.reshape(-1, x.shape[-1])
     count = rows.shape[0]
     if count >= _FEWEST_ROWS:
