@@ -12,7 +12,7 @@ from torch import Tensor
 from hotgrid.cluster import run_ranks
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import CellVectors, Field, Simulation, VectorModel, mixed, rollout
+from hotgrid.grid import CellVectors, Field, Input, Simulation, VectorModel, mixed, rollout
 from hotgrid.grid.neural import CellNetwork, NeuralCells, SamplePool
 
 CLASSIC = ("identity", "sobel_y", "sobel_x")
@@ -105,6 +105,67 @@ def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(boundary, mesh, depth
 
     for state in run_ranks(math.prod(map(int, mesh.split("x"))), part):
         assert all(torch.equal(x, state[name]) for name, x in whole.state.items())
+
+
+class Driven(VectorModel):
+    """A field between ends that are not joined, mixed with inputs, which always repeat."""
+
+    fields = (Field("cells", components=3, boundary=((0.5, "mirror"), "neumann")),)
+    inputs = (Input("flow", components=2), Input("heat"))
+    matrix = torch.randn(3, 9, generator=torch.manual_seed(2)) / 4
+
+    def initial(self, size, generator):
+        return {"cells": torch.rand(3, *size, generator=generator)}
+
+    def static(self, size):
+        numbers = torch.rand(3, *size, generator=torch.Generator().manual_seed(3))
+        return {"flow": numbers[:2], "heat": numbers[2]}
+
+    def vector_step(self, state, inputs, params):
+        cells, flow, heat = state["cells"], inputs["flow"], inputs["heat"]
+        seen = [cells[-1, 0], flow[0, 1], flow[-1, 0], heat[1, 0], heat[0, 0]]
+        return {"cells": 0.5 * cells[0, 1] + mixed(torch.cat(seen, -1), self.matrix)}
+
+
+@pytest.mark.parametrize("form", ["vectors", "roll", "padded"])
+@pytest.mark.parametrize(("mesh", "depth"), [("2x1", 1), ("1x2", 2), ("2x2", 1)])
+def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, depth):
+    whole = simulation(Driven(), (9, 10), form=form)
+    whole.run(4)
+
+    def part(communicator):
+        options = {"mesh": mesh, "communicator": communicator, "depth": depth}
+        sim = simulation(Driven(), (9, 10), form=form, **options)
+        sim.run(4)
+        return sim.state["cells"]
+
+    for cells in run_ranks(math.prod(map(int, mesh.split("x"))), part):
+        assert torch.equal(cells, whole.state["cells"])
+
+
+class Line(VectorModel):
+    """Cells along a line, which may be few."""
+
+    ranks = (1,)
+    fields = (Field("cells", components=2, boundary="neumann"),)
+    matrix = torch.tensor([[0.5, 0.25], [-0.25, 0.5]])
+
+    def initial(self, size, generator):
+        return {"cells": torch.rand(2, *size, generator=generator)}
+
+    def vector_step(self, state, inputs, params):
+        cells = state["cells"]
+        return {"cells": mixed(cells[-1] + cells[1], self.matrix)}
+
+
+def test_cells_along_a_line_may_be_mixed():
+    sim = simulation(Line(), (7,))
+    x = sim.state["cells"]
+    sim.run(3)
+    for _ in range(3):
+        wide = torch.cat([x[:, :1], x, x[:, -1:]], 1)
+        x = Line.matrix @ (wide[:, :-2] + wide[:, 2:])
+    torch.testing.assert_close(sim.state["cells"], x)
 
 
 def test_a_batch_is_as_many_single_runs():

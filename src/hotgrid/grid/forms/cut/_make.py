@@ -49,8 +49,6 @@ def cut_form(
     """
     if setting.phased:
         expect_phased(setting, depth, overlap)
-        if layout.ranks > 1:
-            setting = with_far_inputs(setting)
         return PhasedForm(setting, ranks, layout, 1, form)
     if overlap is None:
         # Cores that compute also carry the messages; a GPU has others for them.
