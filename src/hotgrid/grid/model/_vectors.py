@@ -137,8 +137,8 @@ def mixed(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     bias = None if bias is None else bias.to(x)
     if len(weight) == 1 and x.device.type == "cpu":
         # A product with a vector is summed in an order that depends on the number of rows.
-        weight, bias = (None if y is None else torch.cat([y, y]) for y in (weight, bias))
-        return mixed(x, weight, bias)[..., :1]
+        twice = None if bias is None else torch.cat([bias, bias])
+        return mixed(x, torch.cat([weight, weight]), twice)[..., :1]
     rows = x.reshape(-1, x.shape[-1])
     count = rows.shape[0]
     if count >= _FEWEST_ROWS:
