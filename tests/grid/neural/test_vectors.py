@@ -1,7 +1,7 @@
 """Cells as vectors: steps that mix channels by matrices, in every form alike."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -357,3 +357,35 @@ def test_a_pool_gives_back_what_was_put():
     assert sums.sum() == 3
     with pytest.raises(ArgumentError, match="has 5 states, 6 were drawn"):
         pool.draw(6)
+
+
+class Returning(VectorModel):
+    """A step that returns what it is told to."""
+
+    fields = (Field("cells", components=4),)
+
+    def __init__(self, made: Callable[[CellVectors], Any]) -> None:
+        super().__init__()
+        self.made = made
+
+    def vector_step(self, state, inputs, params):
+        return self.made(state["cells"])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda c: {"cells": c.here.cumsum(0)}, "cannot run on a grid: `cumsum`"),
+        (
+            lambda c: {"cells": c.here.movedim(-1, 0)},
+            r"`\[\*space, 4\]` .* got the shape \(4, ",
+        ),
+        (lambda c: {"cells": c.here[..., :1]}, r"channels last, got the shape \(.*, 1\)"),
+        (lambda c: {"cells": c}, "channels last, got CellVectors"),
+        (lambda c: {"cell": c.here}, "returned cell, but not its field `cells`"),
+        (lambda c: c.here, "must return a dict .* got Tensor"),
+    ],
+)
+def test_a_mistake_is_told_of_the_step_that_was_written(made, said):
+    with pytest.raises(ArgumentError, match=rf"`Returning\.vector_step` .*{said}"):
+        simulation(Returning(made)).step()

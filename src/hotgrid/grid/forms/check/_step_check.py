@@ -25,7 +25,7 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting, stepped
 from hotgrid.grid.forms._roll import shifting
 from hotgrid.grid.forms.kernel._tape import same_bits
-from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read
+from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read, said_step
 
 from ._held import held
 from ._operations import HostReads, Noted, Operations, said_place
@@ -115,7 +115,7 @@ class _Trial:
     def __init__(self, setting: Setting, state: State, sides: _Sides) -> None:
         model = setting.model
         self._model = model
-        self._name = f"`{type(model).__name__}.step`"
+        self._name = said_step(model)
         self._size = sides.box[: setting.rank] if setting.rank > 1 else (sides.line,)
         self._other = (*[1] * (setting.rank - 1), sides.flat)
         floats = any((field.dtype or setting.dtype).is_floating_point for field in model.fields)
