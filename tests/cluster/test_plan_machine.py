@@ -52,6 +52,11 @@ def test_links(text, link):
     [
         ("64xH20", "did you mean `64xH200`"),
         ("64xtoaster", "known are H200"),
+        ("64xtoaster", "`64xlocal` is a machine like this one"),
+        (
+            "2",
+            "`2` is a count without a device; write which device, such as `2xH200`, or `2xl",
+        ),
         ("0xH200", "`0xH200` must be a count and a device"),
         ("", "must be a count and a device"),
         ("99999999999999999999xH200", "`99999999999999999999xH200` is more than can be"),

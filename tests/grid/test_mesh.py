@@ -218,6 +218,55 @@ def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, o
         assert torch.equal(u, whole.state["u"])
 
 
+class Populations(Model):
+    """Three components, of which a step reads the last by its index."""
+
+    fields = (Field("f", components=3),)
+
+    def initial(self, size, generator):
+        return {"f": torch.rand(3, *size, generator=generator)}
+
+    def step(self, state, inputs, params):
+        f = state["f"]
+        return {"f": [f[0, 1][2], f[1, 0][0] + f[-1, -1][2], f[0, 0].sum(0)]}
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_batch_on_a_mesh_reads_components_by_index(overlap: bool):
+    state = {"f": torch.rand(2, 3, 8, 9, generator=torch.Generator().manual_seed(0))}
+    options = {"size": (8, 9), "batch": 2, "state": state, "compiled": False}
+    whole = Simulation(Populations(), **options)
+    whole.run(5, progress=False)
+
+    def part(communicator: Communicator) -> torch.Tensor:
+        cut = {"mesh": "2x1", "depth": 1, "overlap": overlap, "communicator": communicator}
+        sim = Simulation(Populations(), **options, **cut)
+        sim.run(5, progress=False)
+        return sim.state["f"]
+
+    for f in run_ranks(2, part):
+        assert torch.equal(f, whole.state["f"])
+
+
+class Wide(Model):
+    """A mirror shows three cells at the end of a block to a radius of two."""
+
+    radius = 2
+    fields = (Field("u", boundary=("mirror", "neumann")),)
+
+    def step(self, state, inputs, params):
+        return {"u": state["u"][2, 0] + state["u"][-2, 0]}
+
+
+def test_blocks_too_narrow_for_their_mirror_are_not_stepped_ahead_of_their_margins():
+    def part(communicator: Communicator) -> None:
+        cut = {"mesh": "4x1", "depth": 1, "overlap": True, "communicator": communicator}
+        Simulation(Wide(), size=(9, 8), compiled=False, **cut)
+
+    with pytest.raises(ArgumentError, match=r"`overlap` True .* `u` .* axis 0, .* 2 cells.* 3"):
+        run_ranks(4, part)
+
+
 def test_a_rollout_on_a_mesh_does_the_same():
     model, size = Carried(), (8, 9)
     start = model.initial(size, torch.Generator().manual_seed(1))["u"]

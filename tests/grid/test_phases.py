@@ -117,6 +117,38 @@ def test_a_mesh_reduces_over_all_ranks(mesh: str):
             torch.testing.assert_close(state[name], x, rtol=0, atol=1e-14)
 
 
+class Insulated(Balanced):
+    """Heat that no face lets through; step and phase both read the source, the step far off."""
+
+    fields = (Field("u", boundary="neumann"), Field("largest", boundary="neumann"))
+
+    def step(self, state: Mapping[str, Any], inputs: Mapping[str, Any], params: Any):
+        u, source = state["u"], inputs["source"]
+        flow = params["rate"] * (u[-1, 0] + u[0, 1] - 2 * u[0, 0])
+        return {
+            "u": u[0, 0] + flow * source[0, -1] * source[1, 0],
+            "largest": state["largest"].here,
+        }
+
+    def phase(self, whole: Whole, state, inputs, params):
+        u = state["u"]
+        return {"u": u - whole.mean(u * inputs["source"]) * inputs["source"]}
+
+
+@pytest.mark.parametrize("mesh", ["2", "1x2", "2x2"])
+def test_a_phase_on_a_bounded_mesh_sees_inputs_as_they_are(mesh: str):
+    whole = simulation(Insulated())
+    whole.run(6, progress=False)
+
+    def part(communicator: Communicator) -> Tensor:
+        sim = simulation(Insulated(), mesh=mesh, communicator=communicator)
+        sim.run(6, progress=False)
+        return sim.state["u"]
+
+    for u in run_ranks(Mesh(mesh).ranks, part):
+        torch.testing.assert_close(u, whole.state["u"], rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("make", [Balanced, pde.Vorticity])
 def test_gradients_over_ranks_are_those_of_the_whole_grid(make):
     model, size = make(), (12, 10)

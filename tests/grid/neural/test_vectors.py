@@ -1,7 +1,7 @@
 """Cells as vectors: steps that mix channels by matrices, in every form alike."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from torch import Tensor
 from hotgrid.cluster import run_ranks
 from hotgrid.config import override
 from hotgrid.errors import ArgumentError
-from hotgrid.grid import CellVectors, Field, Simulation, VectorModel, mixed, rollout
+from hotgrid.grid import CellVectors, Field, Input, Simulation, VectorModel, mixed, rollout
 from hotgrid.grid.neural import CellNetwork, NeuralCells, SamplePool
 
 CLASSIC = ("identity", "sobel_y", "sobel_x")
@@ -107,6 +107,67 @@ def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(boundary, mesh, depth
         assert all(torch.equal(x, state[name]) for name, x in whole.state.items())
 
 
+class Driven(VectorModel):
+    """A field between ends that are not joined, mixed with inputs, which always repeat."""
+
+    fields = (Field("cells", components=3, boundary=((0.5, "mirror"), "neumann")),)
+    inputs = (Input("flow", components=2), Input("heat"))
+    matrix = torch.randn(3, 9, generator=torch.manual_seed(2)) / 4
+
+    def initial(self, size, generator):
+        return {"cells": torch.rand(3, *size, generator=generator)}
+
+    def static(self, size):
+        numbers = torch.rand(3, *size, generator=torch.Generator().manual_seed(3))
+        return {"flow": numbers[:2], "heat": numbers[2]}
+
+    def vector_step(self, state, inputs, params):
+        cells, flow, heat = state["cells"], inputs["flow"], inputs["heat"]
+        seen = [cells[-1, 0], flow[0, 1], flow[-1, 0], heat[1, 0], heat[0, 0]]
+        return {"cells": 0.5 * cells[0, 1] + mixed(torch.cat(seen, -1), self.matrix)}
+
+
+@pytest.mark.parametrize("form", ["vectors", "roll", "padded"])
+@pytest.mark.parametrize(("mesh", "depth"), [("2x1", 1), ("1x2", 2), ("2x2", 1)])
+def test_inputs_repeat_beyond_the_ends_of_a_bounded_grid_on_a_mesh(form, mesh, depth):
+    whole = simulation(Driven(), (9, 10), form=form)
+    whole.run(4)
+
+    def part(communicator):
+        options = {"mesh": mesh, "communicator": communicator, "depth": depth}
+        sim = simulation(Driven(), (9, 10), form=form, **options)
+        sim.run(4)
+        return sim.state["cells"]
+
+    for cells in run_ranks(math.prod(map(int, mesh.split("x"))), part):
+        assert torch.equal(cells, whole.state["cells"])
+
+
+class Line(VectorModel):
+    """Cells along a line, which may be few."""
+
+    ranks = (1,)
+    fields = (Field("cells", components=2, boundary="neumann"),)
+    matrix = torch.tensor([[0.5, 0.25], [-0.25, 0.5]])
+
+    def initial(self, size, generator):
+        return {"cells": torch.rand(2, *size, generator=generator)}
+
+    def vector_step(self, state, inputs, params):
+        cells = state["cells"]
+        return {"cells": mixed(cells[-1] + cells[1], self.matrix)}
+
+
+def test_cells_along_a_line_may_be_mixed():
+    sim = simulation(Line(), (7,))
+    x = sim.state["cells"]
+    sim.run(3)
+    for _ in range(3):
+        wide = torch.cat([x[:, :1], x, x[:, -1:]], 1)
+        x = Line.matrix @ (wide[:, :-2] + wide[:, 2:])
+    torch.testing.assert_close(sim.state["cells"], x)
+
+
 def test_a_batch_is_as_many_single_runs():
     model = automaton(fire=0.5, alive=0)
     together = simulation(model, batch=3)
@@ -185,12 +246,22 @@ def test_channels_stay_next_to_each_other_in_memory():
     assert sim._form.read()["cells"].movedim(0, -1).is_contiguous()
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 40, 63, 64, 500])
-def test_mixed_gives_a_cell_the_same_bits_among_any_number_of_cells(count):
-    cells = torch.rand(700, 16, generator=torch.Generator().manual_seed(0))
-    weight, bias = torch.rand(24, 16), torch.rand(24)
+@pytest.mark.parametrize(
+    ("dtype", "before", "after"),
+    # One number made from several is a product with a vector; double precision by a wide
+    # matrix is added up in another order where there are fewer than 192 cells.
+    [(torch.float32, 16, 24), (torch.float32, 31, 1), (torch.float64, 256, 200)],
+)
+@pytest.mark.parametrize("count", [1, 2, 5, 40, 63, 64, 66, 127, 333, 500])
+def test_mixed_gives_a_cell_the_same_bits_among_any_number_of_cells(
+    count, dtype, before, after
+):
+    generator = torch.Generator().manual_seed(0)
+    cells = torch.randn(700, before, generator=generator, dtype=dtype)
+    weight = torch.randn(after, before, generator=generator, dtype=dtype)
+    bias = torch.randn(after, generator=generator, dtype=dtype)
     whole = mixed(cells, weight, bias)
-    torch.testing.assert_close(whole, cells @ weight.T + bias)
+    torch.testing.assert_close(whole, cells @ weight.T + bias, rtol=1e-4, atol=1e-4)
     assert torch.equal(mixed(cells[:count], weight, bias), whole[:count])
 
 
@@ -286,3 +357,35 @@ def test_a_pool_gives_back_what_was_put():
     assert sums.sum() == 3
     with pytest.raises(ArgumentError, match="has 5 states, 6 were drawn"):
         pool.draw(6)
+
+
+class Returning(VectorModel):
+    """A step that returns what it is told to."""
+
+    fields = (Field("cells", components=4),)
+
+    def __init__(self, made: Callable[[CellVectors], Any]) -> None:
+        super().__init__()
+        self.made = made
+
+    def vector_step(self, state, inputs, params):
+        return self.made(state["cells"])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda c: {"cells": c.here.cumsum(0)}, "cannot run on a grid: `cumsum`"),
+        (
+            lambda c: {"cells": c.here.movedim(-1, 0)},
+            r"`\[\*space, 4\]` .* got the shape \(4, ",
+        ),
+        (lambda c: {"cells": c.here[..., :1]}, r"channels last, got the shape \(.*, 1\)"),
+        (lambda c: {"cells": c}, "channels last, got CellVectors"),
+        (lambda c: {"cell": c.here}, "returned cell, but not its field `cells`"),
+        (lambda c: c.here, "must return a dict .* got Tensor"),
+    ],
+)
+def test_a_mistake_is_told_of_the_step_that_was_written(made, said):
+    with pytest.raises(ArgumentError, match=rf"`Returning\.vector_step` .*{said}"):
+        simulation(Returning(made)).step()

@@ -172,6 +172,12 @@ def parse_devices(text: str, known: Mapping[str, Device] | None = None) -> tuple
     count, name = int(digits), found[2]
     if name.startswith("("):
         return count, _described(name)
+    if name.isdecimal():
+        count = min(max(1, int(name[:7])), MOST_DEVICES)
+        raise ArgumentError(
+            f"`{text[:60]}` is a count without a device; write which device, such as "
+            f"`{count}xH200`, or `{count}xlocal` for machines like this one"
+        )
     table = known_devices() if known is None else known
     names = {each.lower(): each for each in table}
     if name.lower() in names:
@@ -179,7 +185,8 @@ def parse_devices(text: str, known: Mapping[str, Device] | None = None) -> tuple
     hint = near(name, table, f"; did you mean `{count}x{{}}`?")
     raise ArgumentError(
         f"the device `{name}` in `{text}` is not known{hint} (known are {', '.join(table)}; "
-        f"any other is written `{count}x(80GB,3TB/s)`, its memory and copy bandwidth)"
+        f"`{count}xlocal` is a machine like this one; any other is written "
+        f"`{count}x(80GB,3TB/s)`, its memory and copy bandwidth)"
     )
 
 

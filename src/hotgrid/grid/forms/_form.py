@@ -30,6 +30,7 @@ from hotgrid.grid.model import (
     State,
     VectorModel,
     has_phase,
+    said_step,
 )
 from hotgrid.kernels import denormals_as_zero
 from hotgrid.tensors._torch_private import dynamo
@@ -268,7 +269,7 @@ def stepped(
     result = setting.model.step(state, inputs, params)
     if not isinstance(result, Mapping):
         raise ArgumentError(
-            f"`{type(setting.model).__name__}.step` must return a dict from the names of its "
+            f"{said_step(setting.model)} must return a dict from the names of its "
             f"fields to tensors, got {type(result).__name__}"
         )
     planes = [
@@ -279,7 +280,7 @@ def stepped(
     for name in result:
         if name not in names:
             raise ArgumentError(
-                f"`{type(setting.model).__name__}.step` returned `{name}`, which is not one of "
+                f"{said_step(setting.model)} returned `{name}`, which is not one of "
                 f"its fields{near(name, names)} (they are {', '.join(names)})"
             )
     if not setting.batch:
@@ -292,13 +293,13 @@ def _components(
 ) -> list[Tensor]:
     if field.name not in result:
         raise ArgumentError(
-            f"`{type(setting.model).__name__}.step` returned {', '.join(result) or 'nothing'}, "
+            f"{said_step(setting.model)} returned {', '.join(result) or 'nothing'}, "
             f"but not its field `{field.name}`"
         )
     value = result[field.name]
     if isinstance(value, Neighbours):
         raise ArgumentError(
-            f"`{type(setting.model).__name__}.step` returned a handle for the field "
+            f"{said_step(setting.model)} returned a handle for the field "
             f"`{field.name}`; return a tensor, such as `state[{field.name!r}].here`"
         )
     planes = list(value) if isinstance(value, Sequence) else None
@@ -307,7 +308,7 @@ def _components(
         planes = planes_of(value, setting.rank) if whole else [value]
     if planes is None or len(planes) != field.components:
         raise ArgumentError(
-            f"`{type(setting.model).__name__}.step` must return {field.components} "
+            f"{said_step(setting.model)} must return {field.components} "
             f"component(s) for the field `{field.name}`"
         )
     return [_plane(setting, field, plane, shape) for plane in planes]
@@ -315,7 +316,7 @@ def _components(
 
 def _plane(setting: Setting, field: Field, plane: object, shape: torch.Size) -> Tensor:
     """One component as it is stored; a constant is expanded to every cell."""
-    kept_as, what = setting.kept_as(field), f"`{type(setting.model).__name__}.step`"
+    kept_as, what = setting.kept_as(field), f"{said_step(setting.model)}"
     if not isinstance(plane, Tensor) or plane.is_complex():
         raise ArgumentError(
             f"{what} must return tensors of real numbers for the field `{field.name}`, got "

@@ -73,6 +73,7 @@ from ._vectors import (
     CellVectors as CellVectors,
     VectorModel as VectorModel,
     mixed as mixed,
+    said_step as said_step,
 )
 from ._whole import Whole as Whole
 from ._window import (

@@ -16,8 +16,9 @@ from hotgrid.errors import ArgumentError
 from ._model import Model, Planes
 from ._neighbours import Neighbours
 
-# Matrix products of very few rows are summed in another order.
-_FEWEST_ROWS = 64
+# Products of fewer rows are summed in another order: those in double precision by wide
+# matrices here, others from 64 rows down.
+_FEWEST_ROWS = 192
 
 
 class CellVectors:
@@ -102,9 +103,27 @@ class VectorModel(Model):
             {name: _of_planes(handle) for name, handle in inputs.items()},
             params,
         )
-        return {
-            name: x.unbind(-1) if isinstance(x, Tensor) else x for name, x in result.items()
-        }
+        if not isinstance(result, Mapping):
+            return result
+        channels = {field.name: field.components for field in self.fields}
+        return {name: _planes(self, name, channels.get(name), x) for name, x in result.items()}
+
+
+def said_step(model: Model) -> str:
+    """The step of a model as its author wrote it, for errors: `` `Heat.step` ``."""
+    name = "vector_step" if isinstance(model, VectorModel) else "step"
+    return f"`{type(model).__name__}.{name}`"
+
+
+def _planes(model: VectorModel, name: str, channels: int | None, x: object) -> Planes:
+    """A field of a step's result as one tensor for each channel."""
+    if isinstance(x, Tensor) and x.ndim and channels in (None, x.shape[-1]):
+        return x.unbind(-1)
+    got = f"the shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+    raise ArgumentError(
+        f"{said_step(model)} must return a tensor `[*space, {channels}]` for the field "
+        f"`{name}`, with its channels last, got {got}"
+    )
 
 
 def _of_planes(handle: Neighbours) -> CellVectors:
@@ -134,6 +153,10 @@ def mixed(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     weight = weight.to(x)
     bias = None if bias is None else bias.to(x)
+    if len(weight) == 1 and x.device.type == "cpu":
+        # A product with a vector is summed in an order that depends on the number of rows.
+        twice = None if bias is None else torch.cat([bias, bias])
+        return mixed(x, torch.cat([weight, weight]), twice)[..., :1]
     rows = x.reshape(-1, x.shape[-1])
     count = rows.shape[0]
     if count >= _FEWEST_ROWS:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,15 +25,25 @@ from hotgrid.errors import ArgumentError
 from hotgrid.grid.forms._form import Setting, stepped
 from hotgrid.grid.forms._roll import shifting
 from hotgrid.grid.forms.kernel._tape import same_bits
-from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read
+from hotgrid.grid.model import Field, Input, Look, Model, State, parameters_read, said_step
 
 from ._held import held
 from ._operations import HostReads, Noted, Operations, said_place
 
+
+class _Sides(NamedTuple):
+    """Sides of trial grids: of a plane or a box, of a line, and of flat cells."""
+
+    box: tuple[int, ...]
+    line: int
+    flat: int
+
+
 # A side of the trial grid is identified by its prime, whatever is stacked or flattened.
 # The other cells are flat, as those of the padded form. A step may stack as many tensors
 # by chance, so what the first primes refuse is tried with others.
-_SIDES = ((29, 31, 37, 499), (41, 43, 47, 503))
+# A line is longer: `mixed` adds cells to fewer than it can multiply.
+_SIDES = (_Sides((29, 31, 37), 211, 499), _Sides((41, 43, 47), 223, 503))
 # Rounding may push a number over a threshold; what is not local differs nearly everywhere.
 _MOST_DIFFERENT = 0.02
 
@@ -102,12 +112,12 @@ def constants_of(owner: Model) -> frozenset[str]:
 class _Trial:
     """A step on a small grid, then on some of its cells in another order."""
 
-    def __init__(self, setting: Setting, state: State, primes: Sequence[int]) -> None:
+    def __init__(self, setting: Setting, state: State, sides: _Sides) -> None:
         model = setting.model
         self._model = model
-        self._name = f"`{type(model).__name__}.step`"
-        self._size = tuple(primes[: setting.rank])
-        self._other = (*[1] * (setting.rank - 1), primes[-1])
+        self._name = said_step(model)
+        self._size = sides.box[: setting.rank] if setting.rank > 1 else (sides.line,)
+        self._other = (*[1] * (setting.rank - 1), sides.flat)
         floats = any((field.dtype or setting.dtype).is_floating_point for field in model.fields)
         self._most_different = _MOST_DIFFERENT if floats else 0.0
         self._setting = replace(

@@ -18,9 +18,10 @@ class _Watched:
 
     def __init__(self, setting: Setting, kind: Field | Input) -> None:
         dtype = kind.dtype or setting.dtype
-        shape = (*setting.batch, *setting.size) if isinstance(kind, Field) else setting.size
+        # A step never sees the batch dim.
         self._planes = [
-            torch.empty(shape, dtype=dtype, device="meta") for _ in range(kind.components)
+            torch.empty(setting.size, dtype=dtype, device="meta")
+            for _ in range(kind.components)
         ]
         self.asked: set[tuple[int, tuple[int, ...]]] = set()
         self.handle = Neighbours(self._planes, self._look, setting.rank, setting.model.radius)

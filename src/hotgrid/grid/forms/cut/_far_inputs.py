@@ -16,7 +16,15 @@ from torch import Tensor
 from hotgrid.cluster import Block
 from hotgrid.grid.forms._form import Setting
 from hotgrid.grid.forms._roll import shifting
-from hotgrid.grid.model import Input, Model, Neighbours, Planes, State
+from hotgrid.grid.model import (
+    CellVectors,
+    Input,
+    Model,
+    Neighbours,
+    Planes,
+    State,
+    VectorModel,
+)
 
 from ._crossing import asked_of_inputs
 
@@ -81,8 +89,30 @@ def far_model(model: Model, asked: Asked) -> Model:
             state, {name: _Far(handle, asked[name]) for name, handle in inputs.items()}, params
         )
 
+    def vector_step(
+        state: Mapping[str, CellVectors],
+        inputs: Mapping[str, CellVectors],
+        params: Mapping[str, Tensor],
+    ) -> Mapping[str, Tensor]:
+        far = {name: _far_vectors(cells, asked[name]) for name, cells in inputs.items()}
+        return model.vector_step(state, far, params)  # type: ignore[attr-defined]
+
     twin.step = step
+    if isinstance(model, VectorModel):
+        twin.vector_step = vector_step
     return twin
+
+
+def _far_vectors(spread: CellVectors, asked: list[tuple[int, tuple[int, ...]]]) -> CellVectors:
+    """The same with channels last."""
+    place = {each: k for k, each in enumerate(asked)}
+    channels = 1 + max(component for component, _ in asked)
+
+    def look(offset: tuple[int, ...]) -> Tensor:
+        first = [place[component, offset] for component in range(channels)]
+        return spread.here[..., first]
+
+    return CellVectors(look, spread.rank, channels)
 
 
 class _Far(Neighbours):

@@ -49,13 +49,31 @@ def cut_form(
     """
     if setting.phased:
         expect_phased(setting, depth, overlap)
-        if layout.ranks > 1:
-            setting = with_far_inputs(setting)
         return PhasedForm(setting, ranks, layout, 1, form)
+    narrow = _too_narrow(setting, layout)
     if overlap is None:
         # Cores that compute also carry the messages; a GPU has others for them.
-        overlap = setting.device.type == "cuda" and layout.ranks > 1
+        overlap = setting.device.type == "cuda" and layout.ranks > 1 and not narrow
+    elif overlap and narrow:
+        raise ArgumentError(f"`overlap` True is impossible here: {narrow}; leave out `overlap`")
     depth = agreed_depth(setting, layout, depth, ranks)
     if layout.ranks > 1:
         setting = with_far_inputs(setting)
     return (OverlappedForm if overlap else CutForm)(setting, ranks, layout, depth, form)
+
+
+def _too_narrow(setting: Setting, layout: Mesh) -> str:
+    """Why blocks cannot be stepped without their margins; empty where they can.
+
+    A mirror at the centre of the last cell shows the cells behind it, one more than the radius.
+    """
+    mesh, least = layout.over(setting.rank), setting.model.radius + 1
+    for axis, count in enumerate(mesh.largest_margin(setting.size)):
+        for field in setting.model.fields if mesh.shape[axis] > 1 else ():
+            if count < least and "mirror" in field.faces(setting.rank)[axis]:
+                return (
+                    f"the field `{field.name}` is mirrored along axis {axis}, where mesh "
+                    f"`{layout}` leaves blocks of {count} cells, and a radius of "
+                    f"{setting.model.radius} needs {least}"
+                )
+    return ""

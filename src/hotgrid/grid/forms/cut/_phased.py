@@ -13,6 +13,7 @@ from hotgrid.grid.model import State, is_local
 
 from ._cut import CutForm
 from ._cut_whole import CutWhole
+from ._far_inputs import with_far_inputs
 
 
 class PhasedForm(CutForm):
@@ -31,7 +32,11 @@ class PhasedForm(CutForm):
     ) -> None:
         # Without a local step there is nothing to choose.
         form = form if is_local(setting.model) else "roll"
-        super().__init__(replace(setting, with_phase=False), communicator, mesh, depth, form)
+        local = replace(setting, with_phase=False)
+        if mesh.ranks > 1:
+            # For the step alone: a phase sees inputs as they are.
+            local = with_far_inputs(local)
+        super().__init__(local, communicator, mesh, depth, form)
         self._arguments = setting, communicator, mesh, depth, form
         self.setting = setting
         # Ranks differ in their shapes, and compile each their own.
