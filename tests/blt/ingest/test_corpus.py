@@ -407,10 +407,12 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         buffer = io.BytesIO(TEXT)
 
     monkeypatch.setattr("sys.stdin", Stdin)
-    ingest(["-"], tmp_path, workers=0)
-    [document] = Corpus(tmp_path)
+    ingest(["-"], tmp_path / "out", workers=0)
+    [document] = Corpus(tmp_path / "out")
     assert document.data == TEXT
-    assert not (tmp_path / "stdin").exists()
+    # The name of the folder is not part of the corpus.
+    assert document.row["name"] == "stdin"
+    assert not (tmp_path / "out" / "stdin").exists()
 
 
 @pytest.mark.parametrize("shards", [None, 2])

@@ -57,6 +57,15 @@ def test_folders_are_walked_in_order_without_hidden_files(tmp_path: Path):
     assert set(reasons(found).values()) == {"it is not a regular file"}
 
 
+def test_a_link_in_a_folder_does_not_hide_the_file_that_it_points_to(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "target.txt").write_text("the text")
+    (tmp_path / "in" / "a link.txt").symlink_to("target.txt")
+    found = run(tmp_path, tmp_path / "in")
+    assert names(found) == ["target.txt"]
+    assert reasons(found) == {"a link.txt": "it is not a regular file"}
+
+
 def test_patterns_links_and_repeated_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     for name in ("b.txt", "a.txt", "c.md"):
