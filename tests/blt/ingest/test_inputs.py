@@ -291,6 +291,18 @@ def test_parquet_by_row_groups(tmp_path: Path):
     assert "not a parquet file" in reasons(bad)["bad.parquet"]
 
 
+def test_times_in_parquet_are_left_out(tmp_path: Path):
+    """Python has no value for some, and for others only with pandas."""
+    kinds = (pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns"), pa.timestamp("s"))
+    some = {f"t{n}": pa.array([10**13 + 1, 7], kind) for n, kind in enumerate(kinds)}
+    parquet.write_table(pa.table({"text": ["one", "two"], **some}), tmp_path / "data.parquet")
+    found = run(tmp_path, tmp_path / "data.parquet")
+    assert [each.data for each in found] == [b"one", b"two"]
+    nothing = run(tmp_path, tmp_path / "data.parquet", columns=("t0",))
+    assert list(reasons(nothing)) == ["data.parquet#0.0", "data.parquet#0.1"]
+    assert "no text and no media in its columns (t0)" in reasons(nothing)["data.parquet#0.0"]
+
+
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "tgz", "tar.bz2", "tar.xz", "zip"])
 def test_archives(tmp_path: Path, ending: str):
     members = {"a.txt": b"first", "b/image.png": png(), "long.txt": LINES}
