@@ -291,6 +291,20 @@ def test_parquet_by_row_groups(tmp_path: Path):
     assert "not a parquet file" in reasons(bad)["bad.parquet"]
 
 
+def test_lists_of_media_are_views_of_a_row(tmp_path: Path):
+    images = [{"bytes": png(seed=n), "path": f"{n}.png"} for n in range(2)]
+    table = pa.table({"text": ["two"], "images": [images], "raw": [[png(seed=2)]]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    [document] = run(tmp_path, tmp_path / "data.parquet")
+    views = {view["label"]: view["modality"] for view in document.row["views"]}
+    assert views == {
+        "text/text": "text",
+        "images/0/image": "image",
+        "images/1/image": "image",
+        "raw/0/image": "image",
+    }
+
+
 def test_times_in_parquet_are_left_out(tmp_path: Path):
     """Python has no value for some, and for others only with pandas."""
     kinds = (pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns"), pa.timestamp("s"))
