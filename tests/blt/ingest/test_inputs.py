@@ -305,6 +305,17 @@ def test_lists_of_media_are_views_of_a_row(tmp_path: Path):
     }
 
 
+def test_arrow_files_are_not_taken_for_bytes(tmp_path: Path):
+    table = pa.table({"text": ["one", "two"]})
+    (tmp_path / "in").mkdir()
+    with pa.ipc.new_stream(tmp_path / "in" / "data.arrow", table.schema) as file:
+        file.write_table(table)
+    parquet.write_table(table, tmp_path / "in" / "data.parquet")
+    found = run(tmp_path, tmp_path / "in")
+    assert [each.data for each in found] == [b"one", b"two"]
+    assert "write the rows as parquet" in reasons(found)["data.arrow"]
+
+
 def test_times_in_parquet_are_left_out(tmp_path: Path):
     """Python has no value for some, and for others only with pandas."""
     kinds = (pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns"), pa.timestamp("s"))

@@ -21,6 +21,10 @@ STDIN = "-"
 HUB = "hf://"
 _ROWS = (".jsonl", ".ndjson")
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip", ".gz", ".bz2", ".xz")
+_ARROW = (
+    "Arrow files are not read; write the rows as parquet, for example with "
+    "`datasets.load_from_disk(FOLDER)[SPLIT].to_parquet(FILE)`"
+)
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,10 @@ def units_of(
         kind = "rows-gz"
     elif lower.endswith(".parquet"):
         kind, parts = "parquet", groups.of(file)
+    elif lower.endswith(".arrow"):
+        # As bytes of no known kind they would be documents without a warning.
+        yield Unit(name, str(file), "fault", 0, facts.st_size, stamp, _ARROW)
+        return
     elif lower.endswith(_ARCHIVES):
         kind = "archive"
     else:
