@@ -182,6 +182,17 @@ def test_shards_hold_the_same_documents(mixed: Corpus, tmp_path: Path, shards: i
     assert again.manifest["documents"] == len(mixed)
 
 
+def test_another_config_beside_the_weights_is_another_model(tmp_path: Path):
+    """It can say how many heads there are, so entropies differ."""
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"weights")
+    keys = {IngestSettings(model=str(path)).key()}
+    for heads in (2, 4):
+        (tmp_path / "config.json").write_text(f'{{"num_attention_heads": {heads}}}')
+        keys |= {IngestSettings(model=str(each)).key() for each in (path, tmp_path)}
+    assert len(keys) == 3
+
+
 def test_a_model_gives_embeddings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
     model = EntropyModel(EntropyConfig(size=16, layers=1, heads=2, hidden=16, window=8))

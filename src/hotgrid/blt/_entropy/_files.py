@@ -32,6 +32,11 @@ def model_file(name: str | Path) -> Path:
     return _EMBEDDED.get(str(name), Path(name))
 
 
+def config_beside(place: Path) -> Path:
+    """Return where transformers keeps the config of a model; it need not be there."""
+    return (place if place.is_dir() else place.parent) / "config.json"
+
+
 def load_entropy_model(
     path: str | Path = "nano",
     *,
@@ -161,7 +166,7 @@ def _metadata(metadata: dict[str, str], place: Path) -> dict[str, Any]:
 
 def _from_transformers(place: Path, tensors: Mapping[str, Tensor]) -> EntropyConfig | None:
     """The sizes in `config.json` of transformers; None if there is none."""
-    path = (place if place.is_dir() else place.parent) / "config.json"
+    path = config_beside(place)
     if not path.is_file():
         return None
     try:
