@@ -480,5 +480,13 @@ def test_near_duplicates_are_left_out(tmp_path: Path):
     assert (row["name"][-5:], row["of"][-5:]) == ("b.txt", "a.txt")
     assert 0.8 <= row["similarity"] < 1
     assert len(run(tmp_path, tmp_path / "in")) == 3
+    (tmp_path / "in" / "b2.txt").write_bytes((tmp_path / "in" / "b.txt").read_bytes())
+    copied = run(tmp_path, tmp_path / "in", near=0.8).folder / "duplicates.jsonl"
+    # What is named is in the corpus, also for a copy of a document that was left out.
+    lines = [json.loads(line) for line in copied.read_text().splitlines()]
+    assert [(each["of"][-5:], each["similarity"]) for each in lines] == [
+        ("a.txt", row["similarity"])
+    ] * 2
+    (tmp_path / "in" / "b2.txt").unlink()
     (tmp_path / "in" / "d.txt").write_text(text)
     assert len(run(tmp_path, tmp_path / "in", duplicates=True)) == 4
