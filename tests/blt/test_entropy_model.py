@@ -1,5 +1,6 @@
 """The entropy model: against transformers, in chunks, from files."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -101,6 +102,34 @@ def test_sizes_come_from_shapes(peer: BltPatcher, tmp_path: Path):
     path = saved(peer, tmp_path / "model.safetensors", "model.patcher.")
     found = load_entropy_model(path.parent).config
     assert (found.size, found.layers, found.heads, found.hidden) == (128, 3, 2, 192)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_sizes_come_from_the_config_of_transformers(tmp_path: Path, whole: bool):
+    """Heads of 32, which no shape tells of, and another base and window."""
+    sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"intermediate_size": 192, "max_position_embeddings": 256, "sliding_window": 9}
+    config = BltPatcherConfig(
+        **sizes, rope_parameters={"rope_theta": 500.0, "rope_type": "default"}
+    )
+    torch.manual_seed(4)
+    made = BltPatcher(config).eval()
+    saved(made, tmp_path / "model.safetensors", "model.patcher." if whole else "")
+    table = config.to_dict()
+    if whole:
+        table = {"model_type": "blt", "patcher_config": table}
+    (tmp_path / "config.json").write_text(json.dumps(table))
+    ids = byte_ids(TEXT)[None, :60]
+    with torch.no_grad():
+        wanted = made(ids)[2]
+    for path in (tmp_path, tmp_path / "model.safetensors"):
+        ours = load_entropy_model(path)
+        assert (ours.config.heads, ours.config.window, ours.config.base) == (4, 9, 500.0)
+        with torch.no_grad():
+            close(ours(ids).logits, wanted)
+    (tmp_path / "config.json").write_text('{"model_type": "blt"}')
+    with pytest.raises(DamagedError, match="not the config of a BLT"):
+        load_entropy_model(tmp_path)
 
 
 def test_the_published_size_has_the_published_count():

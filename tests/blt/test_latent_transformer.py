@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from hotgrid.blt import (
     LATENT_SIZES,
@@ -215,6 +215,29 @@ def test_gradients_reach_every_weight(tiny: LatentTransformer):
     without = [n for n, p in tiny.named_parameters() if p.grad is None or not p.grad.any()]
     tiny.zero_grad()
     assert without == []
+
+
+def test_the_base_of_rotary_angles_comes_from_the_config(tmp_path: Path):
+    peer(64, tmp_path)
+    path = tmp_path / "config.json"
+    table = json.loads(path.read_text())
+    parts = ("encoder_config", "decoder_config", "global_config")
+    for name in parts:
+        table[name]["rope_parameters"] = {"rope_theta": 100.0, "rope_type": "default"}
+    path.write_text(json.dumps(table))
+    assert load_latent_model(tmp_path).config.base == 100.0
+    theirs = BltForCausalLM(BltConfig(**table)).eval()
+    theirs.load_state_dict(load_file(tmp_path / "model.safetensors"))
+    ids, lengths = patched([TEXT], Static(4))
+    with torch.no_grad():
+        states = theirs.model(ids, patch_lengths=lengths, use_cache=False)
+        wanted = theirs.lm_head(states.last_hidden_state)
+        found = load_latent_model(tmp_path)(ids, lengths)
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+    del table["global_config"]["rope_parameters"]
+    path.write_text(json.dumps(table))
+    with pytest.raises(ArgumentError, match="`rope_theta` is 100 and 500000"):
+        load_latent_model(tmp_path)
 
 
 def test_gradients_are_those_of_transformers(tmp_path: Path):

@@ -182,6 +182,17 @@ def test_shards_hold_the_same_documents(mixed: Corpus, tmp_path: Path, shards: i
     assert again.manifest["documents"] == len(mixed)
 
 
+def test_another_config_beside_the_weights_is_another_model(tmp_path: Path):
+    """It can say how many heads there are, so entropies differ."""
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"weights")
+    keys = {IngestSettings(model=str(path)).key()}
+    for heads in (2, 4):
+        (tmp_path / "config.json").write_text(f'{{"num_attention_heads": {heads}}}')
+        keys |= {IngestSettings(model=str(each)).key() for each in (path, tmp_path)}
+    assert len(keys) == 3
+
+
 def test_a_model_gives_embeddings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     torch.manual_seed(0)
     model = EntropyModel(EntropyConfig(size=16, layers=1, heads=2, hidden=16, window=8))
@@ -407,10 +418,12 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         buffer = io.BytesIO(TEXT)
 
     monkeypatch.setattr("sys.stdin", Stdin)
-    ingest(["-"], tmp_path, workers=0)
-    [document] = Corpus(tmp_path)
+    ingest(["-"], tmp_path / "out", workers=0)
+    [document] = Corpus(tmp_path / "out")
     assert document.data == TEXT
-    assert not (tmp_path / "stdin").exists()
+    # The name of the folder is not part of the corpus.
+    assert document.row["name"] == "stdin"
+    assert not (tmp_path / "out" / "stdin").exists()
 
 
 @pytest.mark.parametrize("shards", [None, 2])

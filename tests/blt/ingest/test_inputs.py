@@ -57,6 +57,15 @@ def test_folders_are_walked_in_order_without_hidden_files(tmp_path: Path):
     assert set(reasons(found).values()) == {"it is not a regular file"}
 
 
+def test_a_link_in_a_folder_does_not_hide_the_file_that_it_points_to(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "target.txt").write_text("the text")
+    (tmp_path / "in" / "a link.txt").symlink_to("target.txt")
+    found = run(tmp_path, tmp_path / "in")
+    assert names(found) == ["target.txt"]
+    assert reasons(found) == {"a link.txt": "it is not a regular file"}
+
+
 def test_patterns_links_and_repeated_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     for name in ("b.txt", "a.txt", "c.md"):
@@ -282,6 +291,43 @@ def test_parquet_by_row_groups(tmp_path: Path):
     assert "not a parquet file" in reasons(bad)["bad.parquet"]
 
 
+def test_lists_of_media_are_views_of_a_row(tmp_path: Path):
+    images = [{"bytes": png(seed=n), "path": f"{n}.png"} for n in range(2)]
+    table = pa.table({"text": ["two"], "images": [images], "raw": [[png(seed=2)]]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    [document] = run(tmp_path, tmp_path / "data.parquet")
+    views = {view["label"]: view["modality"] for view in document.row["views"]}
+    assert views == {
+        "text/text": "text",
+        "images/0/image": "image",
+        "images/1/image": "image",
+        "raw/0/image": "image",
+    }
+
+
+def test_arrow_files_are_not_taken_for_bytes(tmp_path: Path):
+    table = pa.table({"text": ["one", "two"]})
+    (tmp_path / "in").mkdir()
+    with pa.ipc.new_stream(tmp_path / "in" / "data.arrow", table.schema) as file:
+        file.write_table(table)
+    parquet.write_table(table, tmp_path / "in" / "data.parquet")
+    found = run(tmp_path, tmp_path / "in")
+    assert [each.data for each in found] == [b"one", b"two"]
+    assert "write the rows as parquet" in reasons(found)["data.arrow"]
+
+
+def test_times_in_parquet_are_left_out(tmp_path: Path):
+    """Python has no value for some, and for others only with pandas."""
+    kinds = (pa.timestamp("ns"), pa.duration("ns"), pa.time64("ns"), pa.timestamp("s"))
+    some = {f"t{n}": pa.array([10**13 + 1, 7], kind) for n, kind in enumerate(kinds)}
+    parquet.write_table(pa.table({"text": ["one", "two"], **some}), tmp_path / "data.parquet")
+    found = run(tmp_path, tmp_path / "data.parquet")
+    assert [each.data for each in found] == [b"one", b"two"]
+    nothing = run(tmp_path, tmp_path / "data.parquet", columns=("t0",))
+    assert list(reasons(nothing)) == ["data.parquet#0.0", "data.parquet#0.1"]
+    assert "no text and no media in its columns (t0)" in reasons(nothing)["data.parquet#0.0"]
+
+
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "tgz", "tar.bz2", "tar.xz", "zip"])
 def test_archives(tmp_path: Path, ending: str):
     members = {"a.txt": b"first", "b/image.png": png(), "long.txt": LINES}
@@ -434,5 +480,13 @@ def test_near_duplicates_are_left_out(tmp_path: Path):
     assert (row["name"][-5:], row["of"][-5:]) == ("b.txt", "a.txt")
     assert 0.8 <= row["similarity"] < 1
     assert len(run(tmp_path, tmp_path / "in")) == 3
+    (tmp_path / "in" / "b2.txt").write_bytes((tmp_path / "in" / "b.txt").read_bytes())
+    copied = run(tmp_path, tmp_path / "in", near=0.8).folder / "duplicates.jsonl"
+    # What is named is in the corpus, also for a copy of a document that was left out.
+    lines = [json.loads(line) for line in copied.read_text().splitlines()]
+    assert [(each["of"][-5:], each["similarity"]) for each in lines] == [
+        ("a.txt", row["similarity"])
+    ] * 2
+    (tmp_path / "in" / "b2.txt").unlink()
     (tmp_path / "in" / "d.txt").write_text(text)
     assert len(run(tmp_path, tmp_path / "in", duplicates=True)) == 4

@@ -135,6 +135,27 @@ def test_images_come_back_from_their_patches():
     assert view.data[: first.end] == pixels[:16, :16].tobytes()
 
 
+@pytest.mark.parametrize("form", ["PNG", "TIFF", "PPM"])
+def test_images_of_16_bits_keep_their_greys(form: str):
+    levels = np.arange(256, dtype=np.uint16).reshape(16, 16)
+    written = io.BytesIO()
+    Image.fromarray(levels * 257).save(written, form)
+    [view] = views(written.getvalue())
+    assert view.data == np.repeat(levels.astype(np.uint8).ravel(), 3).tobytes()
+
+
+@pytest.mark.parametrize("values", [np.linspace(-1, 3, 256), np.arange(256) * 1_000_000])
+def test_images_without_a_known_white_are_scaled_to_their_range(values: np.ndarray):
+    kind = np.float32 if values.dtype == np.float64 else np.int32
+    written = io.BytesIO()
+    Image.fromarray(values.astype(kind).reshape(16, 16)).save(written, "TIFF")
+    [view] = views(written.getvalue())
+    found = np.frombuffer(view.data, np.uint8)[::3].astype(int)
+    assert np.abs(found - np.arange(256)).max() <= 1
+    assert found.min() == 0
+    assert found.max() == 255
+
+
 def test_plain_neighbours_of_an_image_are_one_piece():
     [view] = views(png(64, 16))
     assert [each.extra["merge_count"] for each in view.pieces] == [1, 1, 2]

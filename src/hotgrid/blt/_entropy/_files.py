@@ -32,6 +32,11 @@ def model_file(name: str | Path) -> Path:
     return _EMBEDDED.get(str(name), Path(name))
 
 
+def config_beside(place: Path) -> Path:
+    """Return where transformers keeps the config of a model; it need not be there."""
+    return (place if place.is_dir() else place.parent) / "config.json"
+
+
 def load_entropy_model(
     path: str | Path = "nano",
     *,
@@ -49,8 +54,8 @@ def load_entropy_model(
     Args:
         path: The file or folder. `"nano"` is the model that comes with hotgrid, of 2.3 million
             parameters.
-        config: The sizes; by default from the metadata of the file, or from the shapes
-            with heads of 64.
+        config: The sizes; by default from the metadata of the file, from `config.json` of
+            transformers beside it, or from the shapes with heads of 64.
         device: Where the model goes.
         dtype: The dtype of its weights.
         compiled: Compile its layers, see `EntropyModel`.
@@ -72,7 +77,7 @@ def load_entropy_model(
     if config is None:
         sizes = stored.get("config")
         config = (
-            _from_shapes(tensors, place)
+            _from_transformers(place, tensors) or _from_shapes(tensors, place)
             if sizes is None
             else EntropyConfig.from_table(sizes, f"`{place}`")
         )
@@ -157,6 +162,44 @@ def _metadata(metadata: dict[str, str], place: Path) -> dict[str, Any]:
             f"the metadata of `{place}` is a {type(found).__name__}, not a table"
         )
     return found
+
+
+def _from_transformers(place: Path, tensors: Mapping[str, Tensor]) -> EntropyConfig | None:
+    """The sizes in `config.json` of transformers; None if there is none."""
+    path = config_beside(place)
+    if not path.is_file():
+        return None
+    try:
+        table = json.loads(path.read_text("utf-8"))
+        if table.get("model_type") == "blt":
+            table = table["patcher_config"]
+        elif table.get("model_type") != "blt_patcher":
+            return None
+        # What is left out has the default of transformers, which is that of Meta's model.
+        usual = EntropyConfig()
+        length = table.get("max_position_embeddings", usual.length)
+        window = table.get("sliding_window", usual.window) or length
+        return EntropyConfig(
+            size=table.get("hidden_size", usual.size),
+            layers=table.get("num_hidden_layers", usual.layers),
+            heads=table.get("num_attention_heads", usual.heads),
+            hidden=table.get("intermediate_size", usual.hidden),
+            window=window,
+            length=max(length, window),
+            base=rotary_base(table, usual.base),
+            eps=table.get("rms_norm_eps", usual.eps),
+            vocabulary=len(tensors["embed.weight"]),
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        if isinstance(problem, ArgumentError):
+            raise
+        raise DamagedError(f"`{path}` is not the config of a BLT: {problem!r}") from problem
+
+
+def rotary_base(table: Mapping[str, Any], usual: float) -> float:
+    """The base of rotary angles in a config of transformers, old or new."""
+    rotary = table.get("rope_parameters") or {}
+    return float(rotary.get("rope_theta", table.get("rope_theta", usual)))
 
 
 def _from_shapes(tensors: dict[str, Tensor], place: Path) -> EntropyConfig:

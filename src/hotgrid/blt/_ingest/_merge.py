@@ -50,7 +50,7 @@ class Merge:
 
     def __init__(self, folder: Path, settings: IngestSettings, units: int) -> None:
         self._folder, self._settings, self._units = folder, settings, units
-        self._hashes: dict[bytes, str] = {}
+        self._hashes: dict[bytes, tuple[str, float]] = {}
         self._near = None if settings.near is None else NearDuplicates(settings.near)
         self._sizes: list[int] = []
         self.totals = EntropyTotals()
@@ -149,16 +149,18 @@ class Merge:
         if not self._settings.duplicates:
             if key in self._hashes:
                 self.counts["duplicates"] += 1
-                line = {"name": row["name"], "of": self._hashes[key], "similarity": 1.0}
-                return DUPLICATES, line
-            self._hashes[key] = row["name"]
+                of, similarity = self._hashes[key]
+                return DUPLICATES, {"name": row["name"], "of": of, "similarity": similarity}
+            self._hashes[key] = row["name"], 1.0
         entropy, found = row.pop("entropy"), row.pop("signature", None)
         if self._near is not None and found is not None:
             near = self._near.find(row["name"], unpack(found))
             if near is not None:
                 self.counts["near_duplicates"] += 1
-                line = {"name": row["name"], "of": near[0], "similarity": round(near[1], 4)}
-                return DUPLICATES, line
+                of, similarity = near[0], round(near[1], 4)
+                # Copies of this one name the document that was kept, too.
+                self._hashes[key] = of, similarity
+                return DUPLICATES, {"name": row["name"], "of": of, "similarity": similarity}
         self._keep(row, entropy)
         return LIST, row
 

@@ -118,11 +118,12 @@ def ingest(
         )
         units = list(
             list_units(
-                _spooled(paths, folder, group),
+                paths,
                 texts,
                 settings,
                 out=folder,
                 fetched=files_of,
+                spool=_spooled(paths, folder, group),
             )
         )
         key = _key(units)
@@ -179,8 +180,8 @@ def count_input(
     found: dict[str, Counter[str]] = {}
     taken = 0
     with TemporaryDirectory() as aside:
-        given = _spooled(paths, Path(aside), world())
-        for unit in list_units(given, texts, settings, fetched=files_of):
+        spool = _spooled(paths, Path(aside), world())
+        for unit in list_units(paths, texts, settings, fetched=files_of, spool=spool):
             for each in read_unit(unit, settings):
                 if isinstance(each, Fault) or not each.size:
                     found.setdefault("quarantined", Counter()).update(documents=1)
@@ -248,10 +249,10 @@ def _hands(
     return Processes(folder, settings, min(workers, len(mine)), timeout, inherited)
 
 
-def _spooled(paths: Sequence[str], folder: Path, group: Any) -> list[str]:
-    """The paths, with standard input in a file, so that it can be read again."""
+def _spooled(paths: Sequence[str], folder: Path, group: Any) -> Path | None:
+    """A file with standard input, so that it can be read again; None if it is not asked for."""
     if STDIN not in paths:
-        return list(paths)
+        return None
     if group.size > 1:
         raise ArgumentError("standard input (`-`) cannot be split over ranks; use a file")
     with whole_file(folder / SPOOL) as aside, aside.open("wb") as file:
@@ -259,7 +260,7 @@ def _spooled(paths: Sequence[str], folder: Path, group: Any) -> list[str]:
             file.write(data)
     # The same bytes are the same input, whenever they came.
     os.utime(folder / SPOOL, (0, 0))
-    return [str(folder / SPOOL) if each == STDIN else each for each in paths]
+    return folder / SPOOL
 
 
 def _key(units: Sequence[Unit]) -> str:

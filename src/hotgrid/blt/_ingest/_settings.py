@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hotgrid.blt._entropy._files import model_file
+from hotgrid.blt._entropy._files import config_beside, model_file
 from hotgrid.blt._segment._registry import SEGMENTERS
 from hotgrid.errors import ArgumentError, near
 
@@ -168,6 +168,10 @@ def _hash_of(model: str | None) -> str:
     files = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
     if not files or not all(each.is_file() for each in files):
         raise ArgumentError(f"there is no model `{model}`")
+    beside = config_beside(place)
+    if beside.is_file():
+        # It can say how many heads there are, which weights do not.
+        files.append(beside)
     whole = hashlib.sha256()
     for each in files:
         with each.open("rb") as file:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hotgrid.blt._entropy._files import rotary_base
 from hotgrid.blt._entropy._names import TRANSFORMERS, renamed
 from hotgrid.blt._layers._weights import read_safetensors
 from hotgrid.errors import ArgumentError, DamagedError
@@ -117,6 +118,12 @@ def _from_transformers(table: dict[str, Any]) -> LatentConfig:
                 f"`{name}` is {of_encoder} in the encoder and {of_decoder} in the decoder; "
                 "only equal ones are supported"
             )
+    bases = {rotary_base(each, LatentConfig.base) for each in (encoder, decoder, latent)}
+    if len(bases) > 1:
+        raise ArgumentError(
+            f"`rope_theta` is {' and '.join(f'{each:g}' for each in sorted(bases))} in the "
+            "parts of the model; only equal ones are supported"
+        )
     return LatentConfig(
         local=encoder["hidden_size"],
         local_heads=encoder["num_attention_heads"],
@@ -134,6 +141,7 @@ def _from_transformers(table: dict[str, Any]) -> LatentConfig:
         ngram_functions=table["encoder_hash_byte_group_nb_functions"],
         local_length=encoder["max_position_embeddings"],
         latent_length=latent["max_position_embeddings"],
+        base=bases.pop(),
         eps=encoder["rms_norm_eps"],
         vocabulary=table["vocab_size"],
     )

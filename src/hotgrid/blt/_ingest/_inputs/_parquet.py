@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from hotgrid.blt._ingest._settings import IngestSettings
 
@@ -33,8 +34,19 @@ def read_parquet(
             names = [each for each in settings.columns if each in file.schema_arrow.names]
             number = 0
             for batch in file.iter_batches(_ROWS, [part], columns=names or None):
-                for row in batch.to_pylist():
+                for row in _without_times(batch).to_pylist():
                     yield record_of(f"{name}#{part}.{number}", row, settings, fetch)
                     number += 1
     except (OSError, ValueError) as problem:
         yield Fault(name, f"it is not a parquet file: {str(problem)[:200]}")
+
+
+def _without_times(batch: Any) -> Any:
+    """Rows without dates, times and durations, which are no text.
+
+    Some of them have no value in Python, or need pandas for it.
+    """
+    from pyarrow import types
+
+    kept = [at for at, each in enumerate(batch.schema) if not types.is_temporal(each.type)]
+    return batch.select(kept)

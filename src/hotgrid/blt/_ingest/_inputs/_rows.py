@@ -93,7 +93,8 @@ def record_of(
 
     Columns are mapped by type. Texts are text, a text that begins with `hf://` is the file
     that it refers to, bytes and objects with `bytes` or `path` are media of the kind that
-    their bytes say, lists and other objects are JSON. Numbers are left out.
+    their bytes say, so are lists of those; other lists and objects are JSON. Numbers are left
+    out.
     """
     known = next((str(row[key]) for key in _IDS if isinstance(row.get(key), str | int)), None)
     title = name if known is None else f"{name}:{known[:128]}"
@@ -133,9 +134,16 @@ def _parts(column: str, value: Any, fetch: Fetch) -> Iterator[Part]:
             yield Part(column, "", value)
     elif isinstance(value, Mapping) and ("bytes" in value or "path" in value):
         yield from _media(column, value, fetch)
+    elif isinstance(value, list) and value and all(map(_is_media, value)):
+        for number, each in enumerate(value):
+            yield from _parts(f"{column}/{number}", each, fetch)
     elif isinstance(value, list | Mapping) and value:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
         yield Part(column, "", text.encode("utf-8", "surrogatepass"), pure=True)
+
+
+def _is_media(value: Any) -> bool:
+    return isinstance(value, bytes) or (isinstance(value, Mapping) and "bytes" in value)
 
 
 def _media(column: str, value: Mapping[str, Any], fetch: Fetch) -> Iterator[Part]:

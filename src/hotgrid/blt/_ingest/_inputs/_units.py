@@ -21,6 +21,10 @@ STDIN = "-"
 HUB = "hf://"
 _ROWS = (".jsonl", ".ndjson")
 _ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip", ".gz", ".bz2", ".xz")
+_ARROW = (
+    "Arrow files are not read; write the rows as parquet, for example with "
+    "`datasets.load_from_disk(FOLDER)[SPLIT].to_parquet(FILE)`"
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ def list_units(
     *,
     out: Path | None = None,
     fetched: Callable[[str], list[tuple[str, Path]]] | None = None,
+    spool: Path | None = None,
 ) -> Iterator[Unit]:
     """Yield the units of an input: texts first, then paths as given, folders sorted by name.
 
@@ -66,6 +71,7 @@ def list_units(
         settings: Which files of folders count.
         out: A folder that is left out: where the corpus goes.
         fetched: Gives the names and files of a reference that begins with `hf://`.
+        spool: The file that standard input, `-`, was copied to.
 
     Raises:
         ArgumentError: A path does not exist, or a pattern matches nothing.
@@ -76,13 +82,17 @@ def list_units(
     seen: set[str] = set()
     with RowGroups() as groups:
         for path in paths:
-            found = (
-                fetched(path)
-                if fetched is not None and path.startswith(HUB)
-                else _files(path, settings, out)
-            )
+            if path == STDIN and spool is not None:
+                # Not by the name of the copy: it depends on the folder of the corpus.
+                found = iter([("stdin", spool)])
+            elif fetched is not None and path.startswith(HUB):
+                found = iter(fetched(path))
+            else:
+                found = _files(path, settings, out)
             for name, file in found:
-                key = os.path.realpath(file)
+                # A link is refused, and must not stand for the file that it points to.
+                parent = os.path.realpath(file.parent)
+                key = f"{parent}/{file.name}" if file.is_symlink() else os.path.realpath(file)
                 if key not in seen:
                     seen.add(key)
                     yield from units_of(name, file, settings, groups)
@@ -129,6 +139,10 @@ def units_of(
         kind = "rows-gz"
     elif lower.endswith(".parquet"):
         kind, parts = "parquet", groups.of(file)
+    elif lower.endswith(".arrow"):
+        # As bytes of no known kind they would be documents without a warning.
+        yield Unit(name, str(file), "fault", 0, facts.st_size, stamp, _ARROW)
+        return
     elif lower.endswith(_ARCHIVES):
         kind = "archive"
     else:

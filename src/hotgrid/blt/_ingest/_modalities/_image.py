@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
             with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
                 width, height = image.size
                 expect_decoded(3 * width * height, settings)
-                return np.asarray(image.convert("RGB"))
+                return _rgb(image)
         except DamagedError:
             raise
         except Image.DecompressionBombError as problem:
@@ -118,3 +119,16 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
             ) from None
         except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
             raise DamagedError(f"the image is damaged: {problem}"[:300]) from None
+
+
+def _rgb(image: Any) -> NDArray[np.uint8]:
+    """The colours of an image; where they have more than 8 bits, Pillow would clip them."""
+    if not image.mode.startswith(("I", "F")):
+        return np.asarray(image.convert("RGB"))
+    values = np.nan_to_num(np.asarray(image).astype(np.float32), posinf=0.0, neginf=0.0)
+    low, high = 0.0, 65535.0
+    if image.format == "TIFF" and not image.mode.startswith("I;16"):
+        # Their white is not known.
+        low, high = float(values.min()), float(values.max())
+    scaled = (values - low) * np.float32(255.999 / max(high - low, 1e-30))
+    return np.repeat(scaled.astype(np.uint8)[:, :, None], 3, axis=2)
