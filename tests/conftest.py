@@ -17,6 +17,16 @@ from hypothesis import settings
 # the work of the collector.
 gc.disable()
 
+
+def _wait_for_no_disk(descriptor: int) -> None:
+    os.fstat(descriptor)  # refuses what `fsync` refuses
+
+
+# No test cuts the power: waiting for the disk, thousands of times, would show nothing. What is
+# called, and when, is tested in tests/files. Processes that tests start do wait.
+os.fsync = _wait_for_no_disk
+os.sync = lambda: None
+
 # The same examples in every run, so that a change is judged by what it changes. A search for
 # new ones: `HOTGRID_EXAMPLES=1000 make test`.
 _EXAMPLES = os.environ.get("HOTGRID_EXAMPLES")

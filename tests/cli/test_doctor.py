@@ -359,12 +359,16 @@ def test_a_core_switched_off_is_not_noted_twice(monkeypatch: pytest.MonkeyPatch)
     assert [each.name for each in native_core()] == ["core"]
 
 
-def test_one_odd_cache_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch):
+def test_one_odd_cache_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     def closed(place: object, name: str) -> Path:
         if name == "compile":
             raise PermissionError(13, "Permission denied", "/closed")
-        return Path("/tmp", name)
+        return tmp_path / name
 
+    # What other tests have compiled is large, and its size is looked up.
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "kept"))
     monkeypatch.setattr(config, "cache_folder", closed)
     found = {finding.name: finding for finding in caches()}
     assert list(found) == ["torch.compile", "global", "compile", "autotune"]

@@ -30,7 +30,7 @@ from hotgrid.grid.forms.padded._padded import PaddedForm
 from hotgrid.grid.model import GridWindow, has_phase, in_window
 
 # No side is like another; columns are a multiple of 32, for cells packed into words.
-GRIDS = {1: (64,), 2: (48, 128), 3: (6, 8, 32)}
+GRIDS = {1: (64,), 2: (40, 96), 3: (6, 8, 32)}
 CUT_GRIDS = {1: (128,), 2: (48, 128), 3: (24, 16, 32)}
 # Every depth and every way of exchanging on some mesh; KEY_MODELS have them all.
 CUTS = {
@@ -326,7 +326,7 @@ def spread(some: int, of: int, *values: Sequence[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("subject", "mesh"), spread(1, 7, LOCAL, [*CUTS]))
+@pytest.mark.parametrize(("subject", "mesh"), spread(1, 11, LOCAL, [*CUTS]))
 def test_a_grid_cut_over_ranks_has_the_bits_of_a_whole_one(subject: Subject, mesh: str):
     # Five exchanges or more.
     assert_cut(subject, mesh, max(16, 5 * CUTS[mesh]["depth"]), **CUTS[mesh])
@@ -511,10 +511,10 @@ def test_a_reset_goes_back_to_the_start(subject: Subject, form: str):
 def test_a_batch_is_as_many_single_runs(subject: Subject, form: str):
     together = subject.simulation(batch=3, form=form)
     begin = together.state
-    together.run(10)
+    together.run(5)
     for run in range(3):
         alone = subject.simulation(state={name: x[run] for name, x in begin.items()})
-        alone.run(10)
+        alone.run(5)
         found = {name: x[run] for name, x in together.state.items()}
         # Transforms of many runs at once may round differently.
         (assert_near if subject.name in PHASED else assert_same)(found, alone.state)
@@ -525,7 +525,7 @@ def test_what_it_declares_conserved_is_conserved(subject: Subject):
     sim = subject.simulation(dtype=torch.float64)
     before = sim.observe()
     scale = 1 + sum(x.abs().sum().item() for x in sim.state.values())
-    sim.run(50)
+    sim.run(25)
     after = sim.observe()
     for name in sim.model.conserved:
         assert after[name] == pytest.approx(before[name], rel=0, abs=1e-13 * scale), name

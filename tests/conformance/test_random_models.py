@@ -60,7 +60,7 @@ def check_mesh(made: Recipe, seed: int, expected: list[np.ndarray], **options) -
             assert np.array_equal(x, right)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(50))
 def test_a_random_model_is_the_same_in_every_form_batch_and_mesh(seed: int):
     check_plainly(seed)
 
@@ -80,20 +80,20 @@ def check_compiled(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 500))
-def test_four_hundred_more_are_the_same(seed: int):
+@pytest.mark.parametrize("seed", range(50, 300))
+def test_some_hundred_more_are_the_same(seed: int):
     check_plainly(seed)
 
 
 @pytest.mark.long
 @pytest.mark.compiles
-@pytest.mark.parametrize("seed", [3, 17, *range(500, 504)])
+@pytest.mark.parametrize("seed", [3, 17, 500, 501])
 def test_some_more_are_the_same_when_compiled(seed: int):
     check_compiled(seed)
 
 
 def test_the_generator_makes_models_of_every_kind():
-    recipes = [recipe(seed) for seed in range(100)]
+    recipes = [recipe(seed) for seed in range(50)]
     assert {len(r.size) for r in recipes} == {1, 2, 3}
     assert {r.radius for r in recipes} == {1, 2, 3}
     assert {f.dtype for r in recipes for f in r.fields} == {torch.float32, BYTE}
@@ -107,6 +107,6 @@ def test_the_generator_makes_models_of_every_kind():
             np.array_equal(a, b)
             for a, b in zip(slow_steps(r, 1), slow_steps(r, 2), strict=True)
         )
-        for r in recipes[:50]
+        for r in recipes
     )
     assert moved > 40  # most of them do something

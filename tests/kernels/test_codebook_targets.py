@@ -59,7 +59,7 @@ def test_rows_that_nothing_names_are_not_kept():
 @pytest.mark.parametrize(
     ("shape", "target"),
     [
-        ((512, 256), None),
+        pytest.param((512, 256), None, marks=pytest.mark.long),
         ((128, 64), None),
         ((64, 16), None),
         ((784, 128), None),

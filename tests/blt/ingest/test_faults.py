@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from hotgrid.blt._ingest._work import Worker, is_done
 from hotgrid.errors import ArgumentError, StoreError
 from hotgrid.store import RunFolder
 
+from ...cluster.forked_ranks import run_forked  # noqa: TID252  not a package
 from .corpora import TEXT, bits, pdf, write_mixed
 
 
@@ -86,21 +86,26 @@ def test_sigterm_stops_between_documents(tmp_path: Path):
     assert bits(tmp_path / "out") == bits(tmp_path / "whole")
 
 
+# Forked, as importing torch is most of what a rank does here.
+RANK = "import sys; from hotgrid.cli import main; sys.argv[0] = 'hotgrid'; main()"
+TASK = """
+import os
+number = os.environ["RANK"]
+for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR"):
+    del os.environ[name]
+# As srun sets them.
+step = {"STEP_NUM_TASKS": "2", "STEP_NUM_NODES": "1", "JOB_ID": "4711", "STEP_ID": "0"}
+step |= {"PROCID": number, "LOCALID": number}
+os.environ.update({f"SLURM_{name}": value for name, value in step.items()})
+"""
+
+
 @pytest.mark.slow
 def test_ranks_give_the_bits_of_one(tmp_path: Path):
     source = tmp_path / "in"
     write_mixed(source)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    ranks = [
-        start(
-            source, tmp_path / "out", "--near", "0.9", **shared, RANK=str(n), LOCAL_RANK=str(n)
-        )
-        for n in range(2)
-    ]
-    assert [each.wait() for each in ranks] == [0, 0]
+    options = ("ingest", str(source), "--out", str(tmp_path / "out"), "--near", "0.9")
+    run_forked(RANK, *options, loaded="hotgrid.blt")
     ingest([str(source)], tmp_path / "whole", IngestSettings(near=0.9), workers=0)
     assert bits(tmp_path / "out") == bits(tmp_path / "whole")
 
@@ -109,21 +114,8 @@ def test_ranks_give_the_bits_of_one(tmp_path: Path):
 def test_tasks_of_slurm_give_the_bits_of_one(tmp_path: Path):
     source = tmp_path / "in"
     write_mixed(source)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    # As srun sets them.
-    step = {"STEP_NUM_TASKS": "2", "STEP_NUM_NODES": "1", "JOB_ID": "4711", "STEP_ID": "0"}
-    shared = {f"SLURM_{name}": value for name, value in step.items()} | {"MASTER_PORT": port}
-    tasks = [
-        start(
-            source,
-            tmp_path / "out",
-            **(shared | {"SLURM_PROCID": str(n), "SLURM_LOCALID": str(n)}),
-        )
-        for n in range(2)
-    ]
-    assert [each.wait() for each in tasks] == [0, 0]
+    options = ("ingest", str(source), "--out", str(tmp_path / "out"))
+    run_forked(TASK + RANK, *options, loaded="hotgrid.blt")
     assert not list((tmp_path / "out").glob("earlier-*"))
     ingest([str(source)], tmp_path / "whole", workers=0)
     assert bits(tmp_path / "out") == bits(tmp_path / "whole")
@@ -184,7 +176,9 @@ class ParquetFile:
 
 
 @pytest.mark.slow
-def test_a_reader_that_crashes_costs_the_rest_of_its_unit(tmp_path: Path):
+def test_a_reader_that_crashes_costs_the_rest_of_its_unit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     fake = tmp_path / "fake" / "pyarrow"
     fake.mkdir(parents=True)
     (fake / "__init__.py").touch()
@@ -194,8 +188,8 @@ def test_a_reader_that_crashes_costs_the_rest_of_its_unit(tmp_path: Path):
     for name in ("1-open.parquet", "2-rows.parquet"):
         (source / name).touch()
     (source / "3.txt").write_bytes(TEXT)
-    running = start(source, out, "--workers", "1", PYTHONPATH=str(tmp_path / "fake"))
-    assert running.wait() == 0
+    monkeypatch.syspath_prepend(tmp_path / "fake")
+    ingest([str(source)], out, workers=1)
     corpus = Corpus(out)
     assert [each.data for each in corpus] == [b"one", b"two", TEXT]
     faults = [(row["name"], row["reason"]) for row in corpus.quarantined()]

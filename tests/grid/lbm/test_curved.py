@@ -141,6 +141,9 @@ def test_a_sheared_flow_is_exact_wherever_the_surface_lies(way: float):
     assert seen["lift"] == pytest.approx(0, abs=1e-20)
 
 
+WAYS = (0.1, 0.3, 0.7, 0.95)
+
+
 def parabola(rows: int, way: float) -> tuple[float, float]:
     """The error of a flow between plates in its own norm, and drag over the force on it."""
     low, high, push, viscosity = 1 - way, rows - 2 + way, 1e-6 / rows**2, 0.5
@@ -153,7 +156,9 @@ def parabola(rows: int, way: float) -> tuple[float, float]:
     return (gap.norm() / exact.norm()).item(), sim.observe()["drag"] / (push * 2 * (rows - 2))
 
 
-@pytest.mark.parametrize("way", [0.1, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[pytest.mark.long] * (way in (0.1, 0.7))) for way in WAYS]
+)
 def test_a_parabola_is_of_second_order_and_plates_hold_back_what_drives_it(way: float):
     (coarse, _), (fine, held) = parabola(7, way), parabola(12, way)
     order = math.log(coarse / fine) / math.log((9 + 2 * way) / (4 + 2 * way))
