@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from hotgrid.cluster import Block, Communicator, Mesh, run_ranks, take
 from hotgrid.config import override
@@ -57,6 +58,19 @@ class Largest(TorchDispatchMode):
         return result
 
 
+@pytest.fixture
+def unwatched_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep messages out of `Largest`: torch rarely crashes where threads watch them."""
+    for name in ("send", "recv", "allreduce", "allgather", "broadcast", "barrier"):
+        plain = getattr(dist.ProcessGroup, name)
+
+        def call(*args: Any, plain: Callable[..., Any] = plain, **kwargs: Any) -> Any:
+            with _disable_current_modes():
+                return plain(*args, **kwargs)
+
+        monkeypatch.setattr(dist.ProcessGroup, name, call)
+
+
 def simulation(model: Model, **options: Any) -> Simulation:
     plain = {"size": SIZE, "compiled": False, "device": "cpu", "form": "roll"}
     return Simulation(model, **{**plain, **options})
@@ -69,6 +83,7 @@ def together(mesh: str, work: Callable[[Communicator], Any]) -> list[Any]:
 @pytest.mark.parametrize(
     "make", [pde.Heat, pde.GrayScott, pde.Ising, pde.Schroedinger, life.Life, lbm.DoubleShear]
 )
+@pytest.mark.usefixtures("unwatched_messages")
 def test_a_rank_makes_nothing_as_large_as_the_grid(
     make: Callable[[], Model], monkeypatch: pytest.MonkeyPatch
 ):

@@ -164,10 +164,11 @@ class ParquetFile:
         if os.path.basename(file).startswith("1-open"):
             os.kill(os.getpid(), signal.SIGSEGV)
         self.metadata = self.schema_arrow = self
-        self.total_byte_size, self.names = 1, ["text"]
+        self.total_byte_size, self.names, self.schema = 1, ["text"], []
     def __enter__(self): return self
     def __exit__(self, *found): pass
     def row_group(self, part): return self
+    def select(self, columns): return self
     def to_pylist(self): return [{"text": "one"}, {"text": "two"}]
     def iter_batches(self, *options, **more):
         yield self
@@ -181,7 +182,8 @@ def test_a_reader_that_crashes_costs_the_rest_of_its_unit(
 ):
     fake = tmp_path / "fake" / "pyarrow"
     fake.mkdir(parents=True)
-    (fake / "__init__.py").touch()
+    for name in ("__init__.py", "types.py"):
+        (fake / name).touch()
     (fake / "parquet.py").write_text(FAKE_PARQUET)
     source, out = tmp_path / "in", tmp_path / "out"
     source.mkdir()
