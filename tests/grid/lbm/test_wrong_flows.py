@@ -100,6 +100,17 @@ def test_it_is_refused_with_a_clear_message(make: Callable[[], Any], said: str):
         make()
 
 
+def test_the_density_of_solid_cells_does_not_count():
+    def begun(inside: float, outside: float) -> Callable[..., Any]:
+        solid = BALL((8, 8))
+        density = torch.where(solid, inside, outside)
+        return lambda size, g: (density, (0.0, 0.0))
+
+    flow(lbm.HalfWay(BALL), start=begun(-5.0, 1.0))
+    with pytest.raises(ArgumentError, match="begins with a density of -1; "):
+        flow(lbm.HalfWay(BALL), start=begun(-5.0, -1.0))
+
+
 def test_a_flow_may_begin_with_numbers():
     begun = [
         started(start).state["f"]

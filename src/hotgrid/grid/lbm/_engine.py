@@ -355,7 +355,9 @@ class LatticeModel(Model):
         )
         density = spread(density, size, "density")
         solid, wrong = self.solid(size), ~(density > 0)
-        if (wrong if solid is None else wrong & ~solid).any():
+        if solid is not None:
+            wrong &= ~solid
+        if wrong.any():
             worst = density.detach()[wrong].min().item()
             raise ArgumentError(
                 f"{type(self).__name__} begins with a density of {worst:g}; expected one above "
