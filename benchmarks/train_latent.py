@@ -124,6 +124,7 @@ def main() -> None:
     made.add_argument("--length", type=int, default=4096)
     made.add_argument("--rate", type=float, default=1e-3)
     made.add_argument("--patch", type=float, default=4.5)
+    made.add_argument("--only", choices=("latent", "bytes"), help="train this one alone")
     options = made.parse_args()
     corpus = ByteCorpus(options.corpus)
     segmenter = blt.EntropyThreshold(blt.load_ngram_table(), size=options.patch)
@@ -142,6 +143,8 @@ def main() -> None:
     )
     optimizer = train.AdamW(rate=options.rate * rate, betas=(0.9, 0.95), decay=0.1, clip=1.0)
     for name, model in (("latent", latent), ("bytes", plain)):
+        if options.only not in (None, name):
+            continue
         outcome = train.Trainer(
             model.to(options.device),
             loss,
