@@ -1,6 +1,7 @@
 """`Burst`: several tokens of one sequence before the host looks at them, for GPUs.
 
-The next token is chosen on the device and fed again there, and one step is one CUDA graph. So
+The next token is chosen on the device and fed again there, and one step is one CUDA graph, or
+many steps are one kernel. So
 the device never waits for the host within a burst, nor between two of them if the second is
 begun before the tokens of the first are read. Tokens after an end are discarded.
 """
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from hotgrid.chat._model._gpt import GPT
 
+from ._fused._persistent import PersistentStep, persistent_step
 from ._fused._step import FusedStep, fusible
 from ._sampling import Settings, choose
 
@@ -59,8 +61,11 @@ class Burst:
         self._logits: Callable[[Tensor], Tensor] = self._forward
         if compiled:
             self._logits = torch.compile(self._forward, dynamic=False)
+        # One kernel chooses tokens itself, if it can, and then computes many.
+        whole = self._fused if isinstance(self._fused, PersistentStep) else None
+        self._all_at_once = whole if self._choice else None
         self._graph: torch.cuda.CUDAGraph | None = None
-        if device.type == "cuda":
+        if device.type == "cuda" and self._all_at_once is None:
             self._capture()
 
     @torch.inference_mode()
@@ -95,7 +100,7 @@ class Burst:
         count = len(uniforms)
         self._copy(self._uniforms, torch.tensor(uniforms, dtype=torch.float64))
         self._repeat(count)
-        if self._graph is None:
+        if not self._chosen.is_cuda:
             found = self._chosen[:count].tolist()
             return lambda: found
         host = torch.empty(count, dtype=torch.int64, pin_memory=True)
@@ -126,6 +131,11 @@ class Burst:
 
     def _repeat(self, count: int) -> None:
         self._place.zero_()
+        if self._all_at_once is not None:
+            heat = self._settings.temperature[:, 0]
+            self._all_at_once.run(count, heat, self._uniforms, self._forced, self._place,
+                                  self._chosen, choice=self._choice)  # fmt: skip
+            return
         for _ in range(count):
             if self._graph is None:
                 self._step()
@@ -137,7 +147,7 @@ class Burst:
         given = numbers.pin_memory() if to.is_cuda else numbers
         to[: len(given)].copy_(given, non_blocking=True)
 
-    def _fuse(self) -> FusedStep:
+    def _fuse(self) -> FusedStep | PersistentStep:
         caches = [(c.keys[0].transpose(0, 1), c.values[0].transpose(0, 1))
                   for c in self._memory.caches]  # fmt: skip
         # All of the cache is one block.
@@ -145,7 +155,8 @@ class Burst:
         if not isinstance(first, Tensor):
             raise AssertionError("the memory of a burst is static")
         table = torch.zeros(1, 1, dtype=torch.int64, device=self._token.device)
-        return FusedStep(self._model, caches, length, self._token[0], table, first.view(1))
+        given = (self._model, caches, length, self._token[0], table, first.view(1))
+        return persistent_step(*given) or FusedStep(*given)
 
     def _step(self) -> None:
         heat = self._settings.temperature[:, 0]
@@ -154,8 +165,11 @@ class Burst:
         else:
             if not self._choice:
                 self._fused.embed()
-            self._fused.feed(heat, choice=self._choice)
-            if self._choice:
+            if isinstance(self._fused, PersistentStep):
+                self._fused.feed()
+            else:
+                self._fused.feed(heat, choice=self._choice)
+            if self._choice and isinstance(self._fused, FusedStep):
                 self._fused.choose(heat, self._uniforms, self._forced, self._place,
                                    self._chosen, choice=self._choice)  # fmt: skip
                 return

@@ -10,6 +10,7 @@ from torch import Tensor
 from hotgrid.chat._generate._row import Row
 from hotgrid.chat._model._gpt import GPT
 
+from ._persistent import persistent_step
 from ._step import FusedStep
 
 # Steps that the host has for beginning the next burst.
@@ -48,7 +49,8 @@ class Begun:
 class FusedBatch:
     """Decodes over paged caches, with shapes that never change.
 
-    A step is one CUDA graph where there is CUDA, and chooses the tokens of the next. A burst
+    A step is one CUDA graph where there is CUDA, and chooses the tokens of the next. Steps of
+    one sequence are one kernel where that is possible. A burst
     can begin while the one before is under way: all that they share is on the device, and
     what they do there is in the order in which they began.
 
@@ -84,8 +86,10 @@ class FusedBatch:
         self._temperature, uniforms = self._real.split((batch, batch * steps))
         self._uniforms, self._forced = uniforms.view(steps, batch), forced.view(steps, batch)
         table = table.view(batch, blocks)
-        self._step = FusedStep(model, caches, page, self._tokens, table, position)
-        self._made: dict[int, Callable[[], None]] = {}
+        given = (model, caches, page, self._tokens, table, position)
+        self._all_at_once = persistent_step(*given)
+        self._step = self._all_at_once or FusedStep(*given)
+        self._made: dict[int, Callable[[int], None]] = {}
 
     @torch.inference_mode()
     def prepare(self) -> None:
@@ -97,7 +101,7 @@ class FusedBatch:
     def feed(self, rows: Sequence[Row]) -> Tensor:
         """Feed one token of each row, and return the logits after it."""
         self._fill(rows, None)
-        self._ready(0)()
+        self._ready(0)(1)
         return self._step.logits[: len(rows)]
 
     @torch.inference_mode()
@@ -123,13 +127,12 @@ class FusedBatch:
         given[:count] = temperatures
         given[self._batch :].reshape(-1, self._batch)[:steps, :count] = uniforms
         self._real.copy_(real, non_blocking=True)
-        step = self._ready(2 if any(temperatures) else 1)
+        run = self._ready(2 if any(temperatures) else 1)
         self._step.embed()
-        near = None
-        for place in range(steps):
-            if place == max(0, steps - _LAST):
-                near = self._now()
-            step()
+        early = max(0, steps - _LAST)
+        run(early)
+        near = self._now()
+        run(steps - early)
         # The next burst overwrites `_chosen`, but not before this copy, which is queued.
         found = self._host(self._chosen[:steps])
         found.copy_(self._chosen[:steps], non_blocking=True)
@@ -173,26 +176,54 @@ class FusedBatch:
             both = torch.cat((self._tokens, before.last)).clamp_(min=0)
             torch.index_select(both, 0, self._source, out=self._tokens)
 
-    def _ready(self, choice: int) -> Callable[[], None]:
-        """Return a step; where there is CUDA, as a graph."""
+    def _ready(self, choice: int) -> Callable[[int], None]:
+        """Return what does a number of steps."""
+        if choice not in self._made:
+            self._made[choice] = self._at_once(choice) or self._one_by_one(choice)
+        return self._made[choice]
+
+    def _at_once(self, choice: int) -> Callable[[int], None] | None:
+        """Return what does steps in one kernel, where that is possible."""
+        whole = self._all_at_once
+        if whole is None:
+            return None
+        numbers = (self._temperature, self._uniforms, self._forced, self._place, self._chosen)
+
+        def run(count: int) -> None:
+            if choice:
+                whole.run(count, *numbers, choice=choice)
+            else:
+                whole.embed()
+                whole.feed()
+
+        return run
+
+    def _one_by_one(self, choice: int) -> Callable[[int], None]:
+        """Return what does one step after the other; where there is CUDA, as graphs."""
+        given = self._step
+        if not isinstance(given, FusedStep):
+            raise TypeError(f"{type(given)} does its steps at once")
 
         def step() -> None:
             if not choice:
-                self._step.embed()
-            self._step.feed(self._temperature, choice=choice)
+                given.embed()
+            given.feed(self._temperature, choice=choice)
             if choice:
-                self._step.choose(
+                given.choose(
                     self._temperature, self._uniforms, self._forced, self._place,
                     self._chosen, choice=choice,
                 )  # fmt: skip
 
-        if choice not in self._made:
-            if self._cuda:
-                # The first block must stay finite.
-                self._step.embed()
-                step = captured(step, self._whole, self._real)
-            self._made[choice] = step
-        return self._made[choice]
+        if self._cuda:
+            # The first block must stay finite.
+            given.embed()
+            step = captured(step, self._whole, self._real)
+
+        def run(count: int) -> None:
+            for _ in range(count):
+                step()
+
+        return run
 
 
 def captured(step: Callable[[], None], *state: Tensor) -> Callable[[], None]:
