@@ -1,6 +1,7 @@
 """Random models in every form, batch and mesh, compared with a slow evaluation bit by bit."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ import torch
 
 from hotgrid.cluster import Communicator, Mesh, run_ranks
 from hotgrid.grid import Simulation
+from hotgrid.grid.forms._form import planes_of
+from hotgrid.grid.forms._roll import planes_apart, shifting
+from hotgrid.grid.forms._two_buffers import writing_step
 
 from .random_models import BYTE, RandomModel, Recipe, recipe, slow_steps
 
@@ -90,6 +94,37 @@ def test_some_hundred_more_are_the_same(seed: int):
 @pytest.mark.parametrize("seed", [3, 17, 500, 501])
 def test_some_more_are_the_same_when_compiled(seed: int):
     check_compiled(seed)
+
+
+def check_planes(seed: int) -> bool:
+    """Plane by plane, as on a GPU, a step makes the same bits. Returns whether it stacks."""
+    made = recipe(seed)
+    batch = 2 if seed % 3 == 0 else None
+    sim = Simulation(RandomModel(made), device="cpu", compiled=False, batch=batch, form="roll")
+    setting = replace(sim._setting, compiled=True)
+    kinds = (*setting.model.fields, *setting.model.inputs)
+    step = writing_step(setting, [{kind.name: shifting(kind) for kind in kinds}])
+    apart = planes_apart(setting, step)
+    if apart is None:
+        return False
+    found, fields = [], list(sim._form.read().values())
+    for call in (step, apart):
+        after = [torch.zeros_like(x) for x in fields]
+        outs = [[planes_of(x, setting.rank) for x in after]]
+        fixed = [setting.inputs[known.name] for known in setting.model.inputs]
+        call(fields, outs, fixed, list(setting.params.values()))
+        found.append(after)
+    assert all(map(torch.equal, *found))
+    return True
+
+
+def test_plane_by_plane_a_random_model_is_the_same():
+    assert sum(map(check_planes, range(12))) >= 8
+
+
+@pytest.mark.long
+def test_plane_by_plane_many_random_models_are_the_same():
+    assert sum(map(check_planes, range(12, 120))) > 70
 
 
 def test_the_generator_makes_models_of_every_kind():

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.grid import Field, Input, Model, Parameter, Simulation
-from hotgrid.grid.forms.kernel._planes import _quicker, in_planes
+from hotgrid.grid.forms.kernel._planes import _quicker, in_planes, without_stacks
 from hotgrid.grid.forms.kernel._tape import close, put_back, same_bits
 from hotgrid.grid.forms.padded._padded import PaddedForm
 
@@ -270,6 +270,28 @@ def test_a_step_in_planes_has_one_shape_and_makes_the_same(case: Case):
         assert all(map(same, outs, wanted))
     # Inductor fuses into one kernel what has one shape.
     assert shapes.seen - {()} == {_without_ones(outs[0].shape)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_a_step_that_stacks_is_taken_apart_without_computing_it(case: Case):
+    plain, args = piece_of(case)
+    outs = [x for part in args[1] for views in part for x in views]
+    with put_back(outs), torch.no_grad():
+        before = [out.clone() for out in outs]
+        call = without_stacks(plain, *args)
+        assert all(map(torch.equal, outs, before))
+        if call is None:
+            return
+        plain(*args)
+        wanted = [out.clone() for out in outs]
+        call(*args)
+        same = same_bits if case.exact else close
+        assert all(map(same, outs, wanted))
+
+
+def test_what_stacks_nothing_is_left_as_it_is():
+    plain, args = piece_of(Case(lambda s, i, p: {"u": s["u"][0, 1] * 2}, u(1)))
+    assert without_stacks(plain, *args) is None
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,20 @@ def without_dispatch_modes() -> Any:
     return _python_dispatch._disable_current_modes()
 
 
+def fake_tensors() -> Any:
+    """Return a mode whose tensors have a shape, a type and a device, and no memory."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def is_fake(x: Tensor) -> bool:
+    """Return whether a tensor is one of `fake_tensors`."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return isinstance(x, FakeTensor)
+
+
 def autograd_kernel(operator: Any, backward: Any, setup_context: Any) -> Callable[..., Any]:
     """Return what `torch.library.register_autograd` would register."""
     from torch._library.autograd import Info, make_autograd_impl

@@ -20,10 +20,12 @@ from hotgrid.grid.model import (
     seen_beyond,
 )
 from hotgrid.tensors import shift
+from hotgrid.tensors._torch_private import fake_tensors
 
 from ._form import CELLS_OF_A_BUSY_GPU, Form, Setting, compile_step, planes_of, stepped
 from ._phase import Phase, fusing
 from ._two_buffers import writing_step
+from .kernel._planes import without_stacks
 from .vectors._vector_step import whole_vector_step
 
 # Before a recording, since the start or a change of parameters.
@@ -81,7 +83,7 @@ class RollForm(Form):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._writes = _writes_planes(setting)
+        self._writes = False
         # A phase alone is run as it is: torch does not compile complex numbers.
         self._step = self._compiled_step() if is_local(setting.model) else None
         self._phase: Phase | None = None
@@ -94,10 +96,13 @@ class RollForm(Form):
 
     def _compiled_step(self) -> Callable[..., Any]:
         setting = self.setting
+        kinds = (*setting.model.fields, *setting.model.inputs)
+        looks = {kind.name: shifting(kind) for kind in kinds}
+        written = writing_step(setting, [looks])
+        apart = planes_apart(setting, written) if setting.device.type == "cuda" else None
+        self._writes = apart is not None or _writes_planes(setting)
         if self._writes:
-            kinds = (*setting.model.fields, *setting.model.inputs)
-            looks = {kind.name: shifting(kind) for kind in kinds}
-            return compile_step(writing_step(setting, [looks]), setting)
+            return compile_step(apart or written, setting)
 
         def step(
             fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
@@ -145,6 +150,32 @@ class RollForm(Form):
         outs = [[planes_of(x, self.setting.rank) for x in after]]
         self._step(self._fields, outs, self._fixed, self._params)
         return after
+
+
+def planes_apart(setting: Setting, step: Callable[..., object]) -> Callable[..., object] | None:
+    """A `writing_step` plane by plane, if it stacks planes; None otherwise.
+
+    Torch computes stacked planes by several kernels, and keeps what is between them.
+    """
+    if not setting.compiled or isinstance(setting.model, VectorModel):
+        return None
+    mode, known = fake_tensors(), setting.model.inputs
+    with mode:
+        fields, after = (
+            [
+                torch.empty(
+                    (*setting.batch, field.components, *setting.size),
+                    dtype=setting.kept_as(field),
+                    device=setting.device,
+                )
+                for field in setting.model.fields
+            ]
+            for _ in range(2)
+        )
+        outs = [[planes_of(x, setting.rank) for x in after]]
+    fixed = [mode.from_tensor(setting.inputs[each.name]) for each in known]
+    params = [mode.from_tensor(x) for x in setting.params.values()]
+    return without_stacks(step, fields, outs, fixed, params, len(setting.batch))
 
 
 def _writes_planes(setting: Setting) -> bool:

@@ -5,7 +5,7 @@ from the L2 cache again, and that is their limit: heat stays at 85 % of copy. A 
 that computes several rows reads them once, and shares what their results have in common.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,6 +15,10 @@ from hotgrid.grid.model import Field, Input, Look
 from ._form import NOT_PHASED, Setting, compile_step, planes_of
 from ._roll import shifting
 from ._two_buffers import Looks, TwoBufferForm, Views, writing_step
+from .kernel._planes import without_stacks
+
+# A cell's numbers in several rows must fit into registers.
+_MOST_NUMBERS = 3
 
 
 class StripForm(TwoBufferForm):
@@ -27,7 +31,11 @@ class StripForm(TwoBufferForm):
         super().__init__(setting, (0,) * setting.rank)
         self._outs = [self._views(buffers) for buffers in self._buffers]
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
-        self._step = compile_step(writing_step(setting, self._looks()), setting)
+        step: Callable[..., object] = writing_step(setting, self._looks())
+        if setting.compiled and setting.device.type == "cuda":
+            given = (self._buffers[0], self._outs[1], self._fixed, self._params)
+            step = without_stacks(step, *given, len(setting.batch)) or step
+        self._step = compile_step(step, setting)
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -50,7 +58,7 @@ class StripForm(TwoBufferForm):
         if setting.model.radius == 0:
             return "a step reads one row only, so that rows have nothing to share"
         numbers = sum(field.components for field in setting.model.fields)
-        if numbers > 2:
+        if numbers > _MOST_NUMBERS:
             return f"{numbers} numbers a cell do not fit into registers for several rows"
         return ""
 

@@ -9,6 +9,7 @@ into one kernel.
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -20,9 +21,12 @@ from torch import Tensor
 from hotgrid.tensors._torch_private import (
     OpOverload,
     decompositions,
+    fake_tensors,
+    is_fake,
     tree_flatten,
     tree_map,
     tree_unflatten,
+    without_dispatch_modes,
 )
 
 from ._plane_arrays import MOVES, NotInPlanesError, PlaneArray, aligned
@@ -39,6 +43,9 @@ _REDUCTIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "any": torch.logical_or,
     "all": torch.logical_and,
 }
+_STACKING = (torch.ops.aten.stack.default, torch.ops.aten.cat.default)
+# What planes are shifted with, and joined to what is beyond their edges.
+_LOOKING = ("roll", "slice", "flip", "cat", "view", "_unsafe_view", "expand", "clone")
 _UNIFORM = {"zeros": 0, "ones": 1, "empty": 0, "full": None}
 
 
@@ -47,6 +54,20 @@ class _Given:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
+
+
+@dataclass(frozen=True)
+class _Seen(PlaneArray):
+    """One plane as a step sees it, with the tensor itself: it may be shifted further."""
+
+    tensor: Tensor
+
+
+class _Runs:
+    """A plane in the shape of a batch, in which it is stored."""
+
+    def __init__(self, array: PlaneArray) -> None:
+        self.array = array
 
 
 def in_planes(
@@ -68,6 +89,61 @@ def in_planes(
         fixed: The inputs.
         params: The parameters.
     """
+    planes = [x for part in outs for views in part for x in views]
+    try:
+        with torch.no_grad():
+            traced = _traced(step, fields, outs, fixed, params)
+            wanted = [x.clone() for x in planes]
+            found = _replayed(traced, fields, outs, fixed, params)
+    # A step that cannot be traced here is compiled unchanged.
+    except Exception:  # noqa: BLE001
+        return None
+    return found if all(map(close, planes, wanted)) else None
+
+
+def without_stacks(
+    step: Callable[..., object],
+    fields: Sequence[Tensor],
+    outs: Sequence[Sequence[Sequence[Tensor]]],
+    fixed: Sequence[Tensor],
+    params: Sequence[Tensor],
+    batch: int = 0,
+) -> Callable[..., None] | None:
+    """The same step plane by plane; None where it stacks nothing, or that cannot be.
+
+    Nothing is computed: the arguments may be of any size, and `fake_tensors` too.
+
+    Arguments:
+        step: What is called, as the rest: see `in_planes`.
+        fields: See there.
+        outs: See there.
+        fixed: See there.
+        params: See there.
+        batch: How many of the first dims of planes are of a batch; a step sees them as one
+            with the first dim of space.
+    """
+    given: Any = (list(fields), list(outs), list(fixed), list(params))
+    if not is_fake(params[0] if params else fields[0]):
+        given = tree_map(fake_tensors().from_tensor, given)
+    try:
+        with torch.no_grad():
+            traced = _traced(step, *given)
+            if not any(node.target in _STACKING for node in traced.graph.nodes):
+                return None
+            return _replayed(traced, *given, batch=batch)
+    # A step that cannot be traced here is compiled unchanged.
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def _traced(
+    step: Callable[..., object],
+    fields: Sequence[Tensor],
+    outs: Sequence[Sequence[Sequence[Tensor]]],
+    fixed: Sequence[Tensor],
+    params: Sequence[Tensor],
+) -> torch.fx.GraphModule:
+    """A step as a graph of aten operations."""
     # Importing this takes a second; a kept kernel does without.
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -82,19 +158,25 @@ def in_planes(
             now, [[list(islice(there, len(v))) for v in part] for part in outs], known, numbers
         )
 
-    args = [*fields, *planes, *fixed, *params]
     aten = torch.ops.aten
     table: Any = decompositions([aten._softmax, aten.linalg_vector_norm, aten.linalg_cross])
-    try:
-        with torch.no_grad():
-            traced = make_fx(call, decomposition_table=table)(*args)
-            wanted = [x.clone() for x in planes]
-            graph = make_fx(_Replay(traced, planes[0].shape).run)(*args)
-    # A step that cannot be traced here is compiled unchanged.
-    except Exception:  # noqa: BLE001
-        return None
-    if not all(map(close, planes, wanted)):
-        return None
+    return make_fx(call, decomposition_table=table)(*fields, *planes, *fixed, *params)
+
+
+def _replayed(
+    traced: torch.fx.GraphModule,
+    fields: Sequence[Tensor],
+    outs: Sequence[Sequence[Sequence[Tensor]]],
+    fixed: Sequence[Tensor],
+    params: Sequence[Tensor],
+    batch: int = 0,
+) -> Callable[..., None]:
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    planes = [x for part in outs for views in part for x in views]
+    shape = planes[0].flatten(0, batch).shape
+    replay = _Replay(traced, shape, planes[0].device)
+    graph = make_fx(replay.run)(*fields, *planes, *fixed, *params)
 
     def step_in_planes(fields: Any, outs: Any, fixed: Any, params: Any) -> None:
         written = [x for part in outs for views in part for x in views]
@@ -109,10 +191,13 @@ class _Replay:
     Arguments:
         traced: The step as a graph of aten operations.
         shape: The shape of a plane.
+        device: Where planes are.
     """
 
-    def __init__(self, traced: torch.fx.GraphModule, shape: Sequence[int]) -> None:
-        self._traced = traced
+    def __init__(
+        self, traced: torch.fx.GraphModule, shape: Sequence[int], device: torch.device
+    ) -> None:
+        self._traced, self._device = traced, device
         # Steps move dims of size 1 about, so planes do without.
         self._cells = tuple(n for n in shape if n != 1)
         self._tensors: list[Tensor] = []
@@ -148,17 +233,30 @@ class _Replay:
         if name == "copy_" and isinstance(args[0], _Given):
             return self._write(args[0].tensor, args[1])
         if name.removesuffix("_like").removeprefix("new_") in _UNIFORM:
-            made = self._uniform(name, args, wanted)
-        elif kinds == {_Given}:
+            made = self._uniform(name, func, args, kwargs, wanted)
+        elif _Given in kinds and kinds <= {_Given, _Seen, Tensor}:
             made = self._given(func, args, kwargs)
         elif kinds <= {Tensor}:
             made = self._constant(func, args, kwargs)
         elif name.endswith("_"):
             made = self._in_place(name, func, args, kwargs)
         else:
-            made = self._applied(name, func, args, kwargs, wanted)
+            made = self._applied_or_seen(name, func, args, kwargs, wanted, kinds == {_Seen})
         self._check(made, wanted)
         return made
+
+    def _applied_or_seen(
+        self, name: str, func: Any, args: Any, kwargs: Any, wanted: Any, seen: bool
+    ) -> Any:
+        """Apply an operation, or shift what is seen further, or end with a batch."""
+        try:
+            return self._applied(name, func, args, kwargs, wanted)
+        except NotInPlanesError:
+            if seen and name in _LOOKING:
+                return self._given(func, args, kwargs)
+            if name == "view" and isinstance(args[0], PlaneArray) and args[0].lanes:
+                return _Runs(args[0])
+            raise
 
     def _check(self, made: Any, wanted: Any) -> None:
         """Shape and type are those of the trace."""
@@ -190,9 +288,9 @@ class _Replay:
             array = self._array(x.reshape(self._cells), self._lanes(x.shape), x.ndim)
             # A step must not write into what it is given.
             array.planes.flags.writeable = False
-            return array
+            return _Seen(array.planes, array.lanes, array.cells, x)
 
-        args = tree_map(lambda x: x.tensor if isinstance(x, _Given) else x, args)
+        args = tree_map(lambda x: x.tensor if isinstance(x, _Given | _Seen) else x, args)
         made = func(*args, **kwargs)
         return seen(made) if isinstance(made, Tensor) else [seen(x) for x in made]
 
@@ -205,27 +303,33 @@ class _Replay:
             raise NotInPlanesError
         return ()
 
-    def _uniform(self, name: str, args: Sequence[Any], wanted: Tensor) -> Any:
+    def _uniform(
+        self, name: str, func: Any, args: Sequence[Any], kwargs: Any, wanted: Tensor
+    ) -> Any:
         """A tensor of one number; what is empty may be anything, so it is 0."""
         value = _UNIFORM[name.removesuffix("_like").removeprefix("new_")]
         if value is None:
             value = args[2 if name == "new_full" else 1]
-        lanes = self._lanes(wanted.shape)
         if isinstance(value, PlaneArray):
             raise NotInPlanesError
+        try:
+            lanes = self._lanes(wanted.shape)
+        except NotInPlanesError:
+            if name != "full":
+                raise
+            # What is seen beyond the edge of a plane.
+            return _Given(func(*args, **kwargs))
         if not lanes:
-            kind = {"dtype": wanted.dtype}
+            kind = {"dtype": wanted.dtype, "device": self._device}
             return self._constant(torch.full, (tuple(wanted.shape), value), kind)
-        one = torch.full(self._cells, value, dtype=wanted.dtype)
+        one = torch.full(self._cells, value, dtype=wanted.dtype, device=self._device)
         planes = self._array(one, ()).planes
         sizes = [1 if k in lanes else n for k, n in enumerate(wanted.shape)]
         return PlaneArray(np.broadcast_to(planes, sizes).copy(), lanes, self._cells)
 
     def _constant(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Compute at once what depends on constants alone."""
-        from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-
-        with disable_proxy_modes_tracing():
+        with without_dispatch_modes():
             return func(*args, **kwargs)
 
     def _numbers(self, x: Any) -> Any:
@@ -236,7 +340,8 @@ class _Replay:
             raise NotInPlanesError
         first = len(self._tensors)
         for number in self._constant(lambda: x.flatten().tolist(), (), {}):
-            self._tensors.append(torch.full((), number, dtype=x.dtype))
+            made = torch.full((), number, dtype=x.dtype, device=self._device)
+            self._tensors.append(made)
         planes = np.arange(first, len(self._tensors)).reshape(x.shape)
         return PlaneArray(planes, (), self._cells)
 
@@ -367,7 +472,7 @@ class _Replay:
 
     def _write(self, out: Tensor, value: Any) -> None:
         """The end of a step: a plane into the buffer."""
-        value = self._numbers(value)
+        value = value.array if isinstance(value, _Runs) else self._numbers(value)
         if not isinstance(value, PlaneArray) or value.planes.size != 1:
             raise NotInPlanesError
         plane = self._tensors[value.planes.flat[0]]
