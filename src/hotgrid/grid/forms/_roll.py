@@ -83,7 +83,8 @@ class RollForm(Form):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._writes = False
+        self._writes = _writes_planes(setting)
+        self._begun = False
         # A phase alone is run as it is: torch does not compile complex numbers.
         self._step = self._compiled_step() if is_local(setting.model) else None
         self._phase: Phase | None = None
@@ -96,13 +97,8 @@ class RollForm(Form):
 
     def _compiled_step(self) -> Callable[..., Any]:
         setting = self.setting
-        kinds = (*setting.model.fields, *setting.model.inputs)
-        looks = {kind.name: shifting(kind) for kind in kinds}
-        written = writing_step(setting, [looks])
-        apart = planes_apart(setting, written) if setting.device.type == "cuda" else None
-        self._writes = apart is not None or _writes_planes(setting)
         if self._writes:
-            return compile_step(apart or written, setting)
+            return compile_step(_writing(setting), setting)
 
         def step(
             fields: Sequence[Tensor], fixed: Sequence[Tensor], params: Sequence[Tensor]
@@ -143,13 +139,33 @@ class RollForm(Form):
                 if self._phase is not None:
                     self._fields = self._phase(self._fields, self._fixed, self._params)
 
+    def _take_apart(self) -> None:
+        """Compile the step plane by plane if it stacks planes.
+
+        Not earlier: what a step keeps for later, it makes when it is checked.
+        """
+        self._begun = True
+        if self.setting.device.type != "cuda":
+            return
+        apart = planes_apart(self.setting, _writing(self.setting))
+        if apart is not None:
+            self._writes, self._step = True, compile_step(apart, self.setting)
+
     def _stepped(self) -> list[Tensor]:
+        if not self._begun:
+            self._take_apart()
         if not self._writes:
             return self._step(self._fields, self._fixed, self._params)
         after = [torch.empty_like(x) for x in self._fields]
         outs = [[planes_of(x, self.setting.rank) for x in after]]
         self._step(self._fields, outs, self._fixed, self._params)
         return after
+
+
+def _writing(setting: Setting) -> Callable[..., None]:
+    """A step over whole arrays that writes into planes."""
+    kinds = (*setting.model.fields, *setting.model.inputs)
+    return writing_step(setting, [{kind.name: shifting(kind) for kind in kinds}])
 
 
 def planes_apart(setting: Setting, step: Callable[..., object]) -> Callable[..., object] | None:

@@ -5,7 +5,7 @@ from the L2 cache again, and that is their limit: heat stays at 85 % of copy. A 
 that computes several rows reads them once, and shares what their results have in common.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -31,11 +31,9 @@ class StripForm(TwoBufferForm):
         super().__init__(setting, (0,) * setting.rank)
         self._outs = [self._views(buffers) for buffers in self._buffers]
         self._fixed = [setting.inputs[known.name] for known in setting.model.inputs]
-        step: Callable[..., object] = writing_step(setting, self._looks())
-        if setting.compiled and setting.device.type == "cuda":
-            given = (self._buffers[0], self._outs[1], self._fixed, self._params)
-            step = without_stacks(step, *given, len(setting.batch)) or step
-        self._step = compile_step(step, setting)
+        self._writing = writing_step(setting, self._looks())
+        self._step = compile_step(self._writing, setting)
+        self._begun = False
 
     @staticmethod
     def obstacle(setting: Setting) -> str:
@@ -64,11 +62,22 @@ class StripForm(TwoBufferForm):
 
     def advance(self, steps: int) -> None:
         """Advance by a number of steps."""
+        if not self._begun:
+            self._take_apart()
         with torch.no_grad():
             for _ in range(steps):
                 old, new = self._now, 1 - self._now
                 self._step(self._buffers[old], self._outs[new], self._fixed, self._params)
                 self._now = new
+
+    def _take_apart(self) -> None:
+        """Compile the step plane by plane if it stacks planes; see `RollForm`."""
+        self._begun, setting = True, self.setting
+        if setting.compiled and setting.device.type == "cuda":
+            given = (self._buffers[0], self._outs[1], self._fixed, self._params)
+            apart = without_stacks(self._writing, *given, len(setting.batch))
+            if apart is not None:
+                self._step = compile_step(apart, setting)
 
     def _looks(self) -> list[Looks]:
         kinds = (*self.setting.model.fields, *self.setting.model.inputs)
