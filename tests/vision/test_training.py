@@ -232,6 +232,13 @@ def test_repeats_see_a_sample_in_a_row_augmented_otherwise():
     assert not {*keys.tolist()} & {*column.batch(1).keys.tolist()}
 
 
+def test_repeats_differ_where_epochs_and_batches_do_not_end_together():
+    images = torch.zeros(5, 1, 1, 1, dtype=torch.uint8)
+    column = ColumnBatches(images, torch.arange(5), 4, repeats=2)
+    keys = [key for index in range(20) for key in column.batch(index).keys.tolist()]
+    assert len({*keys}) == len(keys) == 80
+
+
 def test_idx_files_are_found(tmp_path):
     def idx(array: torch.Tensor) -> bytes:
         sizes = b"".join(each.to_bytes(4, "big") for each in array.shape)
