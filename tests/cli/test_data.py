@@ -50,6 +50,24 @@ def test_show_names_a_damaged_sample(photos, capsys):
     assert "corrupt: `" in capsys.readouterr().out
 
 
+def test_names_are_shown_as_they_are(photos, capsys):
+    (photos / "photos" / "class-0").rename(photos / "photos" / "[a]:cat:")
+    plan = Plan(ClassFolders(str(photos / "photos"))).yielding("path")
+    plan.write(photos / "plan.json")
+    assert hotgrid(["data", "show", str(photos / "plan.json")]) == 0
+    assert capsys.readouterr().out.count("[a]:cat:/photo.png") == 2
+
+
+def test_names_that_are_not_utf8_are_shown(photos, capsys):
+    (photos / "photos" / "class-0" / "photo.png").rename(photos / "photos/class-0/\udcff.png")
+    Plan(ClassFolders(str(photos / "photos"))).yielding("path").write(photos / "plan.json")
+    assert hotgrid(["data", "show", str(photos / "plan.json")]) == 0
+    assert "class-0/\\udcff.png" in capsys.readouterr().out
+    assert hotgrid(["data", "show", str(photos / "plan.json"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["first"][0]["columns"] == {"path": "class-0/\udcff.png"}
+
+
 def test_show_can_leave_the_source_alone(photos, capsys):
     (photos / "photos").rename(photos / "elsewhere")
     assert hotgrid(["data", "show", str(photos / "plan.json"), "--samples", "0"]) == 0

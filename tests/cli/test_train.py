@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from hotgrid.train import TensorBatches, Trainer, read_run
+from hotgrid.train import SGD, TensorBatches, Trainer, groups, read_run
 
 from .command import run as hotgrid
 
@@ -36,6 +36,25 @@ def test_show_prints_curves_and_groups(folders, capsys):
     assert f"{last:.4g}" in shown or f"{last:.2e}" in shown
     assert "┤" in shown
     assert "SGD" in shown
+
+
+def test_groups_that_are_named_by_a_selector_are_told_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "300")
+    layer, x = torch.nn.Linear(3, 1), torch.randn(12, 3)
+    names = [f"//Param[@name='{each}']" for each in ("weight", "bias")]
+    Trainer(
+        layer,
+        lambda module, x: module(x).square().mean(),
+        TensorBatches(x, 4),
+        groups(layer, {name: SGD(rate=0.1) for name in names}),
+        steps=2,
+        folder=tmp_path / "[run]",
+        show=False,
+    ).run()
+    assert hotgrid(["train", "show", str(tmp_path / "[run]")]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n{name}  " in shown for name in names)
+    assert all(f"train/gradient norm, {name}" in shown for name in names)
 
 
 def test_show_prints_json_and_writes_a_page(folders, capsys, tmp_path):

@@ -92,6 +92,14 @@ def test_depth_and_arguments(net: str, capsys: pytest.CaptureFixture[str]):
     assert "224 parameters" in out
 
 
+@pytest.mark.parametrize("word", ["false", "False"])
+def test_false_is_not_a_text(word, capsys: pytest.CaptureFixture[str]):
+    sizes = ("--set", "in_features=2", "--set", "out_features=3")
+    assert "6 parameters in 1 tensors" in told(
+        capsys, "torch.nn:Linear", *sizes, "--set", f"bias={word}"
+    )
+
+
 def test_json_has_the_same(net: str, capsys: pytest.CaptureFixture[str]):
     found = json.loads(
         told(capsys, f"{net}:Net", "--select", "//Param[@name='bias']", "--json")

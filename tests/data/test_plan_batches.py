@@ -597,3 +597,12 @@ def test_speed_is_measured(photos):
     found = plan_speed(photo_plan(photos), 4, workers=2, seconds=0.2)
     assert found.samples > 0 and found.first > 0 and found.corrupt == 0
     assert [*found.steps] == ["read", "decode_random_crop", "random_flip", "normalise"]
+
+
+def test_a_text_that_is_not_utf8_is_not_cached(tmp_path):
+    (tmp_path / "photos" / "a").mkdir(parents=True)
+    (tmp_path / "photos" / "a" / "\udcff.png").write_bytes(b"")
+    plan = Plan(ClassFolders(str(tmp_path / "photos"))).yielding("path")
+    with pytest.raises(ArgumentError, match=r"column `path` has the text 'a/\\udcff.png'"):
+        cache_columns(plan, tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()

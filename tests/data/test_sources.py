@@ -327,6 +327,32 @@ def test_what_save_to_disk_has_written(tmp_path):
         HubFolder(str(tmp_path / "all"), "valid").open()
 
 
+def parquet(place: Path, *values: int) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.table({"x": values}), place)
+
+
+def test_several_data_sets_in_one_repository_are_not_joined(tmp_path):
+    for name, value in (("de", 1), ("en", 2)):
+        parquet(tmp_path / name / "train-00000-of-00001.parquet", value)
+    with pytest.raises(ArgumentError, match=r"folders de, en; choose one, such as `.*/en`"):
+        HubFolder(str(tmp_path)).open()
+    assert HubFolder(str(tmp_path / "en")).open().values("x") == [2]
+    for name, value in (("a", 3), ("b", 4)):
+        parquet(tmp_path / "deep" / "train" / name / "0.parquet", value)
+    assert HubFolder(str(tmp_path / "deep")).open().values("x") == [3, 4]
+
+
+def test_the_name_of_a_split_may_have_dots(tmp_path):
+    for name, value in (("train.100", 1), ("train.360", 2), ("train", 3)):
+        for part in range(2):
+            parquet(tmp_path / "data" / f"{name}-0000{part}-of-00002-1a.parquet", value)
+    for name, values in (("train.100", [1, 1]), ("train", [3, 3])):
+        assert HubFolder(str(tmp_path), name).open().values("x") == values
+    with pytest.raises(ArgumentError, match=r"it has train, train\.100, train\.360$"):
+        HubFolder(str(tmp_path), "test").open()
+
+
 def test_a_state_that_names_another_folder_is_refused(tmp_path):
     saved(tmp_path / "a", [1], {})
     state = {"_data_files": [{"filename": "../secret.arrow"}]}
@@ -372,6 +398,11 @@ def test_selections(tmp_path):
     ]:
         with pytest.raises(ArgumentError, match=words):
             take(**more)
+    (tmp_path / "lists.jsonl").write_text('{"x": [1], "y": [1]}\n{"x": [], "y": 1}\n')
+    lists = JsonLines((str(tmp_path / "lists.jsonl"),), {"x": "int64[?]", "y": "json"})
+    assert len(Selected(lists, column="y", values=(1,)).open()) == 1
+    with pytest.raises(ArgumentError, match=r"`x` is int64\[\?\], of which"):
+        Selected(lists, column="x", values=(1,)).open()
 
 
 def test_concatenations_share_their_columns(tmp_path):

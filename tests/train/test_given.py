@@ -15,6 +15,7 @@ from hotgrid.train import (
     Accuracy,
     EarlyStopping,
     Evaluation,
+    Loss,
     Metric,
     OptimizerAdapter,
     Saving,
@@ -45,12 +46,10 @@ def classifier(folder=None, **options):
     held = TensorBatches(classes(), 64, endless=False)
     return trainer(
         nn.Linear(4, 2, dtype=torch.float64),
-        step=classify,
         source=TensorBatches(classes(), 16),
-        evaluation=Evaluation(held, every=5, metrics=[Accuracy()]),
+        evaluation=Evaluation(held, every=5, metrics=[Loss(), Accuracy()]),
         folder=folder,
-        steps=40,
-        **options,
+        **{"step": classify, "steps": 40, **options},
     )
 
 
@@ -60,6 +59,27 @@ def test_the_best_accuracy_is_the_highest(tmp_path):
     kept = [step for step in Checkpoints(tmp_path / "checkpoints").steps() if step != 40]
     assert max(curve.values()) > min(curve.values())
     assert [curve[step] for step in kept] == [max(curve.values())] * len(kept)
+
+
+def test_a_resumed_run_may_watch_another_value(tmp_path):
+    falling = iter([5.0, 5.0, 5.0, 5.0, 4.0, 3.0, 2.0, 2.5, 2.5])
+
+    def step(module, batch):
+        found = classify(module, batch)
+        return found if module.training else found | {"loss": torch.tensor(next(falling))}
+
+    def run(steps, watched):
+        saving = Saving(every=1000, last=1, best=watched)
+        stopping = EarlyStopping(watched, patience=2)
+        return classifier(
+            tmp_path, step=step, steps=steps, saving=saving, early_stopping=stopping
+        )
+
+    run(10, "valid/accuracy").run()
+    outcome = run(60, "valid/loss").run(resume=True)
+    # An accuracy of at most 1 is below every one of these losses, and no measure for them.
+    assert (outcome.step, outcome.why) == (45, "early stopping")
+    assert Checkpoints(tmp_path / "checkpoints").steps() == [35, 45]
 
 
 def test_early_stopping_waits_while_accuracy_rises():

@@ -13,8 +13,10 @@ from hotgrid.vision import (
     Augmentation,
     AugmentStage,
     ChooseOne,
+    ColourJitter,
     ColumnBatches,
     CutMix,
+    Grayscale,
     HorizontalFlip,
     Invert,
     MixUp,
@@ -169,6 +171,13 @@ def test_a_stage_that_changes_the_kind_cannot_be_left_out_for_some(images):
 def test_mixing_needs_the_number_of_classes(images):
     with pytest.raises(ArgumentError, match="classes=10"):
         Augmentation(MixUp())
+
+
+@pytest.mark.parametrize("stage", [Grayscale(), ColourJitter(hue=0.1)])
+def test_colours_need_three_channels(stage):
+    images = torch.zeros(2, 4, 8, 8, dtype=torch.uint8)
+    with pytest.raises(ArgumentError, match="have 4 channels"):
+        Augmentation(stage)(images, keys=sample_keys(0, 0, torch.arange(2)))
 
 
 def test_stages_at_the_end_leave_the_numbers_of_others_alone(images):

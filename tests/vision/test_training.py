@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import os
 import signal
 from pathlib import Path
@@ -18,6 +19,7 @@ from hotgrid.errors import ArgumentError, DamagedError
 from hotgrid.train import read_run
 from hotgrid.vision import (
     ColumnBatches,
+    ImageScore,
     TrainedImages,
     VisionRecipe,
     VisionRun,
@@ -29,7 +31,8 @@ from hotgrid.vision import (
     score_images,
     train_images,
 )
-from hotgrid.vision._training._train import held_out_batches
+from hotgrid.vision._training._evaluate import WrongSample
+from hotgrid.vision._training._train import held_out_batches, write_pictures
 
 from .shapes import KINDS, write_shapes
 
@@ -232,6 +235,13 @@ def test_repeats_see_a_sample_in_a_row_augmented_otherwise():
     assert not {*keys.tolist()} & {*column.batch(1).keys.tolist()}
 
 
+def test_repeats_differ_where_epochs_and_batches_do_not_end_together():
+    images = torch.zeros(5, 1, 1, 1, dtype=torch.uint8)
+    column = ColumnBatches(images, torch.arange(5), 4, repeats=2)
+    keys = [key for index in range(20) for key in column.batch(index).keys.tolist()]
+    assert len({*keys}) == len(keys) == 80
+
+
 def test_idx_files_are_found(tmp_path):
     def idx(array: torch.Tensor) -> bytes:
         sizes = b"".join(each.to_bytes(4, "big") for each in array.shape)
@@ -308,16 +318,63 @@ def test_damaged_images_are_not_evaluated(tmp_path):
     assert shown[-1][1] == pytest.approx(found.score.loss, rel=1e-5)
 
 
-def test_large_grey_images_are_trained_on(tmp_path):
-    for prefix in ("train", "t10k"):
-        head = bytes([0, 0, 8, 3, *(8).to_bytes(4, "big"), *(2 * (80).to_bytes(4, "big"))])
-        (tmp_path / f"{prefix}-images-idx3-ubyte").write_bytes(head + bytes(8 * 80 * 80))
+def write_idx(place: Path, *sizes: int, kind: int = 8, held: tuple[int, ...] = ()) -> Path:
+    place.mkdir(parents=True)
+    for prefix, each in (("train", sizes), ("t10k", held or sizes)):
+        dims = (8, *each)
+        head = bytes([0, 0, kind, len(dims)]) + b"".join(n.to_bytes(4, "big") for n in dims)
+        (place / f"{prefix}-images-idx3-ubyte").write_bytes(head + bytes(math.prod(dims)))
         labels = bytes([0, 0, 8, 1, *(8).to_bytes(4, "big"), *(4 * [0, 1])])
-        (tmp_path / f"{prefix}-labels-idx1-ubyte").write_bytes(labels)
+        (place / f"{prefix}-labels-idx1-ubyte").write_bytes(labels)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size", "channels"),
+    [((80, 80), 80, 1), ((80, 80, 3), 80, 3), ((12, 12, 3), 12, 3), ((12, 16, 1), 16, 1)],
+)
+def test_images_of_idx_files_are_trained_on_as_they_are(tmp_path, sizes, size, channels):
     settings = VisionRun(tmp_path / "run", device="cpu", show=False)
-    data = open_images(tmp_path)
-    made = train_images(data, "fast_resnet", SHORT, settings, size=80, shape=TINY).model
-    assert len(made.normalise.mean) == 1
+    data = open_images(write_idx(tmp_path / "idx", *sizes))
+    made = train_images(data, "fast_resnet", SHORT, settings, shape=TINY).model
+    assert (made.size, made.share, len(made.normalise.mean)) == (size, 1.0, channels)
+
+
+def test_classes_of_any_name_are_drawn(tmp_path):
+    names = ("$10", "$2^", "\udcff")
+    score = ImageScore(
+        count=3,
+        accuracy=1 / 3,
+        top5=1.0,
+        loss=1.0,
+        confusion=torch.eye(3, dtype=torch.int64),
+        worst=(WrongSample(0, names[0], names[1], 0.9, 2.0),),
+        worst_images=torch.zeros(1, 3, 8, 8, dtype=torch.uint8),
+    )
+    write_pictures(tmp_path, score, names)
+    assert (tmp_path / "confusion.png").is_file() and (tmp_path / "worst.png").is_file()
+
+
+def test_idx_files_that_training_would_misread_are_refused(tmp_path):
+    settings = VisionRun(tmp_path / "run", device="cpu", show=False)
+    large = open_images(write_idx(tmp_path / "large", 80, 80))
+    with pytest.raises(
+        ArgumentError, match="80 pixels, so `size` cannot be 32; change the plan or"
+    ):
+        train_images(large, "fast_resnet", SHORT, settings, size=32, shape=TINY)
+    for number, (options, words) in enumerate(
+        [
+            ({"sizes": (80, 70)}, r"have the sizes \[80, 70\]"),
+            ({"sizes": (80, 80), "held": (90, 90)}, r"held out \[90, 90\]; expected"),
+            ({"sizes": (12, 12), "held": (12, 12, 3)}, "expected the same channels"),
+            ({"sizes": (12,)}, r"is uint8\[12\]; expected bytes"),
+            ({"sizes": (12, 12, 2)}, r"is uint8\[12,12,2\]"),
+            ({"sizes": (12, 12), "kind": 9}, r"is int8\[12,12\]"),
+        ]
+    ):
+        place = write_idx(tmp_path / str(number), *options.pop("sizes"), **options)
+        with pytest.raises(ArgumentError, match=words):
+            open_images(place)
 
 
 def planned(where: Path, classes: Path, *, height: int = 16, floats: bool = False) -> Path:

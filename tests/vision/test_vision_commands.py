@@ -70,6 +70,21 @@ def test_files_are_named(trained, shapes, tmp_path, capsys, monkeypatch):
         assert sum(shares.values()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("name", ["[1].png", "{a}.png", "[bold]:cat:.png"])
+def test_a_file_may_have_any_name(name, shapes, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes((shapes / "test" / "disc" / "0.png").read_bytes())
+    assert f"\n{name}  " in heard(capsys, "predict", name)
+
+
+@pytest.mark.parametrize("name", ["$10 and $a_.png", "$\\x$.png", "\udcff.png"])
+def test_a_file_of_any_name_is_drawn(name, shapes, tmp_path, capsys):
+    (tmp_path / name).write_bytes((shapes / "test" / "disc" / "0.png").read_bytes())
+    drawn = tmp_path / "drawn.png"
+    heard(capsys, "predict", str(tmp_path / name), "--out", str(drawn))
+    assert drawn.is_file()
+
+
 def test_files_that_cannot_be_read_do_not_stop_the_others(trained, shapes, tmp_path, capsys):
     good = str(shapes / "test" / "disc" / "0.png")
     bad, gone = tmp_path / "bad.png", tmp_path / "gone.png"

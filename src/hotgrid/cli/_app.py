@@ -214,7 +214,10 @@ def build() -> App:
         help_formatter=FilledHelp(),
         version=f"hotgrid {__version__}",
         console=Terminal(),
-        default_parameter=Parameter(negative=(), show_default=False),
+        # A file may be called `[1].jpg`, which is no JSON.
+        default_parameter=Parameter(
+            negative=(), show_default=False, json_list=False, json_dict=False
+        ),
         result_action="return_value",
         exit_on_error=False,
         print_error=False,

@@ -90,6 +90,7 @@ def run(arguments: Sequence[str]) -> int:
     if obstacle:
         _complain(obstacle)
         return WRONG
+    _write_any_name()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -143,6 +144,12 @@ def _obstacle() -> str | None:
     if sys.stdout is None:
         return "standard output is closed; redirect it to /dev/null if nothing reads it."
     return None
+
+
+def _write_any_name() -> None:
+    r"""Write what the output cannot encode as `\udcff`: a byte of a file name, say."""
+    if getattr(sys.stdout, "errors", None) == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore
 
 
 def _drop_unwritten_output() -> None:

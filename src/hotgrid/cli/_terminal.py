@@ -1,7 +1,7 @@
 """The rich console that commands print on."""
 
 import os
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -9,8 +9,12 @@ from rich.console import Console
 class Terminal(Console):
     """A console that leaves a broken pipe to `main`, which ends the program quietly.
 
-    Colours go away with `NO_COLOR` and when the output is not a terminal.
+    Colours go away with `NO_COLOR` and when the output is not a terminal. Names of files,
+    classes and groups are shown as they are: `[x]` is no style, and `:cat:` no picture.
     """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(markup=False, emoji=False, **settings)
 
     def on_broken_pipe(self) -> NoReturn:
         """Hand the exception on; rich would exit with 1, which means something else here."""

@@ -61,7 +61,10 @@ def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (name.strip().isidentifier() and equals):
         raise ArgumentError(f"`--set {text}` must be NAME=VALUE, as in depth=12")
+    name, value = name.strip(), value.strip()
+    if value in ("true", "false"):  # as text both would be true
+        return name, value == "true"
     try:
-        return name.strip(), ast.literal_eval(value.strip())
+        return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        return name.strip(), value.strip()  # a plain word is a text
+        return name, value  # a plain word is a text

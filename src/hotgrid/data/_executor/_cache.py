@@ -45,8 +45,8 @@ def cache_columns(
         The plan with the folder as its source and the steps that remain.
 
     Raises:
-        ArgumentError: A column depends on random numbers, or the folder holds something else,
-            is out of date or cannot be written.
+        ArgumentError: A column depends on random numbers, a text is not UTF-8, or the folder
+            holds something else, is out of date or cannot be written.
         StoreError: The disk is full or failed.
 
     Example:
@@ -176,10 +176,16 @@ class _Ragged:
             columns = [[array.ravel() for array in arrays]]
             if len(self._kind.shape) > 1:
                 columns.append([list(array.shape) for array in arrays])
-        parts = [
-            self._arrow.array(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
-        ]
+        try:
+            parts = [
+                self._arrow.array(column, field.type)
+                for column, field in zip(columns, self._schema, strict=True)
+            ]
+        except UnicodeEncodeError as problem:
+            raise ArgumentError(
+                f"column `{self._schema[0].name}` has the text {problem.object!r}, which is no "
+                "UTF-8 and cannot be cached; rename the file, or cache other columns"
+            ) from None
         self._writer.write_batch(self._arrow.record_batch(parts, schema=self._schema))
         self._at += len(values)
 

@@ -14,6 +14,7 @@ from hotgrid.files import read_regular, regular_stat
 from ._arrow import ArrowFiles, Rows
 
 _LARGEST = 1 << 26
+_NUMBERED = re.compile(r"-\d+-of-\d+.*")
 
 
 @source("hub_folder")
@@ -23,8 +24,9 @@ class HubFolder(Source):
 
     It reads what `save_to_disk` has written (`state.json` names the Arrow files), and
     repositories with parquet files whose name begins with the split or that are in a folder
-    of its name: `data/train-00000-of-00002.parquet`. The names of the labels are in the
-    `facts` of the opened source, by column.
+    of its name: `data/train-00000-of-00002.parquet`. Where a repository has several data sets,
+    each with such a split in a folder of its own, `root` is one of these folders. The names of
+    the labels are in the `facts` of the opened source, by column.
 
     Args:
         root: The folder of the data set.
@@ -45,7 +47,7 @@ class HubFolder(Source):
         """Open the files.
 
         Raises:
-            ArgumentError: There is no such split.
+            ArgumentError: There is no such split, or there are several.
             DamagedError: A file is damaged.
         """
         return _Split(self._files())
@@ -64,6 +66,12 @@ class HubFolder(Source):
             raise ArgumentError(
                 f"`{self.root}` has no split `{self.split}`; it has "
                 f"{', '.join([*names, *there]) or 'no parquet file and no state.json'}"
+            )
+        sets = sorted({_set_of(path, root, self.split) for path in found})
+        if len(sets) > 1:
+            raise ArgumentError(
+                f"`{self.root}` has the split `{self.split}` of several data sets, in the "
+                f"folders {', '.join(sets)}; choose one, such as `{root / sets[-1]}`, as `root`"
             )
         for path in found:
             regular_stat(path)
@@ -119,13 +127,20 @@ class _Split(Rows):
 
 
 def _split_of(path: Path, root: Path) -> str:
-    return (
-        re.split(r"[-.]", path.name)[0]
-        if path.parent in (root, root / "data")
-        else (path.parent.name)
-    )
+    return _beginning(path) if path.parent in (root, root / "data") else path.parent.name
 
 
 def _of_split(path: Path, root: Path, split: str) -> bool:
-    begins = re.split(r"[-.]", path.name)[0] == split
-    return begins or split in path.relative_to(root).parts[:-1]
+    return split == _beginning(path) or split in path.relative_to(root).parts[:-1]
+
+
+def _set_of(path: Path, root: Path, split: str) -> str:
+    """The folder of the data set that has a file of a split."""
+    parts = path.relative_to(root).parts[:-1]
+    return "/".join(parts[: parts.index(split)] if split in parts else parts) or "."
+
+
+def _beginning(path: Path) -> str:
+    """The split that a file is named for: `train.100` of `train.100-00000-of-00002.parquet`."""
+    name = path.name
+    return _NUMBERED.sub("", name) if _NUMBERED.search(name) else re.split("[-.]", name)[0]

@@ -73,7 +73,15 @@ class Selected(Source):
         chosen = chosen[self.start : self.stop : self.every]
         if self.column:
             column_named(self.column, [*self.columns()], str(self.of))
-            found, wanted = opened.values(self.column), {*self.values}
+            kind = self.columns()[self.column]
+            if kind.shape:
+                raise ArgumentError(
+                    f"column `{self.column}` is {kind}, of which `values` cannot choose; use a "
+                    "column of single values"
+                )
+            found = opened.values(self.column)
+            # JSON may be a list or a dict, which a set does not take.
+            wanted = self.values if kind.kind == "json" else {*self.values}
             chosen = np.array([n for n in chosen if found[n] in wanted], np.int64)
         if not len(chosen):
             raise ArgumentError(f"nothing is selected of {self.of}, which has {len(opened)}")

@@ -58,11 +58,12 @@ class EarlyStopping:
         """Return the state after an evaluation, and whether to stop.
 
         Args:
-            state: The state that this returned last; None at first.
+            state: The state that this returned last; None at first. One of another metric,
+                which a resumed run watched before, is forgotten.
             values: The values of the evaluation. Without the metric nothing changes, and
                 a warning names it.
         """
-        now = dict(state or {"seen": 0, "best": None, "best_at": 0})
+        now = dict(self._own(state) or {**self._of, "seen": 0, "best": None, "best_at": 0})
         value = values.get(self.metric)
         if value is None:
             logger("train").warning(
@@ -79,10 +80,20 @@ class EarlyStopping:
 
     def ends(self, state: Mapping[str, Any] | None) -> bool:
         """Return whether a run with this state, which `after` returned, ends."""
+        state = self._own(state)
         if state is None:
             return False
         late = state["seen"] - state["best_at"] >= self.patience
         return late and state["seen"] > self.warmup
+
+    @property
+    def _of(self) -> dict[str, str]:
+        """What the best is the best of."""
+        return {"metric": self.metric, "better": self.better or "lowest"}
+
+    def _own(self, state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """A state, unless it is of another metric; earlier versions did not say of which."""
+        return state if {**self._of, **(state or {})}.items() >= self._of.items() else None
 
     def _improves(self, value: float, best: float) -> bool:
         if math.isnan(value):

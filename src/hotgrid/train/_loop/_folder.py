@@ -200,6 +200,7 @@ class TrainingFolder:
         notes = {
             "run": self._run.id,
             "best so far": self._best,
+            "best of": self._best_of,
             "rollbacks": self._rollbacks,
             "optimizer": self._state.slots(),
             "random": self._state.random_names(),
@@ -254,6 +255,11 @@ class TrainingFolder:
         self._tell(f"{fault}; back to step {step}, without it")
         return step, extra
 
+    @property
+    def _best_of(self) -> list[str | None]:
+        """What the best so far is the best of: a resumed run may watch another value."""
+        return [self._saving.best, self._better]
+
     def report(self) -> None:
         """Write the report."""
         self._reported = time.monotonic()
@@ -262,7 +268,9 @@ class TrainingFolder:
 
     def _recall(self, step: int, extra: Mapping[str, Any]) -> None:
         self._newest = step
-        self._best = extra["best so far"]
+        # Earlier versions did not say of which value.
+        same = extra.get("best of", self._best_of) == self._best_of
+        self._best = extra["best so far"] if same else None
         self._rollbacks = extra["rollbacks"]
 
     def _improves(self, now: Mapping[str, float | None]) -> bool:

@@ -32,7 +32,8 @@ class Dashboard:
 
     def __init__(self, steps: int, show: bool) -> None:
         self._steps, self._show = steps, show
-        self._console = Console(stderr=True, highlight=False)
+        # The name of a group may be a selector, such as `//Param[@rank=1]`.
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._curves: dict[str, list[tuple[int, float]]] = {}
         self._last: dict[str, float | None] = {}
         self._step = self._first = 0

@@ -106,7 +106,8 @@ class ColumnBatches:
         both = torch.stack((self._order(first), self._order(first + 1)))
         epoch, row = inside // self.rows, inside % self.rows // self._repeats
         rows = both[epoch, row]
-        turn = (first + epoch) * self._repeats + inside % self._repeats
+        # The place in the epoch, not in the batch: a batch may begin between two repeats.
+        turn = (first + epoch) * self._repeats + inside % self.rows % self._repeats
         return self._taken(rows, sample_keys(self._seed, turn, rows))
 
     def _taken(self, rows: Tensor, keys: Tensor) -> KeyedImages:

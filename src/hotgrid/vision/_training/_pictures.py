@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ._evaluate import ImageScore
 # Above this names of classes would not be legible.
 _NAMED = 40
 _NUMBERED = 20
+# Names are no formulas: two dollar signs would begin and end one.
+_LABEL = MappingProxyType({"fontsize": 8, "parse_math": False})
 
 
 def confusion_picture(score: ImageScore, classes: Sequence[str]) -> bytes:
@@ -25,8 +28,9 @@ def confusion_picture(score: ImageScore, classes: Sequence[str]) -> bytes:
     figure, axes = _figure(side, side)
     axes.imshow(shares.numpy(), cmap="Blues", vmin=0, vmax=1)
     if count <= _NAMED:
-        axes.set_xticks(range(count), classes, rotation=60, ha="right", fontsize=8)
-        axes.set_yticks(range(count), classes, fontsize=8)
+        names = [_drawable(each) for each in classes]
+        axes.set_xticks(range(count), names, rotation=60, ha="right", **_LABEL)
+        axes.set_yticks(range(count), names, **_LABEL)
     if count <= _NUMBERED:
         for row in range(count):
             for column in range(count):
@@ -65,7 +69,7 @@ def tiles(
         pixels = image.permute(1, 2, 0).numpy()
         grey = pixels.shape[2] == 1
         axes.imshow(pixels[..., 0] if grey else pixels, cmap="gray" if grey else None)
-        axes.set_title(title, fontsize=8, color="0.2" if right else "tab:red")
+        axes.set_title(_drawable(title), color="0.2" if right else "tab:red", **_LABEL)
     return _png(figure)
 
 
@@ -76,6 +80,11 @@ def prediction_picture(images: Tensor, names: Sequence[str], rows: Sequence[Any]
         for name, row in zip(names, rows, strict=True)
     ]
     return tiles(torch.as_tensor(images), titles, [True] * len(titles), columns=4)
+
+
+def _drawable(name: str) -> str:
+    """A name without what fonts refuse: the bytes of file names that are not UTF-8."""
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _figure(width: float, height: float) -> tuple[Any, Any]:

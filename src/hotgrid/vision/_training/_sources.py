@@ -50,7 +50,7 @@ class ImageData:
         train: The source or the plan of those to train on.
         valid: The source or the plan of those held out.
         classes: The names of the classes.
-        channels: 3, or 1 for grey IDX files.
+        channels: 3, or 1 for grey images of IDX files or a plan.
         size: The largest height and width of some images; `None` if a plan decides it.
     """
 
@@ -63,10 +63,14 @@ class ImageData:
 
     @property
     def planned(self) -> int | None:
-        """The height and width that a plan makes; None for images of other sources."""
-        if not isinstance(self.train, Plan):
-            return None
-        return self.train.types()[_PIXELS].sizes[0]
+        """The height and width that training cannot change; None for images of files.
+
+        Those that a plan makes, and of pixels in files that are not kept in memory.
+        """
+        if isinstance(self.train, Plan):
+            return self.train.types()[_PIXELS].sizes[0]
+        as_they_are = _PIXELS in self.train.columns() and not self.small
+        return self.size[0] if self.size is not None and as_they_are else None
 
     @property
     def share(self) -> float:
@@ -176,11 +180,30 @@ def _idx(path: Path) -> ImageData:
                 )
             files[column] = str(found[0])
         parts[part] = IdxFiles(files)
-    sizes = parts["train"].columns()[_PIXELS].shape
+    sizes, held = (_sizes(each) for each in parts.values())
+    large = max(sizes[:2]) > SMALL
+    if sizes[2:] != held[2:] or (large and not sizes[0] == sizes[1] == held[0] == held[1]):
+        raise ArgumentError(
+            f"the images of `{path}` have the sizes {[*sizes]}, and those held out {[*held]}; "
+            f"expected the same channels and, above {SMALL} pixels, where they are not "
+            "resized, squares of one size"
+        )
     count = 1 + max(max(each.open().values(_LABEL)) for each in parts.values())
     names = tuple(map(str, range(count)))
-    size = (int(sizes[0] or 0), int(sizes[1] or 0))
-    return ImageData(path.resolve().name, parts["train"], parts["test"], names, 1, size)
+    size = (sizes[0], sizes[1])
+    channels = sizes[2] if len(sizes) == 3 else 1
+    return ImageData(path.resolve().name, parts["train"], parts["test"], names, channels, size)
+
+
+def _sizes(source: IdxFiles) -> tuple[int, ...]:
+    """Height and width of the images of IDX files, and their channels if they have some."""
+    kind = source.columns()[_PIXELS]
+    if kind.kind != "uint8" or len(kind.sizes) < 2 or kind.sizes[2:] not in ((), (1,), (3,)):
+        raise ArgumentError(
+            f"a sample of `{source.files[_PIXELS]}` is {kind}; expected bytes, uint8[28,28] or "
+            "uint8[28,28,3]"
+        )
+    return kind.sizes
 
 
 def _planned(path: Path, valid: str | Path | None) -> ImageData:

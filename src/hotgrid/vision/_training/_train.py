@@ -144,8 +144,8 @@ def train_images(
     _expect_parts(data, recipe, run)
     if data.planned and size not in (None, data.planned):
         raise ArgumentError(
-            f"the plan makes images of {data.planned} pixels, so `size` cannot be {size}; "
-            "change the plan"
+            f"the images of `{data.name}` have {data.planned} pixels, so `size` cannot be "
+            f"{size}; change the plan or the files"
         )
     size = _usual_size(data, model) if size is None else size
     ranks = world(expect_device(run.where()))

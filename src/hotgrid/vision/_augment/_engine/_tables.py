@@ -3,13 +3,29 @@
 import torch
 from torch import Tensor
 
+from hotgrid.errors import ArgumentError
+
 
 def grey(images: Tensor) -> Tensor:
     """Luma as Pillow's mode L, `[batch, 1, height, width]` int32."""
     if images.shape[1] == 1:
         return images.to(torch.int32)
-    r, g, b = images.to(torch.int32).unbind(1)
+    r, g, b = colours(images.to(torch.int32))
     return (r * 19595 + g * 38470 + b * 7471 + 0x8000 >> 16)[:, None]
+
+
+def colours(images: Tensor) -> tuple[Tensor, ...]:
+    """Red, green and blue of images `[batch, 3, height, width]`.
+
+    Raises:
+        ArgumentError: The images have other channels.
+    """
+    if images.shape[1] != 3:
+        raise ArgumentError(
+            f"the images have {images.shape[1]} channels, and a stage changes their colours; "
+            "expected 3, or 1 for grey"
+        )
+    return images.unbind(1)
 
 
 def blended(base: Tensor, values: Tensor, factor: Tensor) -> Tensor:

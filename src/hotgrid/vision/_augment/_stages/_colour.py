@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from hotgrid.vision._augment._draws import BatchDraws
-from hotgrid.vision._augment._engine import PixelOp, grey, operate
+from hotgrid.vision._augment._engine import PixelOp, colours, grey, operate
 from hotgrid.vision._augment._stage import PixelStage, augment_stage
 
 
@@ -78,7 +78,7 @@ def hue_turned(images: Tensor, turn: Tensor) -> Tensor:
 
 def _hsv(images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Hue, saturation and value from 0 to 255, int32, as Pillow rounds them."""
-    r, g, b = images.to(torch.float32).unbind(1)
+    r, g, b = colours(images.to(torch.float32))
     high, low = images.amax(1).to(torch.float32), images.amin(1).to(torch.float32)
     span = (high - low).clamp(min=1.0)
     rc, gc, bc = (high - r) / span, (high - g) / span, (high - b) / span
