@@ -32,7 +32,8 @@ _ACTIVATIONS = ("relu2", "relu", "gelu", "silu", "sigmoid")
 _GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}
 _FIELDS = 14
 _SLOT = 12288
-_MOST_SLOTS = 64
+_LEAST_SLOTS, _MOST_SLOTS = 8, 64
+# Lines whose sums a block holds; as in `shapes.cuh`.
 _PASS = 96
 # Shared memory that a kernel can have without asking for more.
 _PLAIN_SHARED = 48 << 10
@@ -72,6 +73,8 @@ def persistable(model: GPT, caches: Sequence[tuple[Tensor, Tensor]]) -> bool:
         and each.stride() == first.stride()
         and each.stride(2) == 1
         and each.stride(0) % vector == each.stride(1) % vector == 0
+        # Such distances are 32 bits.
+        and max(each.stride(0), each.stride(1) * each.shape[1]) * wide < 1 << 31
         for each in tensors
     )
     tensors += [each for each in model.parameters() if each.ndim > 1]
@@ -250,7 +253,9 @@ def persistent_step(
     if (about.major, about.minor) not in ((9, 0), (10, 0)):
         return None
     given = shape(model, about.multi_processor_count, about.shared_memory_per_block_optin)
-    if given["STATE"] > _PLAIN_SHARED or program_for(device, **given) is None:
+    if given["STATE"] > _PLAIN_SHARED or given["SLOTS"] < _LEAST_SLOTS:
+        return None
+    if program_for(device, **given) is None:
         return None
     return PersistentStep(model, caches, page, tokens, table, position, given)
 

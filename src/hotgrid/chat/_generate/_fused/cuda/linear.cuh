@@ -78,6 +78,10 @@ template <int COLUMNS> struct Input {
     }
 };
 
+#ifndef EARLY
+#define EARLY 0  // times EIGHT weights of a lane: so many may be converted early
+#endif
+
 // A block's share of a product with a matrix.
 //
 // LINES: The most lines (rows, and rows of gates) of a block.
@@ -92,10 +96,7 @@ template <int COLUMNS, int LINES, bool NORMED> struct Product {
     static constexpr bool ONCE = ROUND >= LINES;  // there is one round
     static_assert(parts_of(ROUND, IN_SLOT) <= lesser(LANES, SLOTS), "a round fits the ring");
 
-    // Weights are converted before the input is waited for, if there are registers.
-#ifndef EARLY
-#define EARLY 6
-#endif
+    // Whether weights are converted before the input is waited for.
     static constexpr bool CONVERTED = HELD * SPANS <= EARLY;
     struct Lines {
         Weights packed[HELD][SPANS];
