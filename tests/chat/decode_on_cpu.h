@@ -23,6 +23,9 @@ using std::exp;
 struct alignas(16) Four {
     unsigned a, b, c, d;
 };
+struct alignas(16) Two {
+    u64 a, b;
+};
 
 namespace machine {
 
@@ -125,6 +128,7 @@ template <class T> inline T shuffled(T value, int from) {
 template <class T> inline T exchanged(T value, int mask) {
     return shuffled(value, machine::here->current % 32 ^ mask);
 }
+template <class T> inline T from_lane(T value, int lane) { return shuffled(value, lane); }
 template <class T> inline T from_below(T value, int distance) {
     int lane = machine::here->current % 32;
     return shuffled(value, lane < distance ? lane : lane - distance);
@@ -145,6 +149,17 @@ inline float float_of_half(unsigned bits) { return same_bits<_Float16>((unsigned
 inline unsigned half_of(float value) { return same_bits<unsigned short>((_Float16)value); }
 inline float rsqrtf(float value) { return 1 / std::sqrt(value); }
 
+inline unsigned narrow_pair(float low, float high) {
+    auto narrow = [](float value) {
+        unsigned bits = bits_of(value);
+        return value != value ? 0x7fffu : (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+    };
+    return narrow(low) | narrow(high) << 16;
+}
+inline float power_of_two(float value) { return std::exp2(value); }
+inline float reciprocal(float value) { return 1 / value; }
+template <class T> inline void settle(T&) {}
+
 inline Four poll(const unsigned* from) {
     machine::rest();
     return *(const Four*)from;
@@ -153,10 +168,20 @@ inline u64 poll(const u64* from) {
     machine::rest();
     return *from;
 }
+inline Two poll_two(const u64* from) {
+    machine::rest();
+    return *(const Two*)from;
+}
+inline void poll_if(bool wanted, const unsigned* from, Four& v) {
+    machine::rest();
+    if (wanted) v = *(const Four*)from;
+}
 inline void put(unsigned* to, unsigned value) { *to = value; }
 inline void put(u64* to, u64 value) { *to = value; }
 inline bool is_late(bool late) { return late; }
-inline Four read_shared_memory_of_all(const char* from) { return *(const Four*)from; }
+inline void read_past_cache_if(bool wanted, const char* from, Four& v) {
+    if (wanted) v = *(const Four*)from;
+}
 
 inline void barrier_init(u64* barrier, int arrivals) {
     *(machine::Barrier*)barrier = {(short)arrivals, (short)arrivals, 0, 0};

@@ -104,7 +104,7 @@ def test_forced_tokens_fill_the_cache(folder: Path, seed: int) -> None:
 
 @torch.inference_mode()
 def test_many_tokens_have_many_parts(folder: Path) -> None:
-    # Five blocks for a head; a warp reads 16 keys of 8 numbers at once, 3 times.
+    # Five blocks for a head; a warp reads 32 keys of 8 numbers at once, twice.
     numbers = {"heads": 1, "head_size": 8, "size": 32, "layers": 1, "context": 1200}
     model = random_gpt(2, **{**SMALL, **numbers})
     run = Decoded(folder, model, 1100, 1103, blocks=5, warps=1)

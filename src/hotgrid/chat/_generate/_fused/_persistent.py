@@ -19,7 +19,10 @@ from hotgrid.nn import Rotary
 
 from ._nvrtc import Program, compiled
 
-FILES = ("shapes.cuh", "ring.cuh", "linear.cuh", "attend.cuh", "choose.cuh", "decode.cu")
+FILES = (
+    "shapes.cuh", "ring.cuh", "linear.cuh", "attend.cuh", "combine.cuh", "choose.cuh",
+    "decode.cu",
+)  # fmt: skip
 FOLDER = Path(__file__).parent / "cuda"
 # Warps that compute. One more reads weights ahead.
 WARPS = 12
@@ -28,8 +31,10 @@ _KINDS = (torch.float32, torch.bfloat16, torch.float16)
 _ACTIVATIONS = ("relu2", "relu", "gelu", "silu", "sigmoid")
 _GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}
 _FIELDS = 14
-_SLOT = 6144
-_MOST_SLOTS = 64
+_SLOT = 12288
+_LEAST_SLOTS, _MOST_SLOTS = 8, 64
+# Lines whose sums a block holds; as in `shapes.cuh`.
+_PASS = 96
 # Shared memory that a kernel can have without asking for more.
 _PLAIN_SHARED = 48 << 10
 _ALL = 1 << 62
@@ -46,7 +51,7 @@ class Call(ctypes.Structure):
             "counters",
         )),
         *((name, ctypes.c_int64) for name in ("along", "across")),
-        *((name, ctypes.c_int) for name in ("page", "pages", "reach")),
+        *((name, ctypes.c_int) for name in ("page_bits", "pages", "reach")),
         *((name, ctypes.c_float) for name in ("eps", "scale", "cap")),
         *((name, ctypes.c_int) for name in ("count", "choice")),
     ]  # fmt: skip
@@ -68,6 +73,8 @@ def persistable(model: GPT, caches: Sequence[tuple[Tensor, Tensor]]) -> bool:
         and each.stride() == first.stride()
         and each.stride(2) == 1
         and each.stride(0) % vector == each.stride(1) % vector == 0
+        # Such distances are 32 bits.
+        and max(each.stride(0), each.stride(1) * each.shape[1]) * wide < 1 << 31
         for each in tensors
     )
     tensors += [each for each in model.parameters() if each.ndim > 1]
@@ -101,13 +108,15 @@ def shape(model: GPT, blocks: int, shared: int, warps: int = WARPS) -> dict[str,
     projected = (config.heads + 2 * config.groups) * config.head
     # Every block has rows of every matrix.
     blocks = min(blocks, config.size, config.inner, projected, config.vocabulary)
-    longest = wide * max(config.size * (1 + gated), config.inner, turned)
-    slot = longest * max(1, _SLOT // longest)
+    # A slot has four rows of the stream's width, if these are short, or one of any other.
+    longest = wide * max(config.size, config.inner, turned)
+    slot = max(longest, min(_SLOT, 4 * wide * config.size))
     logits = -(-config.vocabulary // blocks)
-    longs = 2 * _MOST_SLOTS + _FIELDS * config.layers + logits + warps + blocks
-    floats = config.size + turned + max(config.inner, warps * (config.head + 2))
-    floats += 4 * config.head + 16 * warps + logits + 2 * max(warps, blocks)
-    state = 8 * longs + 4 * floats + 256
+    stride = -(-warps // 4) * 4 | 4
+    longs = 2 * _MOST_SLOTS + _FIELDS * config.layers + 1 + logits + warps + blocks
+    floats = 2 * _PASS * stride + 3 * stride + warps * max(config.head, 256)
+    floats += max(config.head, 16) + -(-config.size // blocks) + logits + 2 * max(warps, blocks)
+    state = 8 * longs + 4 * floats + 512
     return {
         "KIND": _KINDS.index(weight.dtype),
         "LAYERS": config.layers,
@@ -133,11 +142,11 @@ def shape(model: GPT, blocks: int, shared: int, warps: int = WARPS) -> dict[str,
 
 def words_of(given: dict[str, int]) -> int:
     """Return how many words blocks exchange; at least as many as `WORDS` in `shapes.cuh`."""
-    turned = given["HEADS"] * given["HEAD"]
-    each = turned + 2 * given["HEADS"]
-    parts = (32 + 4) * each + 8
-    rows = 2 * given["SIZE"] + given["INNER"] + 4 * turned
-    return rows + parts + 8 * given["BLOCKS"] + 4
+    heads, turned = given["HEADS"], given["HEADS"] * given["HEAD"]
+    projected = turned + 2 * given["GROUPS"] * given["HEAD"]
+    numbers = [projected, given["SIZE"], given["SIZE"], given["INNER"], turned]
+    numbers += [turned] * (32 + 4) + [2 * 32 * heads, 2 * 4 * heads]
+    return sum(-(-n // 64) * 64 for n in numbers) + 8 * given["BLOCKS"] + 4
 
 
 class PersistentStep:
@@ -184,7 +193,7 @@ class PersistentStep:
             counters=counters.data_ptr(),
             along=caches[0][0].stride(0),
             across=caches[0][0].stride(1),
-            page=page,
+            page_bits=page.bit_length() - 1,
             pages=table.shape[1],
             reach=rotary.length,
             eps=config.eps,
@@ -235,14 +244,18 @@ def persistent_step(
     position: Tensor,
 ) -> PersistentStep | None:
     """Return a `PersistentStep`, or None where one kernel cannot do all; see `FusedStep`."""
-    if not tokens.is_cuda or len(tokens) != 1 or not persistable(model, caches):
+    if not tokens.is_cuda or len(tokens) != 1 or page & (page - 1):
+        return None
+    if not persistable(model, caches):
         return None
     device = tokens.get_device()
     about = torch.cuda.get_device_properties(device)
     if (about.major, about.minor) not in ((9, 0), (10, 0)):
         return None
     given = shape(model, about.multi_processor_count, about.shared_memory_per_block_optin)
-    if given["STATE"] > _PLAIN_SHARED or program_for(device, **given) is None:
+    if given["STATE"] > _PLAIN_SHARED or given["SLOTS"] < _LEAST_SLOTS:
+        return None
+    if program_for(device, **given) is None:
         return None
     return PersistentStep(model, caches, page, tokens, table, position, given)
 

@@ -1,292 +1,242 @@
 // Attention of one token to those before it. A unit of work is a part of the tokens for a head.
+//
+// Scores are logarithms to base 2.
 
 constexpr float LOWEST = -1e30f;  // finite, as a difference of two of them must be 0
 
 struct Visible {
-    int at, first, parts;  // the new token's position, the first that it sees, parts of a head
+    int at, first;  // the new token's position, and the first that it sees
+    bool few;       // whether there are few parts
 };
 
-INLINE Visible visible(const Shared& shared, int layer, int at) {
-    i64 window = shared.layers[layer * FIELDS + WINDOW];
+INLINE Visible visible(const i64* of, int at) {
+    i64 window = of[WINDOW];
     int first = window <= at ? at + 1 - (int)window : 0;
-    bool few = MANY <= FEW || at - first <= FEW * AHEAD * TOGETHER;
-    return {at, first, few ? FEW : MANY};
+    return {at, first, MANY <= FEW || at - first <= FEW * WARPS * OF_WARP};
 }
 
-// Norm and turn a query or key, of which each of the first lanes of a warp has four numbers.
-INLINE void turn(const Shared& shared, const char* gain, float eps, float (&x)[4]) {
-    constexpr int OWNERS = HEAD / 4;
-    int lane = thread_index() % LANES % OWNERS;
+// The work of a block, or of a warp: the first of its tokens, and the end of the part.
+struct Unit {
+    int head, part, first, end, rank;
+
+    INLINE Unit(const Me& me, const Visible& seen, int unit) {
+        // The last warp has the new token, the one before it has the first of the others.
+        rank = WARPS - 1 - me.warp;
+        head = seen.few ? (unsigned)unit / FEW : (unsigned)unit / greater(1, MANY);
+        part = unit - head * (seen.few ? FEW : MANY);
+        int all = seen.at - seen.first;
+        int span = seen.few ? (all + FEW - 1u) / FEW : (all + greater(1, MANY) - 1u) / greater(1, MANY);
+        first = seen.first + part * span;
+        end = lesser(first + span, seen.at);
+    }
+    // How many warps have something.
+    INLINE int warps() const { return lesser(WARPS, 1 + parts_of(greater(0, end - first), OF_WARP)); }
+    // The first token of a lane; the others follow at a distance of AT_ONCE.
+    INLINE int token(const Me& me) const {
+        return first + (rank ? rank - 1 : WARPS - 1) * OF_WARP + me.lane / TOKEN_LANES;
+    }
+};
+
+// Norm and turn a query or key, of which each lane has some numbers; return the norm's factor.
+INLINE float turn(const Me& me, const Shared& shared, const char* gain, float eps, float (&x)[EIGHT]) {
+    int lane = me.lane % TOKEN_LANES;
+    float factor = 1;
     if (QK_NORMED) {
-        float squares = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3];
+        float squares = 0;
 #pragma unroll
-        for (int mask = OWNERS / 2; mask; mask /= 2) squares += exchanged(squares, mask);
-        float factor = rsqrtf(squares / HEAD + eps);
+        for (int k = 0; k < EIGHT; k++) squares += x[k] * x[k];
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            x[k] *= factor;
-            if (GAINED) x[k] *= weight_at(gain, 4 * lane + k);
+        for (int mask = TOKEN_LANES / 2; mask; mask /= 2) squares += exchanged(squares, mask);
+        factor = rsqrtf(squares * (1.0f / HEAD) + eps);
+        if (GAINED) {
+            Weights gains = *(const Weights*)(gain + lane * EIGHT * WIDE);
+#pragma unroll
+            for (int k = 0; k < EIGHT; k++) x[k] *= gains[k];
         }
     }
+    float turned[EIGHT];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
-        float other = exchanged(x[k], OWNERS / 2), sine = shared.sines[(4 * lane + k) % HALF];
-        x[k] = x[k] * shared.cosines[(4 * lane + k) % HALF] + (lane < OWNERS / 2 ? -other : other) * sine;
+    for (int k = 0; k < EIGHT; k++) {
+        float other = TOKEN_LANES == 1 ? x[(k + HALF) % EIGHT] : exchanged(x[k], TOKEN_LANES / 2);
+        bool lower = TOKEN_LANES == 1 ? k < HALF : lane < TOKEN_LANES / 2;
+        int angle = (EIGHT * lane + k) % HALF;
+        turned[k] = x[k] * shared.cosines[angle] + (lower ? -other : other) * shared.sines[angle];
     }
+#pragma unroll
+    for (int k = 0; k < EIGHT; k++) x[k] = turned[k];
+    return factor;
 }
 
-INLINE float dot(const float* query, const Four& key) {
-    float sum = 0;
+template <class Line> INLINE float dot(const float (&query)[EIGHT], const Line& key) {
+    float even = 0, odd = 0;
 #pragma unroll
-    for (int k = 0; k < VECTOR; k++) sum += query[k] * weight_of(key, k);
+    for (int k = 0; k < EIGHT; k += 2) {
+        even += query[k] * key[k];
+        odd += query[k + 1] * key[k + 1];
+    }
+    float sum = even + odd;
 #pragma unroll
     for (int mask = TOKEN_LANES / 2; mask; mask /= 2) sum += exchanged(sum, mask);
     return sum;
 }
 
-// Values weighted by exponentials of scores, with the best score and the sum of exponentials.
-struct Mixed {
-    float best = LOWEST, total = 0, values[VECTOR] = {};
+// Where a lane's numbers of a token's key or value are, in bytes.
+INLINE i64 line_of(const Call& call, const Me& me, int token, int group) {
+    int entry = token >> call.page_bits, inside = token & ((1 << call.page_bits) - 1);
+    // Tokens beyond a sequence's blocks, which are never read, go to the first block.
+    int page = entry < call.pages ? (int)call.table[entry] : 0;
+    int line = (page << call.page_bits) + inside;
+    int start = group * (int)call.across + me.lane % TOKEN_LANES * EIGHT;
+    return (i64)line * ((int)call.along * WIDE) + start * WIDE;
+}
 
-    // Scale down to another best score, which is at least this one.
-    INLINE void rescale(float most) {
-        float factor = expf(best - most);
-        total *= factor;
-#pragma unroll
-        for (int k = 0; k < VECTOR; k++) values[k] *= factor;
-        best = most;
-    }
-
-    // Add what other lanes have of the same elements.
-    INLINE void join_lanes() {
-#pragma unroll
-        for (int mask = TOKEN_LANES; mask < LANES; mask *= 2) {
-            rescale(fmaxf(best, exchanged(best, mask)));
-            total += exchanged(total, mask);
-#pragma unroll
-            for (int k = 0; k < VECTOR; k++) values[k] += exchanged(values[k], mask);
-        }
-    }
-};
-
-// A few keys and values of a thread, read before the query is known.
+// A few keys and values of a lane, read before the query is known.
 struct Held {
-    Four keys[AHEAD], values[AHEAD];
+    Weights keys[AHEAD], values[AHEAD];
 
-    INLINE void read(const Call& call, const char* all_keys, const char* all_values, int group,
-                     int first, int end) {
+    INLINE void read(const Call& call, const Me& me, const i64* of, int group, int token, int end) {
+        const char *all_keys = (const char*)of[KEYS], *all_values = (const char*)of[VALUES];
 #pragma unroll
-        for (int j = 0; j < AHEAD; j++) {
-            int token = first + thread_index() / TOKEN_LANES + j * TOGETHER;
-            keys[j] = values[j] = Four{0, 0, 0, 0};
-            if (token < end) {
-                i64 to = line_of(call, token, group);
-                keys[j] = read_shared_memory_of_all(all_keys + to);
-                values[j] = read_shared_memory_of_all(all_values + to);
+        for (int j = 0; j < AHEAD; j++, token += AT_ONCE) {
+            bool known = token < end;
+            i64 to = line_of(call, me, known ? token : 0, group);
+            keys[j] = values[j] = {};
+#pragma unroll
+            for (int i = 0; i < EIGHT / VECTOR; i++) {
+                read_past_cache_if(known, all_keys + to + 16 * i, keys[j].fours[i]);
+                read_past_cache_if(known, all_values + to + 16 * i, values[j].fours[i]);
             }
         }
     }
+};
 
-    // Where a thread's part of a key or value is, in bytes.
-    static INLINE i64 line_of(const Call& call, int token, int group) {
-        int entry = token / call.page;
-        // Tokens beyond a sequence's blocks, which are never read, go to the first block.
-        i64 page = entry < call.pages ? call.table[entry] : 0;
-        i64 line = (page * call.page + token % call.page) * call.along + group * call.across;
-        return (line + thread_index() % TOKEN_LANES * VECTOR) * WIDE;
-    }
+// Values weighted by powers of two, with the best score and the sum of weights.
+struct Mixed {
+    float best = LOWEST, total = 0, values[EIGHT] = {};
 
-    INLINE void mix(const float* query, int first, int end, Mixed& mixed) const {
-        float scores[AHEAD], most = mixed.best;
+    INLINE void mix(const float (&query)[EIGHT], float factor, const Held& held, int token, int end) {
+        float scores[AHEAD], most = best;
 #pragma unroll
         for (int j = 0; j < AHEAD; j++) {
-            int token = first + thread_index() / TOKEN_LANES + j * TOGETHER;
-            float score = dot(query, keys[j]);
-            scores[j] = token < end ? score : LOWEST;
+            float score = dot(query, held.keys[j]) * factor;
+            scores[j] = token + j * AT_ONCE < end ? score : LOWEST;
             most = fmaxf(most, scores[j]);
         }
-        mixed.rescale(most);
+#pragma unroll
+        for (int mask = TOKEN_LANES; mask < LANES; mask *= 2) most = fmaxf(most, exchanged(most, mask));
+        float before = power_of_two(best - most);
+        best = most;
+        total *= before;
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) values[k] *= before;
 #pragma unroll
         for (int j = 0; j < AHEAD; j++) {
-            float share = scores[j] == LOWEST ? 0 : expf(scores[j] - most);
-            mixed.total += share;
+            float share = token + j * AT_ONCE < end ? power_of_two(scores[j] - most) : 0;
+            total += share;
 #pragma unroll
-            for (int k = 0; k < VECTOR; k++) mixed.values[k] += share * weight_of(values[j], k);
+            for (int k = 0; k < EIGHT; k++) values[k] += share * held.values[j][k];
+        }
+    }
+
+    // Add what other lanes have of the same elements, and keep it in shared memory.
+    INLINE void keep(const Me& me, float* to_keep) {
+        int lane = me.lane;
+#pragma unroll
+        for (int mask = TOKEN_LANES; mask < LANES; mask *= 2) {
+            total += exchanged(total, mask);
+#pragma unroll
+            for (int k = 0; k < EIGHT; k++) values[k] += exchanged(values[k], mask);
+        }
+        if (lane < TOKEN_LANES) {
+            Four* to = (Four*)(to_keep + lane * EIGHT);
+            to[0] = {bits_of(values[0]), bits_of(values[1]), bits_of(values[2]), bits_of(values[3])};
+            to[1] = {bits_of(values[4]), bits_of(values[5]), bits_of(values[6]), bits_of(values[7])};
         }
     }
 };
 
-// Wait for a head's query, key and value, one warp for each, and keep them ready for use.
-INLINE void gather_head(const Call& call, Shared& shared, const i64* of, int head, int group,
-                        unsigned parity) {
-    int lane = thread_index() % LANES;
-    for (int which = thread_index() / LANES; which < 3; which += WARPS) {
-        int line = which == 0 ? head : HEADS + (which - 1) * GROUPS + group;
-        const unsigned* from = call.words + AT_PROJECTED + line * HEAD + 4 * lane % HEAD;
-        Four got;
-        do got = poll(from);
-        while (differs(got, parity));
-        meet_warp();
-        float x[4] = {untagged(got.a), untagged(got.b), untagged(got.c), untagged(got.d)};
-        if (which < 2) turn(shared, (const char*)of[which ? KEY_GAIN : QUERY_GAIN], call.eps, x);
-        if (lane < HEAD / 4) {
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                shared.fresh[which * HEAD + 4 * lane + k] = which ? x[k] : x[k] * call.scale;
-        }
-    }
-    meet();
-}
-
-// Attend to the new token itself, and keep its key and value; for all lanes of the first warp.
-INLINE void mix_own(const Call& call, Shared& shared, const i64* of, const Visible& seen,
-                    int head, const float* query, Mixed& mixed) {
+// What a warp does: wait for the query, and mix values.
+INLINE void attend_warp(const Call& call, Shared& shared, const Me& me, const i64* of, const Visible& seen,
+                        const Unit& unit, Held& held, bool is_read, unsigned parity, Mixed& mixed) {
     constexpr int SHARED_BY = HEADS / GROUPS;
-    int start = thread_index() % TOKEN_LANES * VECTOR;
-    const float *key = shared.fresh + HEAD + start, *value = key + HEAD;
-    float score = 0;
+    int group = unit.head / SHARED_BY, token = unit.token(me);
+    bool has_new = unit.rank == 0 && unit.part == 0;
+    bool own = has_new && me.lane < TOKEN_LANES;
+    float query[EIGHT], factor = 1;
+    // The query, and where the new token is, its key and value.
+#pragma unroll 1
+    for (int which = 0; which < (has_new ? 3 : 1); which++) {
+        int line = which == 0 ? unit.head : HEADS + (which - 1) * GROUPS + group;
+        int i = line * HEAD + me.lane % TOKEN_LANES * EIGHT;
+        Numbers got = {};
+        do got.poll_if(true, call.words + AT_PROJECTED + place_of(i));
+        while (is_late(got.strange(parity) & 1));
+        meet_warp();
+        float x[EIGHT], norm = 1;
+        got.put_to(x);
+        if (which < 2) norm = turn(me, shared, (const char*)of[which ? KEY_GAIN : QUERY_GAIN], call.eps, x);
+        if (which == 0) {
+            factor = norm * call.scale * 1.4426950408889634f;
 #pragma unroll
-    for (int k = 0; k < VECTOR; k++) score += query[k] * key[k];
-#pragma unroll
-    for (int mask = TOKEN_LANES / 2; mask; mask /= 2) score += exchanged(score, mask);
-    if (thread_index() >= TOKEN_LANES) return;
-    mixed.best = score;
-    mixed.total = 1;
-#pragma unroll
-    for (int k = 0; k < VECTOR; k++) mixed.values[k] = value[k];
-    if (head % SHARED_BY == 0) {
-        i64 to = Held::line_of(call, seen.at, head / SHARED_BY);
-        *(Four*)((char*)of[KEYS] + to) = weights_of(key);
-        *(Four*)((char*)of[VALUES] + to) = weights_of(value);
-    }
-}
-
-// Add what the warps of a block have, and publish it as a part.
-INLINE void publish_part(const Call& call, Shared& shared, Mixed& mixed, int unit, bool few,
-                         unsigned parity) {
-    int lane = thread_index() % LANES, warp = thread_index() / LANES;
-    mixed.join_lanes();
-    if (lane < TOKEN_LANES) {
-#pragma unroll
-        for (int k = 0; k < VECTOR; k++) shared.parts[warp][lane * VECTOR + k] = mixed.values[k];
-    }
-    if (lane == 0) {
-        shared.best[warp] = mixed.best;
-        shared.total[warp] = mixed.total;
-    }
-    meet();
-    float most = LOWEST;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++) most = fmaxf(most, shared.best[w]);
-    for (int i = thread_index(); i < HEAD; i += THREADS) {
-        float sum = 0, total = 0;
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) {
-            float factor = expf(shared.best[w] - most);
-            sum += factor * shared.parts[w][i];
-            total += factor * shared.total[w];
+            for (int k = 0; k < EIGHT; k++) query[k] = x[k];
+            continue;
         }
-        publish(call, (few ? AT_FEW : AT_MANY) + unit * HEAD + i, sum, parity);
-        int stats = (few ? AT_FEW_STATS : AT_MANY_STATS) + 2 * unit;
-        if (i == 0) publish(call, stats, most, parity);
-        if (i == 1) publish(call, stats + 1, total, parity);
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) x[k] *= norm;
+        if (which == 1) mixed.best = dot(query, x) * factor;
+        if (which == 2 && own) {
+            mixed.total = 1;
+#pragma unroll
+            for (int k = 0; k < EIGHT; k++) mixed.values[k] = x[k];
+        }
+        if (own && unit.head % SHARED_BY == 0)
+            *(Weights*)((char*)of[which == 1 ? KEYS : VALUES] + line_of(call, me, seen.at, group)) = weights_of(x);
     }
+#pragma unroll 1
+    for (int start = unit.first; start == unit.first || start < unit.end; start += WARPS * OF_WARP) {
+        if (start > unit.first || !is_read) held.read(call, me, of, group, token, unit.end);
+        mixed.mix(query, factor, held, token, unit.end);
+        token += WARPS * OF_WARP;
+    }
+    mixed.keep(me, shared.parts[unit.rank]);
 }
 
 // A block's parts of attention, and the new key and value.
-INLINE void attend(const Call& call, Shared& shared, int layer, const Visible& seen,
+//
+// held: What the first of a block's units needs.
+INLINE void attend(const Call& call, Shared& shared, const Me& me, const i64* of, const Visible& seen, Held& held,
                    unsigned parity, unsigned part_parity) {
-    const i64* of = shared.layers + layer * FIELDS;
-    for (int unit = block_index(); unit < HEADS * seen.parts; unit += BLOCKS) {
-        int head = unit / seen.parts, part = unit % seen.parts, group = head / (HEADS / GROUPS);
-        int span = parts_of(seen.at - seen.first, seen.parts);
-        int first = seen.first + part * span, end = lesser(first + span, seen.at);
-        const char *keys = (const char*)of[KEYS], *values = (const char*)of[VALUES];
-        Held held;
-        held.read(call, keys, values, group, first, end);
-        gather_head(call, shared, of, head, group, parity);
-        float query[VECTOR];
-        int start = thread_index() % TOKEN_LANES * VECTOR;
-#pragma unroll
-        for (int k = 0; k < VECTOR; k++) query[k] = shared.fresh[start + k];
+    int parts = seen.few ? FEW : MANY;
+#pragma unroll 1
+    for (int number = block_index(); number < HEADS * parts; number += BLOCKS) {
+        Unit unit(me, seen, number);
+        bool is_first = number == block_index();
+        if (!is_first) meet();
+        int warps = unit.warps();
         Mixed mixed;
-        if (part == 0 && thread_index() < LANES) mix_own(call, shared, of, seen, head, query, mixed);
-        held.mix(query, first, end, mixed);
-        for (first += AHEAD * TOGETHER; first < end; first += AHEAD * TOGETHER) {
-            held.read(call, keys, values, group, first, end);
-            held.mix(query, first, end, mixed);
+        if (unit.rank < warps) attend_warp(call, shared, me, of, seen, unit, held, is_first, parity, mixed);
+        if (me.lane == 0) {
+            shared.best[unit.rank] = mixed.best;
+            shared.total[unit.rank] = mixed.total;
         }
-        publish_part(call, shared, mixed, unit, seen.parts == FEW, part_parity);
-        // Later tokens read the new key and value, in other blocks.
-        if (part == 0 && thread_index() < LANES) publish_writes();
-    }
-}
-
-INLINE bool differ(const Four& v, u64 stats, unsigned parity) {
-    bool late = (((unsigned)stats ^ parity) | ((unsigned)(stats >> 32) ^ parity)) & 1;
-    return differs(v, parity) || is_late(late);
-}
-INLINE float low_of(u64 stats) { return untagged((unsigned)stats); }
-INLINE float high_of(u64 stats) { return untagged((unsigned)(stats >> 32)); }
-
-// Wait for the few parts of all heads, and combine them.
-INLINE void gather_few(const Call& call, Shared& shared, unsigned parity) {
-    for (int four = thread_index(); four < TURNED / 4; four += THREADS) {
-        int head = 4 * four / HEAD, inside = 4 * four % HEAD;
-        Four got[FEW];
-        u64 stats[FEW];
-        bool late;
-        do {
-            late = false;
+        stamp(call, shared, 5);
+        meet();
+#pragma unroll 1
+        for (int i = me.thread(); i < HEAD; i += THREADS) {
+            float most = LOWEST, sum = 0, total = 0;
 #pragma unroll
-            for (int s = 0; s < FEW; s++) {
-                got[s] = poll(call.words + AT_FEW + (head * FEW + s) * HEAD + inside);
-                stats[s] = poll((const u64*)(call.words + AT_FEW_STATS) + head * FEW + s);
+            for (int w = 0; w < WARPS; w++) most = fmaxf(most, shared.best[w]);
+#pragma unroll
+            for (int w = 0; w < WARPS; w++) {
+                float factor = power_of_two(shared.best[w] - most);
+                sum += factor * (w < warps ? shared.parts[w][i] : 0);
+                total += factor * shared.total[w];
             }
-#pragma unroll
-            for (int s = 0; s < FEW; s++) late |= differ(got[s], stats[s], parity);
-        } while (late);
-        float most = LOWEST, total = 0, a = 0, b = 0, c = 0, d = 0;
-#pragma unroll
-        for (int s = 0; s < FEW; s++) most = fmaxf(most, low_of(stats[s]));
-#pragma unroll
-        for (int s = 0; s < FEW; s++) {
-            float factor = expf(low_of(stats[s]) - most);
-            total += factor * high_of(stats[s]);
-            a += factor * untagged(got[s].a);
-            b += factor * untagged(got[s].b);
-            c += factor * untagged(got[s].c);
-            d += factor * untagged(got[s].d);
+            int words = (seen.few ? AT_FEW : AT_MANY) + unit.part * rounded(TURNED);
+            publish(call, words + place_of(unit.head * HEAD + i), sum, part_parity);
+            int stats = (seen.few ? AT_FEW_STATS : AT_MANY_STATS) + 2 * number;
+            if (i < 2) publish(call, stats + i, i ? total : most, part_parity);
         }
-        *(Four*)(shared.attended + place_of<TURNED>(4 * four)) = {
-            bits_of(a / total), bits_of(b / total), bits_of(c / total), bits_of(d / total)};
-    }
-    meet();
-}
-
-// Combine some elements of the many parts of a head, one part in each lane, and publish them.
-INLINE void combine_many(const Call& call, unsigned parity, unsigned next_parity) {
-    int warp = thread_index() / LANES, lane = thread_index() % LANES;
-    for (int unit = block_index() + warp * BLOCKS; unit < TURNED / COMBINED; unit += THREADS / LANES * BLOCKS) {
-        int head = unit * COMBINED / HEAD, inside = unit * COMBINED % HEAD;
-        Four got = {0, 0, 0, 0};
-        u64 stats = 0;
-        if (lane < MANY) {
-            do {
-                got = poll(call.words + AT_MANY + (head * MANY + lane) * HEAD + inside);
-                stats = poll((const u64*)(call.words + AT_MANY_STATS) + head * MANY + lane);
-            } while (differ(got, stats, parity));
-        }
-        meet_warp();
-        float best = lane < MANY ? low_of(stats) : LOWEST, most = best;
-#pragma unroll
-        for (int mask = LANES / 2; mask; mask /= 2) most = fmaxf(most, exchanged(most, mask));
-        float factor = lane < MANY ? expf(best - most) : 0;
-        float total = warp_sum(factor * high_of(stats));
-        float a = warp_sum(factor * untagged(got.a)), b = warp_sum(factor * untagged(got.b));
-        float c = warp_sum(factor * untagged(got.c)), d = warp_sum(factor * untagged(got.d));
-        float mine = lane == 0 ? a : lane == 1 ? b : lane == 2 ? c : d;
-        if (lane < COMBINED)
-            publish(call, AT_ATTENDED + unit * COMBINED + lane, mine / total, next_parity);
+        stamp(call, shared, 6);
     }
 }

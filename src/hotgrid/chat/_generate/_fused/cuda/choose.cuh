@@ -46,6 +46,7 @@ INLINE void publish_best(const Call& call, Shared& shared, double heat, unsigned
     float high = -INFINITE;
     int token = VOCABULARY;
     meet();
+#pragma unroll 1
     for (int i = thread_index(); i < count; i += THREADS) {
         float logit = shared.logits[i];
         // NaN must not be overlooked.
@@ -57,15 +58,18 @@ INLINE void publish_best(const Call& call, Shared& shared, double heat, unsigned
         shared.token[warp] = token;
     }
     meet();
+#pragma unroll 1
     for (int w = 0; w < WARPS; w++) take_better(high, token, shared.high[w], shared.token[w]);
     double total = 0;
     if (call.choice == 2) {
+#pragma unroll 1
         for (int i = thread_index(); i < count; i += THREADS)
             total += shared.sums[i] = exp(((double)shared.logits[i] - high) / heat);
         total = warp_sum(total);
         if (lane == 0) shared.totals[warp] = total;
         meet();
         total = 0;
+#pragma unroll 1
         for (int w = 0; w < WARPS; w++) total += shared.totals[w];
     }
     if (thread_index() == 0) {
@@ -85,6 +89,7 @@ INLINE int count_sums(int all, double start, double target, double& before, Numb
     int lane = thread_index() % LANES, each = parts_of(all, LANES);
     int first = lesser(all, lane * each), end = lesser(all, first + each);
     double sum = 0;
+#pragma unroll 1
     for (int i = first; i < end; i++) sum += number(i);
     double through = sum;
 #pragma unroll
@@ -96,6 +101,7 @@ INLINE int count_sums(int all, double start, double target, double& before, Numb
     if (lane == 0) sum = start;
     int count = 0;
     before = start;
+#pragma unroll 1
     for (int i = first; i < end; i++) {
         sum += number(i);
         if (sum <= target) {
@@ -115,6 +121,7 @@ INLINE int draw(const Call& call, Shared& shared, float high, double heat, doubl
         return total * exp(((double)shared.high[block] - high) / heat);
     };
     double whole = 0, before;
+#pragma unroll 1
     for (int block = thread_index() % LANES; block < BLOCKS; block += LANES) whole += share(block);
     whole = warp_sum(whole);
     int which = count_sums(BLOCKS, 0, uniform * whole, before, share);
@@ -134,17 +141,23 @@ INLINE int draw(const Call& call, Shared& shared, float high, double heat, doubl
 INLINE void choose(const Call& call, Shared& shared, int step, double heat, unsigned tag) {
     double divisor = heat == 0 ? 1 : heat;
     publish_best(call, shared, divisor, tag);
+#pragma unroll 1
     for (int block = thread_index(); block < BLOCKS; block += THREADS) {
-        int at = AT_BEST + 8 * block;
-        u64 low = wait_for(call, at + 4, tag), top = wait_for(call, at + 6, tag);
-        shared.totals_of_all[block] = double_of(top << 32 | low);
-        shared.token[block] = wait_for(call, at + 2, tag);
-        shared.high[block] = float_of(wait_for(call, at, tag));
+        const u64* from = (const u64*)(call.words + AT_BEST + 8 * block);
+        Two best, total;
+        do {
+            best = poll_two(from);
+            total = poll_two(from + 2);
+        } while (is_late(best.a >> 32 != tag || best.b >> 32 != tag || total.a >> 32 != tag || total.b >> 32 != tag));
+        shared.high[block] = float_of((unsigned)best.a);
+        shared.token[block] = (int)best.b;
+        shared.totals_of_all[block] = double_of(total.b << 32 | (unsigned)total.a);
     }
     meet();
     if (thread_index() < LANES) {
         float high = -INFINITE;
         int token = VOCABULARY;
+#pragma unroll 1
         for (int block = thread_index(); block < BLOCKS; block += LANES)
             take_better(high, token, shared.high[block], shared.token[block]);
         best_of_warp(high, token);

@@ -3,34 +3,31 @@
 // There is one block for each multiprocessor, and all of them run at once: they wait for words
 // that the others publish; see `linear.cuh`.
 
-// Begin the stream with a token.
-INLINE void embed(const Call& call, Shared& shared, int token, int at) {
+// Begin the stream with a token: columns of a lane, and the rows that the block adds to.
+INLINE void embed(const Call& call, Shared& shared, const Me& me, int token, int chunk, Input<SIZE>& in) {
+    using X = Input<SIZE>;
     const char* line = call.embedding + (i64)token * SIZE * WIDE;
-    float squares = 0;
-    for (int v = thread_index(); v < SIZE / VECTOR; v += THREADS) {
-        Four four = *(const Four*)(line + 16 * v);
-#pragma unroll
-        for (int k = 0; k < VECTOR; k++) {
-            float x = weight_of(four, k);
-            squares += x * x;
-            shared.x[place_of<SIZE>(v * VECTOR + k)] = x;
-        }
-    }
-    i64 angle = (i64)lesser(at, call.reach - 1) * HALF;
-    for (int i = thread_index(); i < HALF; i += THREADS) {
-        shared.cosines[i] = call.cosines[angle + i];
-        shared.sines[i] = call.sines[angle + i];
-    }
+    int begin = shared.matrices[1].begin, rows = shared.matrices[1].rows;
+    float factor = 1;
     if (EMBED_NORMED) {
-        squares = warp_sum(squares);
-        if (thread_index() % LANES == 0) shared.partial[0][thread_index() / LANES] = squares;
-        meet();
-        squares = 0;
-        for (int w = 0; w < WARPS; w++) squares += shared.partial[0][w];
-        float factor = rsqrtf(squares / SIZE + 1.1920929e-7f);  // as of `rms_norm`
-        for (int i = thread_index(); i < SIZE; i += THREADS) shared.x[i] *= factor;
+        float squares = 0;
+#pragma unroll 4
+        for (int i = me.lane * EIGHT; i < SIZE; i += LANES * EIGHT) {
+            Weights weights = *(const Weights*)(line + i * WIDE);
+#pragma unroll
+            for (int k = 0; k < EIGHT; k++) squares += weights[k] * weights[k];
+        }
+        factor = rsqrtf(warp_sum(squares) / SIZE + 1.1920929e-7f);  // as of `rms_norm`
     }
-    meet();
+#pragma unroll
+    for (int s = 0; s < X::SPANS; s++) {
+        int column = X::column(me, chunk, s);
+        Weights weights = *(const Weights*)(line + (column < SIZE ? column : 0) * WIDE);
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) in.x[s][k] = column < SIZE ? weights[k] * factor : 0;
+    }
+#pragma unroll 1
+    for (int i = me.thread(); i < rows; i += THREADS) shared.own[i] = weight_at(line, begin + i) * factor;
 }
 
 // How often words of attention have been exchanged; the other words are, once a layer.
@@ -38,68 +35,109 @@ struct Rounds {
     unsigned few, many;
 };
 
-INLINE void run_layer(const Call& call, Shared& shared, Ring& ring, int layer, int at,
-                      unsigned parity, Rounds& rounds) {
+constexpr int OF_PROJECTIONS = parts_of(PROJECTED, BLOCKS);
+constexpr int OF_UP = GATED ? parts_of(parts_of(INNER, BLOCKS), 2) * 4 : parts_of(INNER, BLOCKS);
+
+// The first half of a layer is attention, the second is the rest; both begin with a norm.
+INLINE void run_half(const Call& call, Shared& shared, Ring& ring, Me me, int layer, bool second, int at,
+                     unsigned parity, Rounds& rounds) {
     const i64* of = shared.layers + layer * FIELDS;
-    float* x = shared.x;
-    auto put_to = [&](int words) {
-        return [&, words](int row, float a, float) { publish(call, words + row, a, parity); };
+    int block = block_index();
+    // What depends on the lane is computed here, and not kept in registers all the time.
+    settle(me.lane);
+    Visible seen = {};
+    Held held;
+    if (!second) {
+        seen = visible(of, at);
+        Unit unit(me, seen, block);
+        if (block < HEADS * (seen.few ? FEW : MANY) && unit.rank < unit.warps())
+            held.read(call, me, of, unit.head / (HEADS / GROUPS), unit.token(me), unit.end);
+    }
+    const Matrix& first = shared.matrices[second ? 2 : 0];
+    int begin = first.begin;
+    const char* gain = (const char*)of[second ? MLP_GAIN : ATTN_GAIN];
+    stamp(call, shared, second ? 9 : 1);
+    Product<SIZE, greater(OF_PROJECTIONS, OF_UP), true>::run(
+        shared, ring, me, call, first.rows, GATED && second, gain,
+        [&](Input<SIZE>& in, int chunk) {
+            stamp(call, shared, second ? 10 : 2);
+            if (layer == 0 && !second) embed(call, shared, me, shared.next, chunk, in);
+            else in.gather(call, shared, me, second ? AT_MIDDLE : AT_END, second ? parity : parity ^ 1, chunk);
+            stamp(call, shared, second ? 11 : 3);
+        },
+        [&](int row, float a, float b) {
+            if (second) a = GATED ? a * activated(b) : activated(a);
+            publish(call, (second ? AT_HIDDEN : AT_PROJECTED) + place_of(begin + row), a, parity);
+        });
+    stamp(call, shared, second ? 12 : 4);
+    begin = shared.matrices[1].begin;
+    int rows = shared.matrices[1].rows;
+    auto add = [&](int row, float a, float) {
+        shared.own[row] += a;
+        publish(call, (second ? AT_END : AT_MIDDLE) + place_of(begin + row), shared.own[row], parity);
     };
-    auto add_to = [&](int words) {
-        return [&, words](int row, float a, float) {
-            publish(call, words + row, x[place_of<SIZE>(row)] + a, parity);
-        };
-    };
-    auto come = [&] {
-        if (layer) gather<SIZE>(call, AT_END, x, parity ^ 1);
-    };
-    multiply<Projections>(shared, ring, call, x, (const char*)of[ATTN_GAIN], come, put_to(AT_PROJECTED));
-    Visible seen = visible(shared, layer, at);
-    bool few = seen.parts == FEW;
-    unsigned part_parity = ~(few ? rounds.few++ : rounds.many++) & 1;
-    attend(call, shared, layer, seen, parity, part_parity);
-    if (!few) combine_many(call, part_parity, part_parity);
-    multiply<Out>(shared, ring, call, shared.attended, 0, [&] {
-        if (few) gather_few(call, shared, part_parity);
-        else gather<TURNED>(call, AT_ATTENDED, shared.attended, part_parity);
-    }, add_to(AT_MIDDLE));
-    multiply<Up>(shared, ring, call, x, (const char*)of[MLP_GAIN], [&] {
-        gather<SIZE>(call, AT_MIDDLE, x, parity);
-    }, [&](int row, float a, float b) {
-        publish(call, AT_HIDDEN + row, GATED ? a * activated(b) : activated(a), parity);
-    });
-    multiply<Down>(shared, ring, call, shared.hidden, 0, [&] {
-        gather<INNER>(call, AT_HIDDEN, shared.hidden, parity);
-    }, add_to(AT_END));
+    if (second) {
+        Product<INNER, STREAM, false>::run(shared, ring, me, call, rows, false, 0, [&](Input<INNER>& in, int chunk) {
+            stamp(call, shared, 13);
+            in.gather(call, shared, me, AT_HIDDEN, parity, chunk);
+            stamp(call, shared, 14);
+        }, add);
+        stamp(call, shared, 15);
+        return;
+    }
+    unsigned part_parity = ~(seen.few ? rounds.few++ : rounds.many++) & 1;
+    attend(call, shared, me, of, seen, held, parity, part_parity);
+    if (!seen.few) combine_many(call, me, part_parity);
+    Product<TURNED, STREAM, false>::run(shared, ring, me, call, rows, false, 0, [&](Input<TURNED>& in, int chunk) {
+        stamp(call, shared, 7);
+        if (seen.few) gather_few(call, me, in, chunk, part_parity);
+        else in.gather(call, shared, me, AT_ATTENDED, part_parity, chunk);
+        stamp(call, shared, 8);
+    }, add);
+    stamp(call, shared, 16);
 }
 
-INLINE void score(const Call& call, Shared& shared, Ring& ring, unsigned parity) {
-    int begin = first_row(VOCABULARY, block_index());
-    multiply<Head>(shared, ring, call, shared.x, call.gain, [&] {
-        gather<SIZE>(call, AT_END, shared.x, parity);
-    }, [&](int row, float a, float) {
-        float logit = CAPPED ? call.cap * tanhf(a / call.cap) : a;
-        shared.logits[row - begin] = logit;
-        call.logits[row] = logit;
-    });
+INLINE void score(const Call& call, Shared& shared, Ring& ring, const Me& me, unsigned parity) {
+    int begin = shared.matrices[4].begin;
+    Product<SIZE, LOGITS, true>::run(
+        shared, ring, me, call, shared.matrices[4].rows, false, call.gain,
+        [&](Input<SIZE>& in, int chunk) { in.gather(call, shared, me, AT_END, parity, chunk); },
+        [&](int row, float a, float) {
+            float logit = CAPPED ? call.cap * tanhf(a / call.cap) : a;
+            shared.logits[row] = logit;
+            call.logits[begin + row] = logit;
+        });
 }
 
 INLINE void compute(const Call& call, Shared& shared) {
     Ring ring(shared);
+    Me me;
     unsigned tokens = call.counters[0];
     Rounds rounds = {call.counters[1], call.counters[2]};
     i64 at = *call.position, place = call.choice ? *call.place : 0;
     double heat = call.choice == 2 ? *call.temperature : 0;
     if (thread_index() == 0) shared.next = (int)*call.next;
     meet();
+    stamp(call, shared, 0);
+#pragma unroll 1
     for (int n = 0; n < call.count; n++) {
-        embed(call, shared, shared.next, (int)at + n);
+        i64 angle = (i64)lesser((int)at + n, call.reach - 1) * HALF;
+#pragma unroll 1
+        for (int i = thread_index(); i < HALF; i += THREADS) {
+            shared.cosines[i] = call.cosines[angle + i];
+            shared.sines[i] = call.sines[angle + i];
+        }
         unsigned before = tokens * LAYERS;
-        for (int layer = 0; layer < LAYERS; layer++)
-            run_layer(call, shared, ring, layer, (int)at + n, ~(before + layer) & 1, rounds);
-        score(call, shared, ring, ~(before + LAYERS - 1) & 1);
+#pragma unroll 1
+        for (int half = 0; half < 2 * LAYERS; half++)
+            run_half(call, shared, ring, me, half / 2, half % 2, (int)at + n, ~(before + half / 2) & 1, rounds);
+        // Later tokens read the new keys and values, in other blocks.
+        if (me.warp == WARPS - 1) publish_writes();
+        score(call, shared, ring, me, ~(before + LAYERS - 1) & 1);
+        stamp(call, shared, 17);
         tokens++;
         if (call.choice) choose(call, shared, (int)place + n, heat, tokens);
+        stamp(call, shared, 18);
     }
     // By now all blocks have read what these were, as each took part in the last token.
     if (block_index() == 0 && thread_index() == 0) {
@@ -116,9 +154,14 @@ INLINE void compute(const Call& call, Shared& shared) {
 
 KERNEL decode(const Call call) {
     Shared& shared = shared_memory<Shared>();
+#pragma unroll 1
     for (int i = thread_index(); i < LAYERS * FIELDS; i += THREADS + LANES)
         shared.layers[i] = call.layers[i];
     if (thread_index() == 0) {
+        shared.head = (i64)call.head;
+#pragma unroll 1
+        for (int which = 0; which < 5; which++) shared.matrices[which] = matrix_of(which);
+#pragma unroll 1
         for (int slot = 0; slot < SLOTS; slot++) {
             barrier_init(&shared.full[slot], 1);
             barrier_init(&shared.empty[slot], WARPS);

@@ -13,6 +13,10 @@ struct alignas(16) Four {
     unsigned a, b, c, d;
 };
 
+struct alignas(16) Two {
+    u64 a, b;
+};
+
 INLINE int thread_index() { return threadIdx.x; }
 INLINE int block_index() { return blockIdx.x; }
 
@@ -37,6 +41,7 @@ INLINE void publish_writes() { __threadfence(); }
 template <class T> INLINE T exchanged(T value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
 }
+template <class T> INLINE T from_lane(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 template <class T> INLINE T from_below(T value, int distance) {
     return __shfl_up_sync(0xffffffffu, value, distance);
 }
@@ -56,6 +61,23 @@ INLINE unsigned half_of(float value) {
     return bits;
 }
 
+// Two numbers in bfloat16.
+INLINE unsigned narrow_pair(float low, float high) {
+    unsigned bits;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+    return bits;
+}
+INLINE float power_of_two(float value) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+    return power;
+}
+INLINE float reciprocal(float value) { return __fdividef(1, value); }
+// Have a number ready here, as the compiler does not see it.
+INLINE void settle(float& value) { asm volatile("" : "+f"(value)); }
+INLINE void settle(unsigned& value) { asm volatile("" : "+r"(value)); }
+INLINE void settle(int& value) { asm volatile("" : "+r"(value)); }
+
 // Words of exchanges between blocks: each is read and written as a unit, past the first cache.
 INLINE Four poll(const unsigned* from) {
     Four v;
@@ -66,6 +88,11 @@ INLINE Four poll(const unsigned* from) {
 INLINE u64 poll(const u64* from) {
     u64 v;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(from) : "memory");
+    return v;
+}
+INLINE Two poll_two(const u64* from) {
+    Two v;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(v.a), "=l"(v.b) : "l"(from) : "memory");
     return v;
 }
 INLINE void put(unsigned* to, unsigned value) {
@@ -83,12 +110,20 @@ INLINE bool is_late(bool late) {
 #endif
 }
 
+// The same where it is wanted, without a jump.
+INLINE void poll_if(bool wanted, const unsigned* from, Four& v) {
+    asm volatile("{\n\t.reg .pred wanted;\n\t"
+                 "setp.ne.u32 wanted, %5, 0;\n\t"
+                 "@wanted ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "+r"(v.a), "+r"(v.b), "+r"(v.c), "+r"(v.d) : "l"(from), "r"((unsigned)wanted) : "memory");
+}
+
 // Read keys and values past the first cache, which does not see what other blocks write.
-INLINE Four read_shared_memory_of_all(const char* from) {
-    Four v;
-    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.a), "=r"(v.b), "=r"(v.c), "=r"(v.d) : "l"(from));
-    return v;
+INLINE void read_past_cache_if(bool wanted, const char* from, Four& v) {
+    asm volatile("{\n\t.reg .pred wanted;\n\t"
+                 "setp.ne.u32 wanted, %5, 0;\n\t"
+                 "@wanted ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "+r"(v.a), "+r"(v.b), "+r"(v.c), "+r"(v.d) : "l"(from), "r"((unsigned)wanted));
 }
 
 // Barriers of the ring.

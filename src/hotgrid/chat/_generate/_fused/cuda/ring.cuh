@@ -4,7 +4,7 @@
 struct Ring {
     Shared& shared;
     int at = 0;
-    unsigned turn = 0;
+    unsigned turn = 0, pass = 0;
 
     INLINE Ring(Shared& shared) : shared(shared) {}
 
@@ -21,24 +21,22 @@ struct Ring {
 
     INLINE void advance(int count) { at = locate(count, turn); }
 
-    // Wait until a slot is full.
-    INLINE const char* wait(int after) const {
-        unsigned its_turn;
-        int slot = locate(after, its_turn);
-        barrier_wait(&shared.full[slot], its_turn);
-        return ring_memory() + slot * SLOT;
-    }
-
-    // Give slots back; a warp has read what it needs of them.
-    INLINE void release(int count) {
-        meet_warp();
-        int lane = thread_index() % LANES;
+    // Wait until the next slots are full, each lane for one.
+    INLINE void wait(int lane, int count) const {
         if (lane < count) {
             unsigned its_turn;
             int slot = locate(lane, its_turn);
-            // Where this warp has not read, it must not be a turn ahead either.
             barrier_wait(&shared.full[slot], its_turn);
-            barrier_arrive(&shared.empty[slot]);
+        }
+        meet_warp();
+    }
+
+    // Give slots back; a warp has read what it needs of them.
+    INLINE void release(int lane, int count) {
+        meet_warp();
+        if (lane < count) {
+            unsigned its_turn;
+            barrier_arrive(&shared.empty[locate(lane, its_turn)]);
         }
         advance(count);
     }
@@ -51,30 +49,48 @@ struct Ring {
     }
 };
 
-// Matrices one above the other; each ends before a row.
-struct Stack {
-    const char* rows[3];
-    int ends[3];
-};
+// How many lines of a width a slot has.
+CONSTANT int lines_of_slot(int bytes) { return SLOT >= SETS * bytes ? SETS : SLOT >= 2 * bytes ? 2 : 1; }
 
-// Send a block's rows of a matrix, and with `gates` those of another one.
-template <class Cut> INLINE void send(Ring& ring, const Stack& stack, const char* gates) {
-    constexpr int BYTES = Cut::BYTES;
-    int begin = first_row(Cut::ALL, block_index()), last = first_row(Cut::ALL, block_index() + 1);
-    for (int row = begin, count; row < last; row += count) {
-        count = lesser(Cut::IN_SLOT, lesser(last - row, Cut::ROUND - (row - begin) % Cut::ROUND));
-        char* to = ring.claim(count * BYTES * Cut::COPIES);
-        u64* full = &ring.shared.full[ring.at];
-        int start = 0;
-        for (int i = 0; i < 3; i++) {
-            int from = greater(row, start), end = lesser(row + count, stack.ends[i]);
-            if (from < end)
-                copy_bulk(to + (from - row) * BYTES, stack.rows[i] + (i64)(from - start) * BYTES,
-                          (end - from) * BYTES, full);
-            start = stack.ends[i];
+// With gates two rows are followed by the two rows of their gates.
+INLINE int lines_of(int rows, bool gated) { return gated ? parts_of(rows, 2) * 4 : rows; }
+
+INLINE Matrix matrix_of(int which) {
+    int columns = which == 1 ? TURNED : which == 3 ? INNER : SIZE;
+    int rows = which == 0 ? PROJECTED : which == 2 ? INNER : which == 4 ? VOCABULARY : SIZE;
+    int field = which == 0 ? QUERY : which == 1 ? OUT : which == 2 ? UP : DOWN;
+    int end = which ? rows : TURNED, next = which ? rows : TURNED + GROUPS * HEAD;
+    int begin = first_row(rows, block_index());
+    return {begin, first_row(rows, block_index() + 1) - begin, columns * WIDE, lines_of_slot(columns * WIDE), {end, next}, field};
+}
+
+// Send a block's rows of a matrix, whose parts have these addresses.
+INLINE void send(Ring& ring, const Matrix& of, const i64* parts, bool gated) {
+    int begin = of.begin, last = begin + of.rows;
+    int lines = lines_of(of.rows, gated), pair = lesser(2, of.in_slot);
+#pragma unroll 1
+    for (int line = 0; line < lines; line += of.in_slot) {
+        int row = begin + (gated ? line / 4 * 2 + line % 2 : line);
+        int known = gated ? greater(0, lesser(pair, last - row)) * (of.in_slot == 4 ? 2 : 1)
+                          : lesser(of.in_slot, last - row);
+        char* to = ring.claim(known * of.bytes);
+#pragma unroll 1
+        for (int i = 0; known > 0;) {
+            int part = 0, start = 0, count = known;
+            if (gated) {
+                part = (line + i) % 4 / 2;
+                count = lesser(pair, last - row);
+            } else {
+                part = (row >= of.ends[0]) + (row >= of.ends[1]);
+                start = part == 0 ? 0 : of.ends[part - 1];
+                if (part < 2) count = lesser(count, of.ends[part] - row);
+            }
+            copy_bulk(to + i * of.bytes, (const char*)parts[part] + (i64)(row - start) * of.bytes,
+                      count * of.bytes, &ring.shared.full[ring.at]);
+            known -= count;
+            i += gated ? pair : count;
+            if (!gated) row += count;
         }
-        if (Cut::COPIES == 2)
-            copy_bulk(to + count * BYTES, gates + (i64)row * BYTES, count * BYTES, full);
         ring.advance(1);
     }
 }
@@ -82,22 +98,14 @@ template <class Cut> INLINE void send(Ring& ring, const Stack& stack, const char
 // Send everything that some tokens need.
 INLINE void send_all(Shared& shared, const Call& call) {
     Ring ring(shared);
+#pragma unroll 1
     for (int n = 0; n < call.count; n++) {
-        for (int layer = 0; layer < LAYERS; layer++) {
-            const i64* of = call.layers + layer * FIELDS;
-            auto one = [&](Field field, int rows) {
-                return Stack{{(const char*)of[field], 0, 0}, {rows, rows, rows}};
-            };
-            Stack projections = {
-                {(const char*)of[QUERY], (const char*)of[KEY], (const char*)of[VALUE]},
-                {TURNED, TURNED + GROUPS * HEAD, PROJECTED},
-            };
-            send<Projections>(ring, projections, 0);
-            send<Out>(ring, one(OUT, SIZE), 0);
-            send<Up>(ring, one(UP, INNER), (const char*)of[GATE]);
-            send<Down>(ring, one(DOWN, SIZE), 0);
+#pragma unroll 1
+        for (int which = 0; which <= 4 * LAYERS; which++) {
+            bool head = which == 4 * LAYERS;
+            const Matrix& of = shared.matrices[head ? 4 : which % 4];
+            const i64* parts = head ? &shared.head : shared.layers + which / 4 * FIELDS + of.field;
+            send(ring, of, parts, GATED && !head && which % 4 == 2);
         }
-        Stack head = {{call.head, 0, 0}, {VOCABULARY, VOCABULARY, VOCABULARY}};
-        send<Head>(ring, head, 0);
     }
 }

@@ -9,7 +9,12 @@ constexpr int LANES = 32;
 constexpr int THREADS = WARPS * LANES;
 constexpr int WIDE = KIND == 0 ? 4 : 2;  // bytes of a weight
 constexpr int VECTOR = 16 / WIDE;        // weights of a load
-constexpr int HELD = WARPS < 12 ? 12 : 8;  // vectors of rows in a thread's registers
+constexpr int EIGHT = 8;                 // columns of a lane, next to each other
+constexpr int SPAN = 64;                 // columns of a warp
+constexpr int SETS = LANES * EIGHT / SPAN;  // lines of a matrix that a warp reads at once
+#ifndef TILE
+#define TILE 8  // times EIGHT weights of a lane, between their load and their use
+#endif
 constexpr int HALF = HEAD / 2;
 constexpr int TURNED = HEADS * HEAD;  // width of all queries
 constexpr int PROJECTED = (HEADS + 2 * GROUPS) * HEAD;
@@ -17,27 +22,32 @@ constexpr int PROJECTED = (HEADS + 2 * GROUPS) * HEAD;
 CONSTANT int lesser(int a, int b) { return a < b ? a : b; }
 CONSTANT int greater(int a, int b) { return a < b ? b : a; }
 CONSTANT int parts_of(int whole, int part) { return (whole + part - 1) / part; }
+CONSTANT int rounded(int size) { return parts_of(size, SPAN) * SPAN; }
 
 // Attention to few tokens is cut into few parts, which every block combines for itself. With
 // many tokens the parts of a head are combined by blocks that then hand out the result.
-constexpr int FEW = lesser(4, greater(1, BLOCKS / HEADS)) / 2 * 2 + (BLOCKS / HEADS < 2);
+#ifndef MOST_FEW
+#define MOST_FEW 4
+#endif
+constexpr int FEW = lesser(lesser(MOST_FEW, SETS), greater(1, BLOCKS / HEADS));
 constexpr int MANY = lesser(LANES, BLOCKS / HEADS);
-constexpr int TOKEN_LANES = HEAD / VECTOR;           // lanes that share a key
-constexpr int TOGETHER = THREADS / TOKEN_LANES;      // keys that a block reads at once
-constexpr int AHEAD = 3;                             // how often, before the query is known
-constexpr int COMBINED = 4;                          // numbers that a block combines
+constexpr int TOKEN_LANES = HEAD / EIGHT;        // lanes that share a key
+constexpr int AT_ONCE = LANES / TOKEN_LANES;     // keys that a warp reads at once
+constexpr int AHEAD = KIND == 0 ? 2 : 3;         // how often, before the query is known
+constexpr int OF_WARP = AHEAD * AT_ONCE;
+constexpr int COMBINED = 4;                      // numbers that a warp combines
 
 // What blocks exchange, in words of 32 bits.
 constexpr int AT_PROJECTED = 0;
-constexpr int AT_MIDDLE = AT_PROJECTED + PROJECTED;  // the stream after attention
-constexpr int AT_END = AT_MIDDLE + SIZE;             // the stream after a layer
-constexpr int AT_HIDDEN = AT_END + SIZE;
-constexpr int AT_FEW = AT_HIDDEN + INNER;
-constexpr int AT_FEW_STATS = AT_FEW + FEW * TURNED;
-constexpr int AT_MANY = AT_FEW_STATS + parts_of(2 * FEW * HEADS, 4) * 4;
-constexpr int AT_MANY_STATS = AT_MANY + MANY * TURNED;
-constexpr int AT_ATTENDED = AT_MANY_STATS + parts_of(2 * MANY * HEADS, 4) * 4;
-constexpr int AT_BEST = AT_ATTENDED + TURNED;
+constexpr int AT_MIDDLE = AT_PROJECTED + rounded(PROJECTED);  // the stream after attention
+constexpr int AT_END = AT_MIDDLE + rounded(SIZE);             // the stream after a layer
+constexpr int AT_HIDDEN = AT_END + rounded(SIZE);
+constexpr int AT_FEW = AT_HIDDEN + rounded(INNER);
+constexpr int AT_FEW_STATS = AT_FEW + FEW * rounded(TURNED);
+constexpr int AT_MANY = AT_FEW_STATS + rounded(2 * FEW * HEADS);
+constexpr int AT_MANY_STATS = AT_MANY + MANY * rounded(TURNED);
+constexpr int AT_ATTENDED = AT_MANY_STATS + rounded(2 * MANY * HEADS);
+constexpr int AT_BEST = AT_ATTENDED + rounded(TURNED);
 constexpr int AT_DRAWN = AT_BEST + 8 * BLOCKS;
 constexpr int WORDS = AT_DRAWN + 4;
 
@@ -66,86 +76,91 @@ struct Call {
     unsigned* words;     // of exchanges, [WORDS], zeros at first
     unsigned* counters;  // [4], zeros at first
     i64 along, across;   // strides of keys and values
-    int page, pages, reach;
+    int page_bits, pages, reach;
     float eps, scale, cap;
     int count, choice;
 };
 
 constexpr int LOGITS = parts_of(VOCABULARY, BLOCKS);
+constexpr int STREAM = parts_of(SIZE, BLOCKS);  // rows of the stream that a block adds to
+constexpr int PASS = 96;                        // lines whose sums a block holds
+constexpr int STRIDE = parts_of(WARPS, 4) * 4 | 4;  // of sums, for shared memory's banks
 
-// How a matrix is cut. A block has some of its rows, which it takes from the ring in rounds.
-//
-// ROWS: Of the matrix.
-// COLUMNS: Of the matrix.
-// NORMED: Whether the input is normed; then a warp sees all of it.
-// GATES: Whether there is a second matrix.
-template <int ROWS, int COLUMNS, bool IS_NORMED, bool GATES> struct Cut {
-    static constexpr int ALL = ROWS, WIDTH = COLUMNS, COPIES = 1 + GATES;
-    static constexpr bool NORMED = IS_NORMED;
-    static constexpr int BYTES = COLUMNS * WIDE;
-    static constexpr int IN_SLOT = SLOT / (BYTES * COPIES);
-    static constexpr int VECTORS = COLUMNS / VECTOR;
-    static CONSTANT int shared_by(int warps) {
-        bool more = !NORMED && WARPS % (2 * warps) == 0 && VECTORS > 3 * LANES * warps;
-        return more ? shared_by(2 * warps) : warps;
-    }
-    // Warps that share a row, and vectors of each and of a lane.
-    static constexpr int PARTS = shared_by(1);
-    static constexpr int SPAN = parts_of(VECTORS, PARTS);
-    static constexpr int EACH = parts_of(SPAN, LANES);
-    // Rows of all warps, and of one in a round: as many as fit its registers.
-    static constexpr int STEP = WARPS / PARTS;
-    static constexpr int FIT = greater(1, lesser(8, HELD / (EACH * COPIES)));
-    static constexpr int MOST = lesser(parts_of(parts_of(ROWS, BLOCKS), STEP), FIT);
-    static constexpr int ROUND = MOST * STEP;
-    static_assert(IN_SLOT > 0, "a row fits a slot");
-    static_assert(parts_of(ROUND, IN_SLOT) <= lesser(LANES, SLOTS), "lanes release slots");
+// A block's rows of a matrix, which is some parts one above the other.
+struct Matrix {
+    int begin, rows, bytes, in_slot, ends[2], field;
 };
-using Projections = Cut<PROJECTED, SIZE, true, false>;
-using Out = Cut<SIZE, TURNED, false, false>;
-using Up = Cut<INNER, SIZE, true, GATED>;
-using Down = Cut<SIZE, INNER, false, false>;
-using Head = Cut<VOCABULARY, SIZE, true, false>;
 
 struct Shared {
     u64 full[SLOTS], empty[SLOTS];
-    i64 layers[LAYERS * FIELDS];
+    i64 layers[LAYERS * FIELDS], head;
+    Matrix matrices[5];
     double sums[LOGITS];
     double totals[WARPS], totals_of_all[BLOCKS];
-    alignas(16) float x[SIZE];
-    alignas(16) float attended[TURNED];
+    alignas(16) float partial[2][PASS * STRIDE];
+    alignas(16) float squares[STRIDE];
+    alignas(16) float best[STRIDE], total[STRIDE];
     union {
-        alignas(16) float hidden[INNER];
-        struct {
-            float parts[WARPS][HEAD];
-            float best[WARPS], total[WARPS];
-        };
+        alignas(16) float parts[WARPS][HEAD];      // of attention
+        alignas(16) float staged[WARPS][4 * SPAN];  // columns of each warp
     };
-    alignas(16) float fresh[3 * HEAD];
-    alignas(16) float cosines[HALF], sines[HALF];
-    float partial[2][WARPS * 8];
+    alignas(16) float cosines[greater(HALF, EIGHT)], sines[greater(HALF, EIGHT)];
+    float own[STREAM];
     float logits[LOGITS];
     float high[greater(WARPS, BLOCKS)];
     int token[greater(WARPS, BLOCKS)];
     int next;
+#ifdef TIMES
+    i64 last[2];
+#endif
 };
 static_assert(sizeof(Shared) <= STATE, "the state fits");
 
-// The first of a block's rows of a matrix.
-INLINE int first_row(int rows, int block) { return (int)((i64)rows * block / BLOCKS); }
+// A thread among those that compute.
+struct Me {
+    int warp, lane;
 
-INLINE float weight_of(const Four& v, int i) {
-    unsigned word = i / (VECTOR / 4) == 0 ? v.a : i / (VECTOR / 4) == 1 ? v.b : i / (VECTOR / 4) == 2 ? v.c : v.d;
-    if (KIND == 0) return float_of(word);
-    if (KIND == 1) return float_of(i % 2 ? word & 0xffff0000u : word << 16);
-    return float_of_half(i % 2 ? word >> 16 : word & 0xffffu);
+    INLINE Me() {
+        warp = from_lane(thread_index() / LANES, 0);
+        lane = thread_index() % LANES;
+    }
+    INLINE int index() const { return lane % EIGHT; }
+    INLINE int set() const { return lane / EIGHT; }
+    INLINE int thread() const { return warp * LANES + lane; }
+};
+
+// The first of a block's rows of a matrix.
+INLINE int first_row(int rows, int block) { return (int)((unsigned)rows * block / BLOCKS); }
+
+// Eight weights, as they are in memory.
+struct Weights {
+    Four fours[EIGHT / VECTOR];
+
+    INLINE float operator[](int i) const {
+        const Four& v = fours[i / VECTOR];
+        int at = i % VECTOR * WIDE / 4;
+        unsigned word = at == 0 ? v.a : at == 1 ? v.b : at == 2 ? v.c : v.d;
+        if (KIND == 0) return float_of(word);
+        if (KIND == 1) return float_of(i % 2 ? word & 0xffff0000u : word << 16);
+        return float_of_half(i % 2 ? word >> 16 : word & 0xffffu);
+    }
+};
+
+INLINE unsigned two_words(float low, float high) {
+    if (KIND == 2) return half_of(low) | half_of(high) << 16;
+    return narrow_pair(low, high);
 }
 
-INLINE unsigned narrow(float value) {
-    if (KIND == 2) return half_of(value);
-    unsigned bits = bits_of(value);
-    if (value != value) return 0x7fffu;
-    return (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
+INLINE Weights weights_of(const float (&x)[EIGHT]) {
+    Weights made;
+#pragma unroll
+    for (int i = 0; i < EIGHT / VECTOR; i++) {
+        const float* of = x + i * VECTOR;
+        if (KIND == 0) made.fours[i] = {bits_of(of[0]), bits_of(of[1]), bits_of(of[2]), bits_of(of[3])};
+        else made.fours[i] = {two_words(of[0], of[1]), two_words(of[2], of[3]),
+                              two_words(x[4], x[5]), two_words(x[6], x[7])};
+    }
+    return made;
 }
 
 INLINE float weight_at(const char* from, int i) {
@@ -154,17 +169,45 @@ INLINE float weight_at(const char* from, int i) {
     return KIND == 1 ? float_of(bits << 16) : float_of_half(bits);
 }
 
-INLINE Four weights_of(const float* values) {
-    unsigned words[4];
-    for (int i = 0; i < 4; i++) {
-        if (KIND == 0) words[i] = bits_of(values[i]);
-        else words[i] = narrow(values[2 * i % VECTOR]) | narrow(values[(2 * i + 1) % VECTOR]) << 16;
-    }
-    return {words[0], words[1], words[2], words[3]};
-}
-
 template <class T> INLINE T warp_sum(T value) {
 #pragma unroll
     for (int mask = LANES / 2; mask; mask /= 2) value += exchanged(value, mask);
     return value;
 }
+
+// Add numbers of some lanes. A lane, whose index among these is i, gets the i-th of the sums.
+template <int AMONG, int COUNT> INLINE float added(int lane, const float (&numbers)[COUNT]) {
+    static_assert(COUNT <= lesser(AMONG, 8), "a lane for each");
+    float v[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] = numbers[i];
+    int left = COUNT;
+#pragma unroll
+    for (int mask = 1; mask < AMONG; mask *= 2) {
+        bool upper = lane & mask;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (2 * i + 1 < left) {
+                float mine = upper ? v[2 * i + 1] : v[2 * i], other = upper ? v[2 * i] : v[2 * i + 1];
+                v[i] = mine + exchanged(other, mask);
+            } else if (2 * i < left)
+                v[i] = v[2 * i] + exchanged(v[2 * i], mask);
+        }
+        left = (left + 1) / 2;
+    }
+    return v[0];
+}
+
+#ifdef TIMES
+// Add the cycles since the last point to one of 32 counters of two threads of some blocks.
+INLINE void stamp(const Call& call, Shared& shared, int point) {
+    int which = block_index() == 0 ? 0 : block_index() == 40 ? 1 : block_index() == 131 ? 2 : 3;
+    int thread = thread_index() == 0 ? 0 : thread_index() == THREADS - LANES ? 1 : 2;
+    if (which == 3 || thread == 2) return;
+    i64 now = clock64();
+    if (point) atomicAdd((u64*)call.uniforms + (which * 2 + thread) * 32 + point, (u64)(now - shared.last[thread]));
+    shared.last[thread] = clock64();
+}
+#else
+INLINE void stamp(const Call&, Shared&, int) {}
+#endif
