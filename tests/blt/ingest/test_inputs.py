@@ -276,6 +276,47 @@ def test_rows_that_cannot_be_read(tmp_path: Path, line: str, reason: str):
     assert reason in said or (line[0] == "[" and "above the limit" in said)
 
 
+def test_objects_with_a_path_of_their_own_are_json(tmp_path: Path):
+    """Such as of a data set of source code; only `bytes` and `path` alone are media."""
+    rows = [
+        {"text": "one", "meta": {"path": "src/a.py", "repo": "x"}},
+        {"text": "two", "meta": {"bytes": 12}},
+        {"text": "three", "meta": {"bytes": "no base64", "note": "x"}},
+        {"text": "four", "meta": [{"bytes": "no base64", "at": 1}]},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = run(tmp_path, tmp_path / "rows.jsonl")
+    metas = [json.dumps(row["meta"], sort_keys=True) for row in rows]
+    assert [each.data.decode() for each in found] == [
+        row["text"] + meta for row, meta in zip(rows, metas, strict=True)
+    ]
+
+
+def test_columns_can_have_any_name(tmp_path: Path):
+    """JSON can name half a character, which SQLite cannot hold."""
+    lines = ['{"\\ud800": "one", "b": "two"}', '{"\\udc80": "three", "b": "four"}']
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    found = run(tmp_path, tmp_path / "rows.jsonl")
+    assert [each.data for each in found] == [b"onetwo", b"threefour"]
+    labels = [[view["label"] for view in row["views"]] for row in found.rows()]
+    assert labels == [["\\ud800/text", "b/text"], ["\\udc80/text", "b/text"]]
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    parquet.write_table(table, tmp_path / "data.parquet")
+    found = run(tmp_path, tmp_path / "data.parquet")
+    assert len(found) == 0
+    assert reasons(found) == {"data.parquet#0": "it has more than one column `text`"}
+
+
+def test_bytes_in_other_objects_are_base64(tmp_path: Path):
+    table = pa.table({"text": ["x"], "keys": [[{"key": b"\0\xff", "n": 1}]]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    [document] = run(tmp_path, tmp_path / "data.parquet")
+    assert document.data == b'x[{"key": "AP8=", "n": 1}]'
+
+
 def test_parquet_by_row_groups(tmp_path: Path):
     texts = [f"row {n}" for n in range(25)]
     images = [{"bytes": png(seed=n), "path": None} if n < 2 else None for n in range(25)]
