@@ -16,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from hotgrid.blt import Corpus, IngestSettings, count_input, ingest
+from hotgrid.blt._ingest import _pool, _work
 from hotgrid.blt._ingest._inputs import _archives, _rows, _units
 from hotgrid.blt._ingest._inputs._read import read_unit
 from hotgrid.blt._ingest._inputs._record import Fault, Record
@@ -457,6 +458,24 @@ def test_counts_without_writing(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.txt", "c.txt"]
     limited = count_input([str(tmp_path)], IngestSettings(limit=1), texts=["more"])
     assert limited == {"text": {"documents": 1, "bytes": 4}}
+
+
+def test_the_output_is_not_counted(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("a text")
+    run(tmp_path, tmp_path / "a.txt")
+    found = count_input([str(tmp_path)], out=tmp_path / "out")
+    assert found == {"text": {"documents": 1, "bytes": 6}}
+
+
+def test_a_reason_is_the_same_in_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Messages of decoders can say where an object lies in memory."""
+    (tmp_path / "a.gif").write_bytes(b"GIF89a" + bytes(20))
+    assert reasons(run(tmp_path, tmp_path / "a.gif")) == {
+        "a.gif": "the image is damaged: it cannot be identified"
+    }
+    fault = Fault("x", f"cannot read {object()}")
+    monkeypatch.setattr(_work, "read_unit", lambda unit, settings: iter([fault]))
+    assert reasons(run(tmp_path, tmp_path / "a.gif")) == {"x": "cannot read <object object>"}
 
 
 def test_standard_input_is_counted(monkeypatch: pytest.MonkeyPatch):
