@@ -445,6 +445,23 @@ def test_a_limit_takes_the_first_documents(tmp_path: Path):
     assert len(run(tmp_path, tmp_path / "rows.jsonl", limit=4)) == 4
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_limit_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int):
+    (tmp_path / "in").mkdir()
+    for n in range(50):
+        (tmp_path / "in" / f"{n:02}.txt").write_text(f"text {n}")
+    done = []
+    work, give = _pool.Worker.work, _pool.Processes._give
+    monkeypatch.setattr(
+        _pool.Worker, "work", lambda *a, **more: done.append(1) or work(*a, **more)
+    )
+    monkeypatch.setattr(_pool.Processes, "_give", lambda *a: done.append(1) or give(*a))
+    made = IngestSettings(limit=3)
+    ingest([str(tmp_path / "in")], tmp_path / "out", made, workers=workers)
+    assert [each.data for each in Corpus(tmp_path / "out")] == [b"text 0", b"text 1", b"text 2"]
+    assert 3 <= len(done) <= 3 + workers
+
+
 def test_counts_without_writing(tmp_path: Path):
     (tmp_path / "a.png").write_bytes(png()[:60])
     (tmp_path / "b.txt").write_bytes(TEXT)
