@@ -150,6 +150,18 @@ def _file(tmp_path: Path) -> list[Path]:
     return [tmp_path / "text.txt"]
 
 
+@pytest.mark.parametrize("pattern", ["drafts/*", "./drafts/*", "./*/a.txt"])
+def test_patterns_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+):
+    (tmp_path / "drafts").mkdir()
+    for name in ("drafts/a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    assert [each.data for each in run(tmp_path, ".", include=(pattern,))] == [b"drafts/a.txt"]
+    assert [each.data for each in run(tmp_path, ".", exclude=(pattern,))] == [b"b.txt"]
+
+
 def test_include_and_exclude(tmp_path: Path):
     # Patterns do not see where the folder lies.
     tmp_path = tmp_path / "corpora"

@@ -169,19 +169,31 @@ def ingest(
 
 
 def count_input(
-    paths: Sequence[str], settings: IngestSettings | None = None, *, texts: Sequence[str] = ()
+    paths: Sequence[str],
+    settings: IngestSettings | None = None,
+    *,
+    texts: Sequence[str] = (),
+    out: str | Path | None = None,
 ) -> dict[str, Counter[str]]:
     """Count documents and bytes by modality without decoding or writing a corpus.
 
     Documents that cannot be read are counted under `quarantined`. Standard input is copied to
     a temporary file meanwhile.
+
+    Args:
+        paths: See `ingest`.
+        settings: What decides about the output.
+        texts: Texts that are documents themselves.
+        out: Where the corpus would go: a folder that is no input.
     """
     settings = IngestSettings() if settings is None else settings
     found: dict[str, Counter[str]] = {}
     taken = 0
     with TemporaryDirectory() as aside:
         spool = _spooled(paths, Path(aside), world())
-        for unit in list_units(paths, texts, settings, fetched=files_of, spool=spool):
+        place = None if out is None else Path(out)
+        listed = list_units(paths, texts, settings, out=place, fetched=files_of, spool=spool)
+        for unit in listed:
             for each in read_unit(unit, settings):
                 if isinstance(each, Fault) or not each.size:
                     found.setdefault("quarantined", Counter()).update(documents=1)
