@@ -393,6 +393,21 @@ def test_resume_takes_what_is_new(tmp_path: Path):
         ({"media": "frames"}, "there are pieces, bytes"),
     ],
 )
+def test_resuming_never_loses_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    ingest(["a.txt"], "out", texts=["words"], workers=0)
+    with pytest.raises(ArgumentError, match=r"`out` was made of `a.txt` too"):
+        ingest(["b.txt"], "out", texts=["words"], resume=True, workers=0)
+    with pytest.raises(ArgumentError, match="made of other texts too"):
+        ingest(["a.txt"], "out", texts=["others"], resume=True, workers=0)
+    assert len(Corpus("out")) == 2
+    ingest(["./a.txt", "b.txt"], "out", texts=["new", "words"], resume=True, workers=0)
+    found = [each.data for each in Corpus("out")]
+    assert found == [b"new", b"words", b"a.txt", b"b.txt"]
+
+
 def test_wrong_settings_are_named(change: dict, message: str):
     with pytest.raises(ArgumentError, match=message):
         IngestSettings(**change)
