@@ -131,6 +131,11 @@ def test_longer_patches_are_split(data: bytes, size: int, most: int):
     assert AtMost(Static(size), most).lengths(data).tolist() == wanted
 
 
+def test_sizes_may_be_longer_than_any_text():
+    for rule in (Static(10**30), AtMost(Static(10**30), 10**30)):
+        assert rule.patches(b"all of it") == [b"all of it"]
+
+
 def test_tokens_are_those_of_the_encoding():
     encoding = get_encoding("hotgrid_32k")
     text = "Some tokens, naïve ones: 世界."
@@ -250,6 +255,9 @@ def test_the_router_compares_neighbours():
     assert router(x[:, 2:], x[:, 1:2])[0].tolist() == pytest.approx([1, 0.5])
     # The loss is lowest, 1, where the share is one in four.
     right = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    for few in ([], [b""], [b"a", b"b"]):
+        with pytest.raises(ArgumentError, match="too few bytes"):
+            calibrate_thresholds(model, few)
     assert router.ratio_loss(right, 4).item() == pytest.approx(1)
     for p in (torch.ones(1, 4), torch.zeros(1, 4)):
         assert router.ratio_loss(p, 4).item() > 1.2
