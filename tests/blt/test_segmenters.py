@@ -151,6 +151,15 @@ def test_units_of_python():
         b'"""Doc."""\n', b"import os\n\n", b"@wrap\ndef f():\n    return 1\n\n",
         b"class C:\n    ", b"x = 1; ", b"y = 2\n",
     ]  # fmt: skip
+    marked = b"\xef\xbb\xbfx = 1; y = 2\nz = 3; w = 4"
+    assert Syntax().patches(marked) == [
+        b"\xef\xbb\xbfx = 1; ",
+        b"y = 2\n",
+        b"z = 3; ",
+        b"w = 4",
+    ]
+    latin = b"# coding: latin-1\ns = '\xe9\xe9'; t = 1\n"
+    assert Syntax().patches(latin) == [b"# coding: latin-1\n", b"s = '\xe9\xe9'; ", b"t = 1\n"]
     assert Syntax().patches(b"def f(:") == [b"def f(:"]
     assert Syntax().patches(b"\x00\xff") == [b"\x00\xff"]
 
@@ -246,6 +255,9 @@ def test_calibrated_thresholds_give_their_means():
             assert found == pytest.approx(size, rel=0.01)
     with pytest.raises(ArgumentError, match="no `threshold` threshold for patches of 5 bytes"):
         EntropyThreshold(model, size=5)
+    for few in ([], [b""], [b"a", b"b"]):
+        with pytest.raises(ArgumentError, match="too few bytes"):
+            calibrate_thresholds(model, few)
 
 
 def test_the_router_compares_neighbours():
@@ -255,9 +267,6 @@ def test_the_router_compares_neighbours():
     assert router(x[:, 2:], x[:, 1:2])[0].tolist() == pytest.approx([1, 0.5])
     # The loss is lowest, 1, where the share is one in four.
     right = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
-    for few in ([], [b""], [b"a", b"b"]):
-        with pytest.raises(ArgumentError, match="too few bytes"):
-            calibrate_thresholds(model, few)
     assert router.ratio_loss(right, 4).item() == pytest.approx(1)
     for p in (torch.ones(1, 4), torch.zeros(1, 4)):
         assert router.ratio_loss(p, 4).item() > 1.2
