@@ -131,6 +131,11 @@ def test_longer_patches_are_split(data: bytes, size: int, most: int):
     assert AtMost(Static(size), most).lengths(data).tolist() == wanted
 
 
+def test_sizes_may_be_longer_than_any_text():
+    for rule in (Static(10**30), AtMost(Static(10**30), 10**30)):
+        assert rule.patches(b"all of it") == [b"all of it"]
+
+
 def test_tokens_are_those_of_the_encoding():
     encoding = get_encoding("hotgrid_32k")
     text = "Some tokens, naïve ones: 世界."
@@ -146,6 +151,15 @@ def test_units_of_python():
         b'"""Doc."""\n', b"import os\n\n", b"@wrap\ndef f():\n    return 1\n\n",
         b"class C:\n    ", b"x = 1; ", b"y = 2\n",
     ]  # fmt: skip
+    marked = b"\xef\xbb\xbfx = 1; y = 2\nz = 3; w = 4"
+    assert Syntax().patches(marked) == [
+        b"\xef\xbb\xbfx = 1; ",
+        b"y = 2\n",
+        b"z = 3; ",
+        b"w = 4",
+    ]
+    latin = b"# coding: latin-1\ns = '\xe9\xe9'; t = 1\n"
+    assert Syntax().patches(latin) == [b"# coding: latin-1\n", b"s = '\xe9\xe9'; ", b"t = 1\n"]
     assert Syntax().patches(b"def f(:") == [b"def f(:"]
     assert Syntax().patches(b"\x00\xff") == [b"\x00\xff"]
 
@@ -241,6 +255,9 @@ def test_calibrated_thresholds_give_their_means():
             assert found == pytest.approx(size, rel=0.01)
     with pytest.raises(ArgumentError, match="no `threshold` threshold for patches of 5 bytes"):
         EntropyThreshold(model, size=5)
+    for few in ([], [b""], [b"a", b"b"]):
+        with pytest.raises(ArgumentError, match="too few bytes"):
+            calibrate_thresholds(model, few)
 
 
 def test_the_router_compares_neighbours():

@@ -153,6 +153,31 @@ def test_blobs_of_blt_burn(tmp_path_factory, size: int, start: int, name: str):
         assert [label for label, _, _ in sidecar.edges()][-4:] == [*["contains"] * 3, "next"]
 
 
+def test_sharding_and_replication_are_kept(tmp_path: Path):
+    place = written(tmp_path / "a.hypergraph.db", [whole(0) + text("ff") + whole(3)], [])
+    facts = {
+        "sharding_info": {"global_shape": [1, 9, 768], "shard_index": 1, "num_shards": 3},
+        "replication_spec": {"replica_groups": [[0, 1]], "replication_factor": 2},
+    }
+    database = sqlite3.connect(place)
+    database.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    rows = [("schema_version", "2"), *((key, json.dumps(facts[key])) for key in facts)]
+    database.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+    database.commit()
+    database.close()
+    with Sidecar(tmp_path / "alone.db") as sidecar:
+        import_blt_burn(place, sidecar)
+        sidecar.export_json(tmp_path / "alone.json")
+    found = json.loads((tmp_path / "alone.json").read_text())
+    assert [found["sharding"], found["replication"]] == list(facts.values())
+    with Sidecar(tmp_path / "more.db") as sidecar:
+        sidecar.add(DOCUMENT)  # they would not be true of it
+        import_blt_burn(place, sidecar)
+        sidecar.export_json(tmp_path / "more.json")
+    found = json.loads((tmp_path / "more.json").read_text())
+    assert found["sharding"] is found["replication"] is None
+
+
 def test_other_files_are_refused(tmp_path: Path):
     with Sidecar(tmp_path / "c.db") as sidecar:
         with pytest.raises(ArgumentError, match="there is no file"):

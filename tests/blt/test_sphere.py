@@ -182,6 +182,10 @@ def test_wrong_input_says_what_is_wrong():
         log_weights(torch.tensor([-1.0]))
     with pytest.raises(ArgumentError, match="0 shells"):
         place(torch.ones(2), shells=0)
+    with pytest.raises(ArgumentError, match="at most 1,048,576"):
+        relax(torch.ones(2), shells=10**10)
+    with pytest.raises(ArgumentError, match="to inf"):
+        relax(torch.ones(2), outer=math.inf)
     with pytest.raises(ArgumentError, match="not numbers"):
         place(torch.tensor([math.nan]))
     with pytest.raises(ContractError):

@@ -370,6 +370,9 @@ def test_what_is_wrong_is_said(mixed: Path, tmp_path: Path):
     sphere = Sphere(mixed)
     with pytest.raises(ArgumentError, match="node 1 has no place"):
         sphere.at(1)
+    for far in (10**30, -(10**30)):
+        with pytest.raises(ArgumentError, match=f"node {far} has no place"):
+            sphere.at(far)
     with pytest.raises(ArgumentError, match="must not be empty"):
         sphere.direction_of("")
     with pytest.raises(ArgumentError, match="`top` is 0"):

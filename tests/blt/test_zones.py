@@ -72,6 +72,10 @@ def test_rules_by_name_and_label():
     assert rule("faq/two.md", "prompt") == "qa"  # the first rule decides
     assert rule("a.qa", "text") == "qa"
     assert rule("a.md", "text") == "content"
+    # Views of a column have its name before their own.
+    assert rule("rows.jsonl", "prompt/text") == "instruction"
+    assert rule("rows.jsonl", "prompt/0/image") == "instruction"
+    assert rule("rows.jsonl", "prompts/text") == "content"
     assert zone_rule([])("a", "b") == "content"
     assert zone_rule(["instruction"])("a", "b") == "instruction"
 

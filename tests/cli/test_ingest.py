@@ -60,6 +60,13 @@ def test_inspect(corpus: Path, capsys: pytest.CaptureFixture[str]):
     assert found["tensors"]["patch_lengths"] == "int32 [3]"
 
 
+def test_names_are_shown_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "[bold]a.txt").write_text("a text")
+    assert hotgrid(["ingest", "[bold]a.txt", "--out", "out"]) == 0
+    assert hotgrid(["ingest", "inspect", "out"]) == 0
+    assert "[bold]a.txt" in capsys.readouterr().out
+
+
 def test_histogram_and_export(corpus: Path, capsys: pytest.CaptureFixture[str]):
     assert hotgrid(["ingest", "histogram", "out", "--bins", "7", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

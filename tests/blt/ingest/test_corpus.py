@@ -301,6 +301,19 @@ def test_json_lines_and_the_json_of_the_sidecar(mixed: Corpus, tmp_path: Path):
         export_corpus(mixed.folder, "jsonlines", tmp_path / "x")
 
 
+def test_exports_are_not_mixed_and_leave_the_corpus_alone(tmp_path: Path):
+    done = ingest([], tmp_path / "out", texts=["one", "two", "three"], workers=0)
+    tars = tmp_path / "tars"
+    assert len(export_corpus(done.folder, "webdataset", tars, samples=1)) == 3
+    assert len(export_corpus(done.folder, "webdataset", tars, samples=1)) == 3
+    with pytest.raises(ArgumentError, match=r"`shard_000002.tar.gz` of another export"):
+        export_corpus(done.folder, "webdataset", tars, samples=2)
+    for form, name in (("jsonl", "documents.jsonl"), ("json", "corpus.db")):
+        with pytest.raises(ArgumentError, match="a part of the corpus"):
+            export_corpus(done.folder, form, done.folder / name)
+    assert list(Corpus(done.folder).damage()) == []
+
+
 def test_the_report_is_one_page_with_pictures(mixed: Corpus):
     page = (mixed.folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 1
@@ -378,6 +391,21 @@ def test_resume_takes_what_is_new(tmp_path: Path):
             resume=True,
             workers=0,
         )
+
+
+def test_resuming_never_loses_an_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    ingest(["a.txt"], "out", texts=["words"], workers=0)
+    with pytest.raises(ArgumentError, match=r"`out` was made of `a.txt` too"):
+        ingest(["b.txt"], "out", texts=["words"], resume=True, workers=0)
+    with pytest.raises(ArgumentError, match="made of other texts too"):
+        ingest(["a.txt"], "out", texts=["others"], resume=True, workers=0)
+    assert len(Corpus("out")) == 2
+    ingest(["./a.txt", "b.txt"], "out", texts=["new", "words"], resume=True, workers=0)
+    found = [each.data for each in Corpus("out")]
+    assert found == [b"new", b"words", b"a.txt", b"b.txt"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from hotgrid.blt import Corpus, IngestSettings, count_input, ingest
+from hotgrid.blt._ingest import _pool, _work
 from hotgrid.blt._ingest._inputs import _archives, _rows, _units
 from hotgrid.blt._ingest._inputs._read import read_unit
 from hotgrid.blt._ingest._inputs._record import Fault, Record
@@ -149,6 +150,18 @@ def _file(tmp_path: Path) -> list[Path]:
     return [tmp_path / "text.txt"]
 
 
+@pytest.mark.parametrize("pattern", ["drafts/*", "./drafts/*", "./*/a.txt"])
+def test_patterns_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+):
+    (tmp_path / "drafts").mkdir()
+    for name in ("drafts/a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.chdir(tmp_path)
+    assert [each.data for each in run(tmp_path, ".", include=(pattern,))] == [b"drafts/a.txt"]
+    assert [each.data for each in run(tmp_path, ".", exclude=(pattern,))] == [b"b.txt"]
+
+
 def test_include_and_exclude(tmp_path: Path):
     # Patterns do not see where the folder lies.
     tmp_path = tmp_path / "corpora"
@@ -274,6 +287,47 @@ def test_rows_that_cannot_be_read(tmp_path: Path, line: str, reason: str):
     assert [each.data for each in found] == [b"good", b"last"]
     [said] = reasons(found).values()
     assert reason in said or (line[0] == "[" and "above the limit" in said)
+
+
+def test_objects_with_a_path_of_their_own_are_json(tmp_path: Path):
+    """Such as of a data set of source code; only `bytes` and `path` alone are media."""
+    rows = [
+        {"text": "one", "meta": {"path": "src/a.py", "repo": "x"}},
+        {"text": "two", "meta": {"bytes": 12}},
+        {"text": "three", "meta": {"bytes": "no base64", "note": "x"}},
+        {"text": "four", "meta": [{"bytes": "no base64", "at": 1}]},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = run(tmp_path, tmp_path / "rows.jsonl")
+    metas = [json.dumps(row["meta"], sort_keys=True) for row in rows]
+    assert [each.data.decode() for each in found] == [
+        row["text"] + meta for row, meta in zip(rows, metas, strict=True)
+    ]
+
+
+def test_columns_can_have_any_name(tmp_path: Path):
+    """JSON can name half a character, which SQLite cannot hold."""
+    lines = ['{"\\ud800": "one", "b": "two"}', '{"\\udc80": "three", "b": "four"}']
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    found = run(tmp_path, tmp_path / "rows.jsonl")
+    assert [each.data for each in found] == [b"onetwo", b"threefour"]
+    labels = [[view["label"] for view in row["views"]] for row in found.rows()]
+    assert labels == [["\\ud800/text", "b/text"], ["\\udc80/text", "b/text"]]
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    parquet.write_table(table, tmp_path / "data.parquet")
+    found = run(tmp_path, tmp_path / "data.parquet")
+    assert len(found) == 0
+    assert reasons(found) == {"data.parquet#0": "it has more than one column `text`"}
+
+
+def test_bytes_in_other_objects_are_base64(tmp_path: Path):
+    table = pa.table({"text": ["x"], "keys": [[{"key": b"\0\xff", "n": 1}]]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    [document] = run(tmp_path, tmp_path / "data.parquet")
+    assert document.data == b'x[{"key": "AP8=", "n": 1}]'
 
 
 def test_parquet_by_row_groups(tmp_path: Path):
@@ -403,6 +457,23 @@ def test_a_limit_takes_the_first_documents(tmp_path: Path):
     assert len(run(tmp_path, tmp_path / "rows.jsonl", limit=4)) == 4
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_limit_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int):
+    (tmp_path / "in").mkdir()
+    for n in range(50):
+        (tmp_path / "in" / f"{n:02}.txt").write_text(f"text {n}")
+    done = []
+    work, give = _pool.Worker.work, _pool.Processes._give
+    monkeypatch.setattr(
+        _pool.Worker, "work", lambda *a, **more: done.append(1) or work(*a, **more)
+    )
+    monkeypatch.setattr(_pool.Processes, "_give", lambda *a: done.append(1) or give(*a))
+    made = IngestSettings(limit=3)
+    ingest([str(tmp_path / "in")], tmp_path / "out", made, workers=workers)
+    assert [each.data for each in Corpus(tmp_path / "out")] == [b"text 0", b"text 1", b"text 2"]
+    assert 3 <= len(done) <= 3 + workers
+
+
 def test_counts_without_writing(tmp_path: Path):
     (tmp_path / "a.png").write_bytes(png()[:60])
     (tmp_path / "b.txt").write_bytes(TEXT)
@@ -416,6 +487,24 @@ def test_counts_without_writing(tmp_path: Path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.txt", "c.txt"]
     limited = count_input([str(tmp_path)], IngestSettings(limit=1), texts=["more"])
     assert limited == {"text": {"documents": 1, "bytes": 4}}
+
+
+def test_the_output_is_not_counted(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("a text")
+    run(tmp_path, tmp_path / "a.txt")
+    found = count_input([str(tmp_path)], out=tmp_path / "out")
+    assert found == {"text": {"documents": 1, "bytes": 6}}
+
+
+def test_a_reason_is_the_same_in_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Messages of decoders can say where an object lies in memory."""
+    (tmp_path / "a.gif").write_bytes(b"GIF89a" + bytes(20))
+    assert reasons(run(tmp_path, tmp_path / "a.gif")) == {
+        "a.gif": "the image is damaged: it cannot be identified"
+    }
+    fault = Fault("x", f"cannot read {object()}")
+    monkeypatch.setattr(_work, "read_unit", lambda unit, settings: iter([fault]))
+    assert reasons(run(tmp_path, tmp_path / "a.gif")) == {"x": "cannot read <object object>"}
 
 
 def test_standard_input_is_counted(monkeypatch: pytest.MonkeyPatch):

@@ -116,6 +116,13 @@ def test_parts_of_a_file_never_crash(kind: str):
         ("naïve".encode()[:4], "", "text"),  # the last character is cut
         (b"a,b\n1,2\n", "x.csv", "text"),
         (b"\x80\x81 not utf-8", "x.py", "bytes"),
+        (b"ID3 is an algorithm for decision trees.\n", "", "text"),
+        (b"OggS begins each page of a stream.\n", "", "text"),
+        (b"fLaC is the mark of a format.\n", "", "text"),
+        (b"GIF89a is a format of pictures.\n", "", "text"),
+        (b"P6 processors were made in 1995.\n", "", "text"),
+        (b"P6 1 2 3 and more\n", "", "image"),
+        (b"P5\n# by a camera\n2 2\n255\nABCD", "", "image"),
         (b"", "", "text"),
     ],
 )

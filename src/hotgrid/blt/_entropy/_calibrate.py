@@ -32,7 +32,7 @@ def calibrate_thresholds(
         ArgumentError: Documents have too few bytes, or a size is not above 1.
     """
     found = [model.entropies(each).double().cpu() for each in documents]
-    if sum(map(len, found)) < 2:
+    if max(map(len, found), default=0) < 2:  # growth needs two bytes of one document
         raise ArgumentError("`documents` have too few bytes to calibrate thresholds")
     levels = torch.cat(found).numpy()
     growth = torch.cat([torch.diff(each) for each in found]).numpy()

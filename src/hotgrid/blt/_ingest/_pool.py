@@ -41,26 +41,37 @@ class InProcess:
 
     def __init__(self, folder: Path, settings: IngestSettings) -> None:
         self._worker = Worker(folder, settings)
+        self._most, self._kept = settings.limit, 0
 
     def run(self, jobs: deque[Job], until: float, news: News, stop: Stop) -> int:
-        """Do units until there are none, the time is up, or a stop; return the documents."""
+        """Do units until there are none or enough, the time is up, or a stop.
+
+        Returns:
+            The documents that they gave.
+        """
 
         def begin(position: int, size: int) -> None:
             if stop():
                 raise StoppedError
             news(size)
 
-        kept = 0
+        before = self._kept
         # Sums over several threads may be rounded in another order.
         with one_thread(), contextlib.suppress(StoppedError):
             while jobs and not stop() and time.monotonic() < until:
+                if _is_enough(self._kept, self._most):
+                    break
                 number, unit = jobs[0]
-                kept += self._worker.work(number, unit, begin=begin)
+                self._kept += self._worker.work(number, unit, begin=begin)
                 jobs.popleft()
-        return kept
+        return self._kept - before
 
     def close(self) -> None:
         """Nothing is left."""
+
+
+def _is_enough(kept: int, most: int | None) -> bool:
+    return most is not None and kept >= most
 
 
 @dataclass
@@ -101,6 +112,7 @@ class Processes:
     ) -> None:
         self._first = {"folder": str(folder.resolve()), "settings": settings.to_table()}
         self._timeout, self._inherited = timeout, tuple(inherited)
+        self._most, self._kept, self._last = settings.limit, 0, -1
         self._skipped: dict[int, dict[int, str]] = {}
         self._cuts: dict[int, tuple[int, str]] = {}
         self._crashes: dict[int, int] = {}
@@ -108,19 +120,23 @@ class Processes:
         self._hands = [self._hired() for _ in range(count)]
 
     def run(self, jobs: deque[Job], until: float, news: News, stop: Stop) -> int:
-        """Do units until there are none, the time is up, or a stop; return the documents."""
-        kept = 0
+        """Do units until there are none or enough, the time is up, or a stop.
+
+        Returns:
+            The documents that they gave.
+        """
+        before = self._kept
         while True:
             leaving = stop()
             waiting = not leaving and time.monotonic() < until
             for number, hand in enumerate(self._hands):
-                if hand.job is None and jobs and waiting:
+                if hand.job is None and waiting and self._is_next(jobs):
                     self._give(number, jobs.popleft())
             busy = [each for each in self._hands if each.job is not None]
             if not busy or (leaving and self._abandon(jobs)):
-                return kept
+                return self._kept - before
             for key, _ in self._selector.select(0.2):
-                kept += self._hear(key.data, jobs, news)
+                self._kept += self._hear(key.data, jobs, news)
             for number, hand in reversed(list(enumerate(self._hands))):
                 # Loading a model takes as long as it takes.
                 silent = time.monotonic() - hand.heard
@@ -128,6 +144,12 @@ class Processes:
                     hand.process.kill()
                     why = f"it took longer than {self._timeout:g} s, the limit (--timeout)"
                     self._replace(number, jobs, why)
+
+    def _is_next(self, jobs: deque[Job]) -> bool:
+        """Whether there is a unit to do: of those before the last one, none may be missing."""
+        if not jobs:
+            return False
+        return jobs[0][0] <= self._last or not _is_enough(self._kept, self._most)
 
     def close(self) -> None:
         """End all processes."""
@@ -172,6 +194,7 @@ class Processes:
     def _give(self, index: int, job: Job) -> None:
         hand = self._hands[index]
         number, unit = job
+        self._last = max(self._last, number)
         hand.job, hand.at, hand.heard = job, -1, time.monotonic()
         what = {"number": number, "unit": unit.to_table(), "cut": self._cuts.get(number)}
         self._say(hand, {**what, "skipped": self._skipped.get(number, {})})

@@ -38,6 +38,7 @@ class RayTasks:
         except ImportError:
             raise MissingPartError("Ray Data needs ray: pip install 'hotgrid[ray]'") from None
         self._folder, self._settings = str(folder.resolve()), json.dumps(settings.to_table())
+        self._most = settings.limit
 
     def run(self, jobs: deque[Job], until: float, news: News, stop: Stop) -> int:
         """Do units until there are none, or a stop; return the documents."""
@@ -46,7 +47,7 @@ class RayTasks:
         def work(row: Mapping[str, Any]) -> dict[str, Any]:
             return worked(folder, settings, int(row["number"]), str(row["unit"]))
 
-        while jobs and not stop():
+        while jobs and not stop() and (self._most is None or kept < self._most):
             lot = list(islice(jobs, _AT_ONCE))
             rows = [
                 {"number": number, "unit": json.dumps(unit.to_table())} for number, unit in lot

@@ -30,6 +30,7 @@ from ._outputs._manifest import read_manifest
 from ._outputs._names import COMPLETE, SPOOL, WRITTEN
 from ._pool import InProcess, Job, Processes
 from ._ray import RayTasks
+from ._recorded_inputs import expect_all_inputs, recorded_inputs
 from ._settings import MIB, IngestSettings
 from ._work import is_done
 
@@ -86,7 +87,8 @@ def ingest(
         progress: See `hotgrid.progress.Progress`.
 
     Raises:
-        ArgumentError: A path does not exist, or settings do not fit the run to resume.
+        ArgumentError: A path does not exist, or settings do not fit the run to resume, or an
+            input of it is not among these.
         MissingPartError: `ray` without Ray.
         StoreError: Another process works in the folder, or the disk is full.
     """
@@ -98,11 +100,7 @@ def ingest(
     if not timeout > 0:
         raise ArgumentError(f"`timeout` must be more than 0 seconds, got {timeout:g}")
     # Before an earlier corpus is moved aside.
-    expect_inputs(paths, settings, Path(out))
-    for path in paths:
-        if path.startswith(HUB):
-            read_reference(path)
-    Encoder(settings)  # what is wrong with a model or a segmenter is said at once
+    options = _checked(paths, texts, settings, Path(out), resume=resume)
     follow_slurm()
     group = world()
     folder = Path(out)
@@ -112,7 +110,7 @@ def ingest(
         run.begin(
             asked,
             files=WRITTEN,
-            options={"paths": list(paths)},
+            options=options,
             job=job(),
             resume=resume and (folder / "run.toml").is_file(),
         )
@@ -168,20 +166,52 @@ def ingest(
     return IngestSummary(folder, finished, manifest)
 
 
+def _checked(
+    paths: Sequence[str],
+    texts: Sequence[str],
+    settings: IngestSettings,
+    folder: Path,
+    *,
+    resume: bool,
+) -> dict[str, list[str]]:
+    """Check inputs and settings, and return what the record of the run says of the inputs."""
+    expect_inputs(paths, settings, folder)
+    for path in paths:
+        if path.startswith(HUB):
+            read_reference(path)
+    Encoder(settings)  # what is wrong with a model or a segmenter is said at once
+    found = recorded_inputs(paths, texts)
+    if resume:
+        expect_all_inputs(folder, found)
+    return found
+
+
 def count_input(
-    paths: Sequence[str], settings: IngestSettings | None = None, *, texts: Sequence[str] = ()
+    paths: Sequence[str],
+    settings: IngestSettings | None = None,
+    *,
+    texts: Sequence[str] = (),
+    out: str | Path | None = None,
 ) -> dict[str, Counter[str]]:
     """Count documents and bytes by modality without decoding or writing a corpus.
 
     Documents that cannot be read are counted under `quarantined`. Standard input is copied to
     a temporary file meanwhile.
+
+    Args:
+        paths: See `ingest`.
+        settings: What decides about the output.
+        texts: Texts that are documents themselves.
+        out: Where the corpus would go: a folder that is no input.
     """
     settings = IngestSettings() if settings is None else settings
     found: dict[str, Counter[str]] = {}
     taken = 0
     with TemporaryDirectory() as aside:
         spool = _spooled(paths, Path(aside), world())
-        for unit in list_units(paths, texts, settings, fetched=files_of, spool=spool):
+        place = None if out is None else Path(out)
+        listed = list_units(paths, texts, settings, out=place, fetched=files_of, spool=spool)
+        for unit in listed:
             for each in read_unit(unit, settings):
                 if isinstance(each, Fault) or not each.size:
                     found.setdefault("quarantined", Counter()).update(documents=1)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -23,6 +24,8 @@ from ._outputs._names import document_file
 from ._settings import IngestSettings
 
 UNITS = "units"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Where an object lies in memory, as messages of decoders have it: no two runs agree."""
 _END = {"end": True}
 """The last line of a record that is whole."""
 
@@ -84,6 +87,8 @@ class Worker:
                 begin(position, each.size if isinstance(each, Record) else 0)
                 reason = (skipped or {}).get(position)
                 row = self._done(each) if reason is None else {"reason": reason}
+                if "reason" in row:
+                    row["reason"] = _ADDRESS.sub("", row["reason"])
                 file.write(json.dumps({"name": each.name, **row}) + "\n")
                 kept += "reason" not in row
                 if kept == self._settings.limit:

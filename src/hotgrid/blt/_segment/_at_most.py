@@ -1,5 +1,6 @@
 """`AtMost`: longer patches of another segmenter are split."""
 
+import sys
 from dataclasses import dataclass
 
 import torch
@@ -68,4 +69,6 @@ def _split(starts: Tensor, unfinished: int, length: int) -> tuple[Tensor, int]:
     # The last start up to each byte; before the first one it lies in the past.
     begun = torch.where(starts, at, -unfinished).cummax(0).values
     inside = at - begun
-    return inside % length == 0, int(inside[-1]) + 1 if len(starts) else unfinished
+    return inside % min(length, sys.maxsize) == 0, int(inside[-1]) + 1 if len(
+        starts
+    ) else unfinished

@@ -1,5 +1,6 @@
 """`Static`: patches of a fixed length."""
 
+import sys
 from dataclasses import dataclass
 
 import torch
@@ -31,7 +32,7 @@ class Static(CausalSegmenter):
 
 class _Stream(SegmentStream):
     def __init__(self, size: int) -> None:
-        self._size, self._at = size, 0
+        self._size, self._at = min(size, sys.maxsize), 0
 
     def push(self, data: bytes) -> Tensor:
         begin, self._at = self._at, self._at + len(data)

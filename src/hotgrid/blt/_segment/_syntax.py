@@ -1,6 +1,9 @@
 """`Syntax`: the units of source code as patches."""
 
 import ast
+import codecs
+import io
+import tokenize
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ def _python(data: bytes) -> Iterable[int]:
         warnings.simplefilter("ignore")  # such as of escapes in strings
         try:
             module = ast.parse(data)
+            encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
     lines = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
@@ -33,9 +37,23 @@ def _python(data: bytes) -> Iterable[int]:
         line = decorators[0].lineno if decorators else each.lineno
         # A cookie can name an encoding that has other lines.
         if line < len(lines):
-            yield lines[line - 1] + each.col_offset
+            begin = lines[line - 1]
+            yield begin + _column(data[begin : lines[line]], each.col_offset, encoding)
         if isinstance(each, ast.ClassDef):
             waiting.extend(each.body)
+
+
+def _column(line: bytes, column: int, encoding: str) -> int:
+    """Where a column is in a line of the file: the parser counts bytes of UTF-8, unmarked."""
+    if encoding == "utf-8":
+        return column
+    if encoding == "utf-8-sig":
+        # The mark belongs to the first statement.
+        return column and column + len(codecs.BOM_UTF8) * line.startswith(codecs.BOM_UTF8)
+    try:
+        return len(line.decode(encoding).encode()[:column].decode().encode(encoding))
+    except UnicodeError:
+        return column
 
 
 SYNTAXES: MappingProxyType[str, Callable[[bytes], Iterable[int]]] = MappingProxyType(

@@ -1,5 +1,6 @@
 """Sidecars of BLT-Burn: its blobs decoded into plain columns."""
 
+import json
 import sqlite3
 import struct
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from hotgrid.errors import ArgumentError, DamagedError
 
 from ._graph import Leaf
-from ._sidecar import Sidecar
+from ._sidecar import WHOLE, Sidecar
 
 # The values of `extra` were written without their types: these are known by name.
 _WHOLE = {"patch_index", "patch_length", "page", "page_count", "x", "y", "width", "height"}
@@ -56,7 +57,8 @@ def import_blt_burn(source: str | Path, target: Sidecar) -> int:
     """Add the nodes and edges of a sidecar of BLT-Burn to one of ours.
 
     BLT-Burn writes `extra` of a leaf without types. Keys that are known are decoded; from an
-    unknown one on, the rest is kept as hexadecimal digits under `undecoded`.
+    unknown one on, the rest is kept as hexadecimal digits under `undecoded`. How it was sharded
+    and replicated is kept if nothing was in the target before.
 
     Args:
         source: A `.hypergraph.db` with tables `nodes` and `hyperedges`.
@@ -79,12 +81,23 @@ def import_blt_burn(source: str | Path, target: Sidecar) -> int:
             edges = [
                 data for (data,) in database.execute("SELECT data FROM hyperedges ORDER BY id")
             ]
+            facts = _facts(database)
         finally:
             database.close()
         with target._database:
+            target._keep_whole(facts)
             return _added(nodes, edges, target)
-    except (sqlite3.Error, UnicodeDecodeError, OverflowError, DamagedError) as problem:
+    except (sqlite3.Error, ValueError, OverflowError, DamagedError) as problem:
         raise DamagedError(f"`{place}` is not a sidecar of BLT-Burn: {problem}") from problem
+
+
+def _facts(database: sqlite3.Connection) -> dict[str, Any]:
+    """How the document was sharded and replicated, if it says so."""
+    tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'"
+    if database.execute(tables).fetchone() is None:
+        return {}
+    rows = database.execute("SELECT key, value FROM meta")
+    return {key: json.loads(value) for key, value in rows if key in WHOLE.values()}
 
 
 def _added(nodes: list[bytes], edges: list[bytes], target: Sidecar) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,6 +13,8 @@ from hotgrid.files import whole_file
 from ._graph import Branch, Leaf, Trunk
 
 VERSION = "4"
+WHOLE = {"sharding": "sharding_info", "replication": "replication_spec"}
+"""What BLT-Burn says of a sidecar as a whole: its name in JSON, and the row of `meta`."""
 # `node` has a check in place of NOT NULL, for which `PRAGMA integrity_check` of SQLite 3.40
 # reports NULL values in tables without row ids where there are none.
 _SCHEMA = """
@@ -165,6 +167,12 @@ class Sidecar:
         )
         return edge
 
+    def _keep_whole(self, facts: Mapping[str, Any]) -> None:
+        """Keep what is said of all nodes, unless there are others."""
+        if self._database.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is None:
+            rows = [(key, json.dumps(value)) for key, value in facts.items()]
+            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
     def documents(self) -> Iterator[Trunk]:
         """Yield every document as it was added."""
         for number, label, size in self._database.execute(
@@ -212,7 +220,8 @@ class Sidecar:
             edges.append({"label": label, "weight": weight})
             topology.append([number, [numbers[each] for each in members]])
         whole = {"nodes": nodes, "edges": edges, "topology": {"edges": topology}}
-        whole |= {"sharding": None, "replication": None}
+        known = dict(self._database.execute("SELECT key, value FROM meta").fetchall())
+        whole |= {name: json.loads(known.get(key, "null")) for name, key in WHOLE.items()}
         with whole_file(Path(path)) as aside:
             aside.write_text(json.dumps(whole, indent=2), encoding="utf-8")
 

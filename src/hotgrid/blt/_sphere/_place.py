@@ -1,5 +1,6 @@
 """Water-filling: points go to shells, heavier ones farther out, until all are equally full."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -7,6 +8,8 @@ from torch import Tensor
 
 from hotgrid.contracts import checked
 from hotgrid.errors import ArgumentError
+
+MOST_SHELLS = 1 << 20
 
 
 class Placement(NamedTuple):
@@ -52,10 +55,10 @@ def shell_radii(shells: int, inner: float, outer: float) -> Tensor:
     Raises:
         ArgumentError: There is no shell, or the radii do not grow.
     """
-    if shells < 1 or not 0 < inner <= outer:
+    if not 1 <= shells <= MOST_SHELLS or not 0 < inner <= outer < math.inf:
         raise ArgumentError(
-            f"{shells} shells from radius {inner} to {outer}; expected at least one, and "
-            "0 < inner <= outer"
+            f"{shells} shells from radius {inner} to {outer}; expected at least one, at most "
+            f"{MOST_SHELLS:,}, and 0 < inner <= outer"
         )
     return torch.linspace(inner, outer, shells, dtype=torch.float64)
 

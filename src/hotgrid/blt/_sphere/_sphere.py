@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -150,7 +151,8 @@ class Sphere:
         Raises:
             ArgumentError: It has no place.
         """
-        found = int(torch.searchsorted(self.nodes, node))
+        # A number of any size: that of a tensor has 64 bits.
+        found = int(torch.searchsorted(self.nodes, max(-1, min(node, sys.maxsize))))
         if found == len(self) or int(self.nodes[found]) != node:
             raise ArgumentError(
                 f"node {node} has no place; leaves have, from {int(self.nodes[0])} to "

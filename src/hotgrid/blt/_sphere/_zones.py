@@ -76,7 +76,8 @@ def zone_rule(rules: Iterable[str]) -> ZoneRule:
 
     Args:
         rules: `ZONE` for everything, or `ZONE=PATTERN` for documents with such a name and
-            views with such a label. The first that fits decides; else it is `content`.
+            views with such a label, or such a column before the `/` of their label. The first
+            that fits decides; else it is `content`.
 
     Raises:
         ArgumentError: A rule has no zone, or no pattern.
@@ -90,8 +91,11 @@ def zone_rule(rules: Iterable[str]) -> ZoneRule:
         known.append((zone, pattern if equals else "*"))
 
     def decide(name: str, label: str) -> str:
+        # The view of a column is called `prompt/text`, that of a list `images/0/image`.
+        parts = label.split("/")
+        found = [name, *("/".join(parts[: end + 1]) for end in range(len(parts)))]
         for zone, pattern in known:
-            if fnmatchcase(name, pattern) or fnmatchcase(label, pattern):
+            if any(fnmatchcase(each, pattern) for each in found):
                 return zone
         return "content"
 

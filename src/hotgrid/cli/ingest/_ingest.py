@@ -132,7 +132,7 @@ def ingest(
         follow_slurm()
         if not is_primary():
             return None
-        counts = count_input(paths, settings, texts=text)
+        counts = count_input(paths, settings, texts=text, out=out)
         _show_counts(console, {name: dict(each) for name, each in counts.items()}, json)
         return None
     if out is None:

@@ -45,7 +45,7 @@ def inspect(
         sizes = (f"{row['bytes']:,}", f"{row['patches']:,}")
         table.add_row(row["id"][:8], row["modality"], *sizes, _plain(row["name"]))
     console.print()
-    console.for_tables().print(table)
+    console.for_tables().print(table, markup=False)
     if len(corpus) > _ROWS:
         console.print(f"and {len(corpus) - _ROWS:,} more: see documents.jsonl", soft_wrap=True)
 

@@ -1,5 +1,6 @@
 """Parquet files, a row group at a time."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,12 @@ def read_parquet(
                     f"the row group has {group.total_byte_size:,} bytes, above the limit of "
                     f"{settings.archive_bytes:,} (--archive-bytes)",
                 )
+                return
+            twice = [
+                each for each, count in Counter(file.schema_arrow.names).items() if count > 1
+            ]
+            if twice:
+                yield Fault(f"{name}#{part}", f"it has more than one column `{twice[0]}`")
                 return
             names = [each for each in settings.columns if each in file.schema_arrow.names]
             number = 0

@@ -22,6 +22,7 @@ Fetch = Callable[[str], Path]
 
 _NAMES_OF_JSON = {list: "list", bool: "truth value", int: "number", float: "number"}
 _STEP = 1 << 20
+_OF_MEDIA = {"bytes", "path"}
 _IDS = ("sample_id", "task_id", "id", "uuid", "doc_id")
 
 
@@ -92,9 +93,9 @@ def record_of(
     """The document of a row.
 
     Columns are mapped by type. Texts are text, a text that begins with `hf://` is the file
-    that it refers to, bytes and objects with `bytes` or `path` are media of the kind that
-    their bytes say, so are lists of those; other lists and objects are JSON. Numbers are left
-    out.
+    that it refers to, bytes and objects of `bytes` and `path` alone are media of the kind that
+    their bytes say, so are lists of those; other lists and objects are JSON, with bytes in them
+    as base64. Numbers are left out.
     """
     known = next((str(row[key]) for key in _IDS if isinstance(row.get(key), str | int)), None)
     title = name if known is None else f"{name}:{known[:128]}"
@@ -102,7 +103,7 @@ def record_of(
     parts: list[Part] = []
     try:
         for column in chosen:
-            parts.extend(_parts(str(column), row.get(column), fetch))
+            parts.extend(_parts(_label(column), row.get(column), fetch))
     except HotgridError as problem:
         return Fault(title, str(problem))
     except OSError as problem:
@@ -116,6 +117,11 @@ def record_of(
         )
     label = parts[0].label if len(parts) > 1 else ""
     return Record(title, tuple(parts) if label else (_unlabelled(parts[0]),))
+
+
+def _label(column: str) -> str:
+    """The name of a column; half a character, which JSON can name, is not text for SQLite."""
+    return column.encode("utf-8", "backslashreplace").decode()
 
 
 def _unlabelled(part: Part) -> Part:
@@ -132,18 +138,30 @@ def _parts(column: str, value: Any, fetch: Fetch) -> Iterator[Part]:
     elif isinstance(value, bytes):
         if value:
             yield Part(column, "", value)
-    elif isinstance(value, Mapping) and ("bytes" in value or "path" in value):
+    elif _is_medium(value):
         yield from _media(column, value, fetch)
-    elif isinstance(value, list) and value and all(map(_is_media, value)):
+    elif isinstance(value, list) and value and all(map(_is_listed, value)):
         for number, each in enumerate(value):
             yield from _parts(f"{column}/{number}", each, fetch)
     elif isinstance(value, list | Mapping) and value:
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=_as_json)
         yield Part(column, "", text.encode("utf-8", "surrogatepass"), pure=True)
 
 
-def _is_media(value: Any) -> bool:
-    return isinstance(value, bytes) or (isinstance(value, Mapping) and "bytes" in value)
+def _is_medium(value: Any) -> bool:
+    """Whether it is an object as data sets have them for media, not one that has a path too."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    plain = all(each is None or isinstance(each, str | bytes) for each in value.values())
+    return isinstance(value.get("bytes"), bytes) or (plain and value.keys() <= _OF_MEDIA)
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, bytes) or (_is_medium(value) and "bytes" in value)
+
+
+def _as_json(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def _media(column: str, value: Mapping[str, Any], fetch: Fetch) -> Iterator[Part]:

@@ -160,12 +160,14 @@ def span(settings: IngestSettings) -> int:
 
 def is_wanted(name: str, settings: IngestSettings) -> bool:
     """Whether a file of a folder or archive is to be taken."""
-    last = name.rsplit("/", 1)[-1]
+    # `./drafts/*` and `drafts/*` are the same, in the folder `.` and in an archive.
+    path = name.removeprefix("./")
+    last = path.rsplit("/", 1)[-1]
 
     def matches(patterns: Sequence[str]) -> bool:
         return any(
-            fnmatch.fnmatchcase(name, each) or fnmatch.fnmatchcase(last, each)
-            for each in patterns
+            fnmatch.fnmatchcase(path, each) or fnmatch.fnmatchcase(last, each)
+            for each in (pattern.removeprefix("./") for pattern in patterns)
         )
 
     return (not settings.include or matches(settings.include)) and not matches(settings.exclude)
@@ -190,7 +192,8 @@ def _files(path: str, settings: IngestSettings, out: Path | None) -> Iterator[tu
             yield from _files(each, settings, out)
         return
     if place.is_dir():
-        yield from _walk(place, path.rstrip("/") or "/", settings, out, within=place.name)
+        within = "." if place == Path() else place.name
+        yield from _walk(place, path.rstrip("/") or "/", settings, out, within=within)
     else:
         # A path that the user names may be a link; those inside folders may not.
         yield path, place.resolve()

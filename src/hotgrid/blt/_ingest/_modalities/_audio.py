@@ -12,6 +12,7 @@ from hotgrid.errors import DamagedError
 
 from ._media import sound_of
 from ._modality import Modality, View, expect_decoded
+from ._text import Text
 
 FRAME = 160
 _MAGICS = (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2")
@@ -24,7 +25,10 @@ class Audio(Modality):
 
     def accepts(self, head: bytes, name: str) -> bool:
         """Whether the first bytes are those of a sound."""
-        return head.startswith(_MAGICS) or (head[:4] == b"RIFF" and head[8:12] == b"WAVE")
+        if head[:4] == b"RIFF":
+            return head[8:12] == b"WAVE"
+        # A text may begin with the same letters.
+        return head.startswith(_MAGICS) and not Text().accepts(head, name)
 
     def views(self, data: bytes, name: str, settings: IngestSettings) -> list[View]:
         """The samples of all channels in turn, 16-bit and little-endian."""

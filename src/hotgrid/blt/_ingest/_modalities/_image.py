@@ -1,6 +1,7 @@
 """Images: decoded to RGB and taken in patches of 16 x 16 pixels."""
 
 import io
+import re
 import warnings
 from typing import Any
 
@@ -12,6 +13,7 @@ from hotgrid.blt._sidecar._graph import Leaf
 from hotgrid.errors import DamagedError, MissingPartError
 
 from ._modality import Modality, View, expect_decoded
+from ._text import Text
 
 PATCH = 16
 _BYTES = PATCH * PATCH * 3
@@ -28,6 +30,8 @@ _MAGICS = (
     b"II*\0",
     b"MM\0*",
 )
+# Width, height and the largest value, with comments between them.
+_PLAIN = re.compile(rb"P[56](?=[\s#])(?:(?:\s*#[^\n]*\n)*\s*\d+\b){3}\s")
 
 
 class Picture(Modality):
@@ -37,10 +41,12 @@ class Picture(Modality):
 
     def accepts(self, head: bytes, name: str) -> bool:
         """Whether the first bytes are those of an image."""
+        if _PLAIN.match(head):
+            return True
         webp = head[:4] == b"RIFF" and head[8:12] == b"WEBP"
         bitmap = head[:2] == b"BM" and head[6:10] == bytes(4) and len(head) > 25
-        plain = head[:2] in (b"P5", b"P6") and head[2:3].isspace()
-        return head.startswith(_MAGICS) or webp or bitmap or plain
+        # A text may begin with the same letters.
+        return (head.startswith(_MAGICS) or webp or bitmap) and not Text().accepts(head, name)
 
     def views(self, data: bytes, name: str, settings: IngestSettings) -> list[View]:
         """The patches from left to right and top to bottom; the edge is padded with black."""
@@ -101,7 +107,7 @@ def _entropies(flat: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
     try:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
     except ImportError:
         raise MissingPartError("images need Pillow: pip install pillow") from None
     with warnings.catch_warnings():
@@ -117,6 +123,8 @@ def _decoded(data: bytes, settings: IngestSettings) -> NDArray[np.uint8]:
             raise DamagedError(
                 f"{problem}, above the limit, --decoded-bytes (a decompression bomb?)"
             ) from None
+        except UnidentifiedImageError:
+            raise DamagedError("the image is damaged: it cannot be identified") from None
         except Exception as problem:  # noqa: BLE001 - decoders raise whatever they meet
             raise DamagedError(f"the image is damaged: {problem}"[:300]) from None
 

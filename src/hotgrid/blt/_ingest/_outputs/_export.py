@@ -16,7 +16,9 @@ from hotgrid.errors import ArgumentError, near
 from hotgrid.files import whole_file
 
 from ._layout import safetensors
+from ._names import WRITTEN
 
+_PARTS = {(each,) for each in WRITTEN}
 SAMPLES = 1000
 """Documents of a tar file."""
 
@@ -43,10 +45,31 @@ def export_corpus(
         )
     if samples < 1:
         raise ArgumentError(f"`samples` must be at least 1, got {samples}")
-    return EXPORTS[form](Corpus(folder), Path(out), samples)
+    corpus, place = Corpus(folder), Path(out)
+    _expect_no_part(corpus, place)
+    return EXPORTS[form](corpus, place, samples)
+
+
+def _expect_no_part(corpus: Corpus, out: Path) -> None:
+    """Refuse to write over a file of the corpus itself."""
+    whole, inside = corpus.folder.resolve(), out.resolve()
+    if inside.is_relative_to(whole) and inside.relative_to(whole).parts[:1] in _PARTS:
+        raise ArgumentError(f"`{out}` is a part of the corpus; name another place")
+
+
+def _expect_no_others(out: Path, count: int) -> None:
+    """Refuse a folder where files of an earlier export would be taken for those of this one."""
+    kept = {f"shard_{number:06}.tar.gz" for number in range(count)}
+    others = sorted(each.name for each in out.glob("shard_*.tar.gz") if each.name not in kept)
+    if others:
+        raise ArgumentError(
+            f"`{out}` has `{others[0]}` of another export, and this one has {count} files; "
+            "remove it, or name another folder"
+        )
 
 
 def _webdataset(corpus: Corpus, out: Path, samples: int) -> list[Path]:
+    _expect_no_others(out, -(-len(corpus) // samples))
     documents, files = iter(corpus), []
     while some := list(_first(documents, samples)):
         path = out / f"shard_{len(files):06}.tar.gz"
