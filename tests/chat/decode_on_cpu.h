@@ -164,6 +164,10 @@ inline Four poll(const unsigned* from) {
     machine::rest();
     return *(const Four*)from;
 }
+inline unsigned poll_one(const unsigned* from) {
+    machine::rest();
+    return *from;
+}
 inline u64 poll(const u64* from) {
     machine::rest();
     return *from;
@@ -178,7 +182,6 @@ inline void poll_if(bool wanted, const unsigned* from, Four& v) {
 }
 inline void put(unsigned* to, unsigned value) { *to = value; }
 inline void put(u64* to, u64 value) { *to = value; }
-inline bool is_late(bool late) { return late; }
 inline void read_past_cache_if(bool wanted, const char* from, Four& v) {
     if (wanted) v = *(const Four*)from;
 }

@@ -157,40 +157,49 @@ struct Mixed {
 
 // What a warp does: wait for the query, and mix values.
 INLINE void attend_warp(const Call& call, Shared& shared, const Me& me, const i64* of, const Visible& seen,
-                        const Unit& unit, Held& held, bool is_read, unsigned parity, Mixed& mixed) {
+                        const Unit& unit, Held& held, bool is_read, unsigned parity,
+                        unsigned part_parity, Mixed& mixed) {
     constexpr int SHARED_BY = HEADS / GROUPS;
     int group = unit.head / SHARED_BY, token = unit.token(me);
     bool has_new = unit.rank == 0 && unit.part == 0;
     bool own = has_new && me.lane < TOKEN_LANES;
-    float query[EIGHT], factor = 1;
-    // The query, and where the new token is, its key and value.
-#pragma unroll 1
-    for (int which = 0; which < (has_new ? 3 : 1); which++) {
-        int line = which == 0 ? unit.head : HEADS + (which - 1) * GROUPS + group;
-        int i = line * HEAD + me.lane % TOKEN_LANES * EIGHT;
-        Numbers got = {};
-        do got.poll_if(true, call.words + AT_PROJECTED + place_of(i));
-        while (is_late(got.strange(parity) & 1));
-        meet_warp();
-        float x[EIGHT], norm = 1;
-        got.put_to(x);
-        if (which < 2) norm = turn(me, shared, (const char*)of[which ? KEY_GAIN : QUERY_GAIN], call.eps, x);
-        if (which == 0) {
-            factor = norm * call.scale * 1.4426950408889634f;
+    float query[EIGHT], factor;
+    // The query, and where the new token is, its key and value; all three are asked for at once.
+    Numbers got[3] = {};
+    unsigned late;
+    do {
+        late = 0;
 #pragma unroll
-            for (int k = 0; k < EIGHT; k++) query[k] = x[k];
-            continue;
+        for (int which = 0; which < 3; which++) {
+            int line = which == 0 ? unit.head : HEADS + (which - 1) * GROUPS + group;
+            int i = line * HEAD + me.lane % TOKEN_LANES * EIGHT;
+            got[which].poll_if(which == 0 || has_new, call.words + AT_PROJECTED + place_of(i));
         }
 #pragma unroll
-        for (int k = 0; k < EIGHT; k++) x[k] *= norm;
-        if (which == 1) mixed.best = dot(query, x) * factor;
-        if (which == 2 && own) {
-            mixed.total = 1;
+        for (int which = 0; which < 3; which++)
+            if (which == 0 || has_new) late |= got[which].strange(parity);
+    } while ((late & 1));
+    meet_warp();
+    if (unit.rank == 0 && me.lane == 0 && seen.few)
+        publish(call, AT_NEAR + unit.head * FEW + unit.part, 0, part_parity);
+    i64 to = own && unit.head % SHARED_BY == 0 ? line_of(call, me, seen.at, group) : -1;
+    got[0].put_to(query);
+    factor = turn(me, shared, (const char*)of[QUERY_GAIN], call.eps, query) * call.scale * 1.4426950408889634f;
+    if (has_new) {
+        float key[EIGHT], value[EIGHT];
+        got[1].put_to(key);
+        got[2].put_to(value);
+        float norm = turn(me, shared, (const char*)of[KEY_GAIN], call.eps, key);
 #pragma unroll
-            for (int k = 0; k < EIGHT; k++) mixed.values[k] = x[k];
+        for (int k = 0; k < EIGHT; k++) key[k] *= norm;
+        mixed.best = dot(query, key) * factor;
+        mixed.total = own ? 1 : 0;
+#pragma unroll
+        for (int k = 0; k < EIGHT; k++) mixed.values[k] = own ? value[k] : 0;
+        if (to >= 0) {
+            *(Weights*)((char*)of[KEYS] + to) = weights_of(key);
+            *(Weights*)((char*)of[VALUES] + to) = weights_of(value);
         }
-        if (own && unit.head % SHARED_BY == 0)
-            *(Weights*)((char*)of[which == 1 ? KEYS : VALUES] + line_of(call, me, seen.at, group)) = weights_of(x);
     }
 #pragma unroll 1
     for (int start = unit.first; start == unit.first || start < unit.end; start += WARPS * OF_WARP) {
@@ -214,12 +223,11 @@ INLINE void attend(const Call& call, Shared& shared, const Me& me, const i64* of
         if (!is_first) meet();
         int warps = unit.warps();
         Mixed mixed;
-        if (unit.rank < warps) attend_warp(call, shared, me, of, seen, unit, held, is_first, parity, mixed);
+        if (unit.rank < warps) attend_warp(call, shared, me, of, seen, unit, held, is_first, parity, part_parity, mixed);
         if (me.lane == 0) {
             shared.best[unit.rank] = mixed.best;
             shared.total[unit.rank] = mixed.total;
         }
-        stamp(call, shared, 5);
         meet();
 #pragma unroll 1
         for (int i = me.thread(); i < HEAD; i += THREADS) {
@@ -237,6 +245,5 @@ INLINE void attend(const Call& call, Shared& shared, const Me& me, const i64* of
             int stats = (seen.few ? AT_FEW_STATS : AT_MANY_STATS) + 2 * number;
             if (i < 2) publish(call, stats + i, i ? total : most, part_parity);
         }
-        stamp(call, shared, 6);
     }
 }

@@ -30,7 +30,7 @@ INLINE u64 word(unsigned value, unsigned tag) { return (u64)tag << 32 | value; }
 INLINE unsigned wait_for(const Call& call, int at, unsigned tag) {
     u64 got;
     do got = poll((const u64*)(call.words + at));
-    while (is_late((unsigned)(got >> 32) != tag));
+    while (((unsigned)(got >> 32) != tag));
     return (unsigned)got;
 }
 
@@ -140,6 +140,7 @@ INLINE int draw(const Call& call, Shared& shared, float high, double heat, doubl
 // Choose the next token; every block comes to the same.
 INLINE void choose(const Call& call, Shared& shared, int step, double heat, unsigned tag) {
     double divisor = heat == 0 ? 1 : heat;
+    i64 given = call.forced[step];
     publish_best(call, shared, divisor, tag);
 #pragma unroll 1
     for (int block = thread_index(); block < BLOCKS; block += THREADS) {
@@ -148,7 +149,7 @@ INLINE void choose(const Call& call, Shared& shared, int step, double heat, unsi
         do {
             best = poll_two(from);
             total = poll_two(from + 2);
-        } while (is_late(best.a >> 32 != tag || best.b >> 32 != tag || total.a >> 32 != tag || total.b >> 32 != tag));
+        } while ((best.a >> 32 != tag || best.b >> 32 != tag || total.a >> 32 != tag || total.b >> 32 != tag));
         shared.high[block] = float_of((unsigned)best.a);
         shared.token[block] = (int)best.b;
         shared.totals_of_all[block] = double_of(total.b << 32 | (unsigned)total.a);
@@ -164,7 +165,6 @@ INLINE void choose(const Call& call, Shared& shared, int step, double heat, unsi
         bool finite = high > -INFINITE && high < INFINITE;
         if (call.choice == 2 && heat != 0 && finite)
             token = draw(call, shared, high, divisor, call.uniforms[step], tag);
-        i64 given = call.forced[step];
         if (thread_index() == 0) {
             shared.next = given >= 0 ? (int)given : finite ? token : 0;
             if (block_index() == 0) call.chosen[step] = finite ? token : -1;

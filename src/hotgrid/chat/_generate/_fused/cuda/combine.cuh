@@ -26,11 +26,16 @@ INLINE void gather_few(const Call& call, const Me& me, Input<TURNED>& in, int ch
         Numbers got = {};
         u64 both;
         unsigned strange;
+        // All blocks wait here for a while: asking for all words again and again would slow
+        // those that attend, so one word is asked for until its part is near.
+        const unsigned* near = call.words + AT_NEAR + from / HEAD * FEW + part % FEW;
+        while (known && ((poll_one(near) ^ parity) & 1)) {}
+        meet_warp();
         do {
             got.poll_if(known, words);
             both = poll(of_part);
             strange = got.strange(parity) | Stats::strange(both, parity);
-        } while (known && is_late(strange & 1));
+        } while (known && (strange & 1));
         meet_warp();
         Stats stats(both);
         float most = part < FEW ? stats.best : LOWEST, best = most;
@@ -64,7 +69,7 @@ INLINE void combine_many(const Call& call, const Me& me, unsigned parity) {
             do {
                 got = poll(call.words + AT_MANY + lane * rounded(TURNED) + place_of(column));
                 words = poll((const u64*)(call.words + AT_MANY_STATS) + head * MANY + lane);
-            } while (is_late((strange(got, parity) | Stats::strange(words, parity)) & 1));
+            } while (((strange(got, parity) | Stats::strange(words, parity)) & 1));
         }
         meet_warp();
         Stats stats(words);

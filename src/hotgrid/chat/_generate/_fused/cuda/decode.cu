@@ -56,20 +56,16 @@ INLINE void run_half(const Call& call, Shared& shared, Ring& ring, Me me, int la
     const Matrix& first = shared.matrices[second ? 2 : 0];
     int begin = first.begin;
     const char* gain = (const char*)of[second ? MLP_GAIN : ATTN_GAIN];
-    stamp(call, shared, second ? 9 : 1);
     Product<SIZE, greater(OF_PROJECTIONS, OF_UP), true>::run(
         shared, ring, me, call, first.rows, GATED && second, gain,
         [&](Input<SIZE>& in, int chunk) {
-            stamp(call, shared, second ? 10 : 2);
             if (layer == 0 && !second) embed(call, shared, me, shared.next, chunk, in);
             else in.gather(call, shared, me, second ? AT_MIDDLE : AT_END, second ? parity : parity ^ 1, chunk);
-            stamp(call, shared, second ? 11 : 3);
         },
         [&](int row, float a, float b) {
             if (second) a = GATED ? a * activated(b) : activated(a);
             publish(call, (second ? AT_HIDDEN : AT_PROJECTED) + place_of(begin + row), a, parity);
         });
-    stamp(call, shared, second ? 12 : 4);
     begin = shared.matrices[1].begin;
     int rows = shared.matrices[1].rows;
     auto add = [&](int row, float a, float) {
@@ -77,24 +73,20 @@ INLINE void run_half(const Call& call, Shared& shared, Ring& ring, Me me, int la
         publish(call, (second ? AT_END : AT_MIDDLE) + place_of(begin + row), shared.own[row], parity);
     };
     if (second) {
-        Product<INNER, STREAM, false>::run(shared, ring, me, call, rows, false, 0, [&](Input<INNER>& in, int chunk) {
-            stamp(call, shared, 13);
+        auto fetch = [&](Input<INNER>& in, int chunk) {
             in.gather(call, shared, me, AT_HIDDEN, parity, chunk);
-            stamp(call, shared, 14);
-        }, add);
-        stamp(call, shared, 15);
+        };
+        Product<INNER, STREAM, false>::run(shared, ring, me, call, rows, false, 0, fetch, add);
         return;
     }
     unsigned part_parity = ~(seen.few ? rounds.few++ : rounds.many++) & 1;
     attend(call, shared, me, of, seen, held, parity, part_parity);
     if (!seen.few) combine_many(call, me, part_parity);
-    Product<TURNED, STREAM, false>::run(shared, ring, me, call, rows, false, 0, [&](Input<TURNED>& in, int chunk) {
-        stamp(call, shared, 7);
+    auto fetch = [&](Input<TURNED>& in, int chunk) {
         if (seen.few) gather_few(call, me, in, chunk, part_parity);
         else in.gather(call, shared, me, AT_ATTENDED, part_parity, chunk);
-        stamp(call, shared, 8);
-    }, add);
-    stamp(call, shared, 16);
+    };
+    Product<TURNED, STREAM, false>::run(shared, ring, me, call, rows, false, 0, fetch, add);
 }
 
 INLINE void score(const Call& call, Shared& shared, Ring& ring, const Me& me, unsigned parity) {
@@ -118,7 +110,6 @@ INLINE void compute(const Call& call, Shared& shared) {
     double heat = call.choice == 2 ? *call.temperature : 0;
     if (thread_index() == 0) shared.next = (int)*call.next;
     meet();
-    stamp(call, shared, 0);
 #pragma unroll 1
     for (int n = 0; n < call.count; n++) {
         i64 angle = (i64)lesser((int)at + n, call.reach - 1) * HALF;
@@ -134,10 +125,8 @@ INLINE void compute(const Call& call, Shared& shared) {
         // Later tokens read the new keys and values, in other blocks.
         if (me.warp == WARPS - 1) publish_writes();
         score(call, shared, ring, me, ~(before + LAYERS - 1) & 1);
-        stamp(call, shared, 17);
         tokens++;
         if (call.choice) choose(call, shared, (int)place + n, heat, tokens);
-        stamp(call, shared, 18);
     }
     // By now all blocks have read what these were, as each took part in the last token.
     if (block_index() == 0 && thread_index() == 0) {

@@ -85,6 +85,11 @@ INLINE Four poll(const unsigned* from) {
                  : "=r"(v.a), "=r"(v.b), "=r"(v.c), "=r"(v.d) : "l"(from) : "memory");
     return v;
 }
+INLINE unsigned poll_one(const unsigned* from) {
+    unsigned v;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+    return v;
+}
 INLINE u64 poll(const u64* from) {
     u64 v;
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(from) : "memory");
@@ -101,15 +106,6 @@ INLINE void put(unsigned* to, unsigned value) {
 INLINE void put(u64* to, u64 value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
-// Whether a word has not come yet. Builds that only measure time do not wait.
-INLINE bool is_late(bool late) {
-#ifdef WITHOUT_WAITING
-    return false;
-#else
-    return late;
-#endif
-}
-
 // The same where it is wanted, without a jump.
 INLINE void poll_if(bool wanted, const unsigned* from, Four& v) {
     asm volatile("{\n\t.reg .pred wanted;\n\t"
@@ -153,13 +149,6 @@ INLINE void barrier_wait(u64* barrier, unsigned parity) {
 }
 // Start to copy bytes, a multiple of 16, to shared memory; `barrier` counts them.
 INLINE void copy_bulk(char* to, const char* from, int bytes, u64* barrier) {
-#ifdef WITHOUT_WEIGHTS
-    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
-                 ::"r"(address_of(barrier)), "r"(bytes) : "memory");
-#elif defined(WITHOUT_HINT)
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-        ::"r"(address_of(to)), "l"(from), "r"(bytes), "r"(address_of(barrier)) : "memory");
-#else
     // Weights come again only after everything else has passed through the cache.
     asm volatile(
         "{\n\t.reg .b64 policy;\n\t"
@@ -167,5 +156,4 @@ INLINE void copy_bulk(char* to, const char* from, int bytes, u64* barrier) {
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
         " [%0], [%1], %2, [%3], policy;\n\t}"
         ::"r"(address_of(to)), "l"(from), "r"(bytes), "r"(address_of(barrier)) : "memory");
-#endif
 }

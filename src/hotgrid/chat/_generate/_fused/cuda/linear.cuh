@@ -19,7 +19,7 @@ INLINE unsigned strange(const Four& v, unsigned parity) {
     settle(found);
     return found;
 }
-INLINE bool differs(const Four& v, unsigned parity) { return is_late(strange(v, parity) & 1); }
+INLINE bool differs(const Four& v, unsigned parity) { return (strange(v, parity) & 1); }
 INLINE float untagged(unsigned word) { return float_of(word & ~1u); }
 INLINE void publish(const Call& call, int word, float value, unsigned parity) {
     put(call.words + word, (bits_of(value) & ~1u) | parity);
@@ -59,7 +59,7 @@ template <int COLUMNS> struct Input {
         const unsigned* from = call.words + words + place_of(at);
         do {
             got.poll_if(known, from);
-            late = known && is_late(got.strange(parity) & 1);
+            late = known && (got.strange(parity) & 1);
         } while (late);
         meet_warp();
         if (SPANS == 1) {
@@ -78,10 +78,6 @@ template <int COLUMNS> struct Input {
     }
 };
 
-#ifndef EARLY
-#define EARLY 0  // times EIGHT weights of a lane: so many may be converted early
-#endif
-
 // A block's share of a product with a matrix.
 //
 // LINES: The most lines (rows, and rows of gates) of a block.
@@ -97,7 +93,7 @@ template <int COLUMNS, int LINES, bool NORMED> struct Product {
     static_assert(parts_of(ROUND, IN_SLOT) <= lesser(LANES, SLOTS), "a round fits the ring");
 
     // Whether weights are converted before the input is waited for.
-    static constexpr bool CONVERTED = HELD * SPANS <= EARLY;
+    static constexpr bool CONVERTED = HELD * SPANS <= TILE;
     struct Lines {
         Weights packed[HELD][SPANS];
         float made[HELD][SPANS][EIGHT];

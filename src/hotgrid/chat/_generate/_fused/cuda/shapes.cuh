@@ -12,9 +12,7 @@ constexpr int VECTOR = 16 / WIDE;        // weights of a load
 constexpr int EIGHT = 8;                 // columns of a lane, next to each other
 constexpr int SPAN = 64;                 // columns of a warp
 constexpr int SETS = LANES * EIGHT / SPAN;  // lines of a matrix that a warp reads at once
-#ifndef TILE
-#define TILE 8  // times EIGHT weights of a lane, between their load and their use
-#endif
+constexpr int TILE = 12;  // times EIGHT weights of a lane, between their load and their use
 constexpr int HALF = HEAD / 2;
 constexpr int TURNED = HEADS * HEAD;  // width of all queries
 constexpr int PROJECTED = (HEADS + 2 * GROUPS) * HEAD;
@@ -26,10 +24,7 @@ CONSTANT int rounded(int size) { return parts_of(size, SPAN) * SPAN; }
 
 // Attention to few tokens is cut into few parts, which every block combines for itself. With
 // many tokens the parts of a head are combined by blocks that then hand out the result.
-#ifndef MOST_FEW
-#define MOST_FEW 4
-#endif
-constexpr int FEW = lesser(lesser(MOST_FEW, SETS), greater(1, BLOCKS / HEADS));
+constexpr int FEW = lesser(SETS, greater(1, BLOCKS / HEADS));
 constexpr int MANY = lesser(LANES, BLOCKS / HEADS);
 constexpr int TOKEN_LANES = HEAD / EIGHT;        // lanes that share a key
 constexpr int AT_ONCE = LANES / TOKEN_LANES;     // keys that a warp reads at once
@@ -49,7 +44,9 @@ constexpr int AT_MANY_STATS = AT_MANY + MANY * rounded(TURNED);
 constexpr int AT_ATTENDED = AT_MANY_STATS + rounded(2 * MANY * HEADS);
 constexpr int AT_BEST = AT_ATTENDED + rounded(TURNED);
 constexpr int AT_DRAWN = AT_BEST + 8 * BLOCKS;
-constexpr int WORDS = AT_DRAWN + 4;
+// What says that parts of attention are near.
+constexpr int AT_NEAR = AT_DRAWN + 4;
+constexpr int WORDS = AT_NEAR + rounded(FEW * HEADS);
 
 // The fields of a layer, 64 bits each; all but the window are addresses.
 enum Field {
@@ -110,9 +107,6 @@ struct Shared {
     float high[greater(WARPS, BLOCKS)];
     int token[greater(WARPS, BLOCKS)];
     int next;
-#ifdef TIMES
-    i64 last[2];
-#endif
 };
 static_assert(sizeof(Shared) <= STATE, "the state fits");
 
@@ -197,17 +191,3 @@ template <int AMONG, int COUNT> INLINE float added(int lane, const float (&numbe
     }
     return v[0];
 }
-
-#ifdef TIMES
-// Add the cycles since the last point to one of 32 counters of two threads of some blocks.
-INLINE void stamp(const Call& call, Shared& shared, int point) {
-    int which = block_index() == 0 ? 0 : block_index() == 40 ? 1 : block_index() == 131 ? 2 : 3;
-    int thread = thread_index() == 0 ? 0 : thread_index() == THREADS - LANES ? 1 : 2;
-    if (which == 3 || thread == 2) return;
-    i64 now = clock64();
-    if (point) atomicAdd((u64*)call.uniforms + (which * 2 + thread) * 32 + point, (u64)(now - shared.last[thread]));
-    shared.last[thread] = clock64();
-}
-#else
-INLINE void stamp(const Call&, Shared&, int) {}
-#endif
