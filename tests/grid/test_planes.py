@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotgrid.grid import Field, Input, Model, Parameter, Simulation
-from hotgrid.grid.forms.kernel._planes import _quicker, in_planes, without_stacks
+from hotgrid.grid.forms.kernel._planes import in_planes, without_stacks
+from hotgrid.grid.forms.kernel._replay import _quicker
 from hotgrid.grid.forms.kernel._tape import close, put_back, same_bits
 from hotgrid.grid.forms.padded._padded import PaddedForm
 

@@ -33,7 +33,7 @@ from hotgrid.grid.forms._form import compiled_code_folder
 from hotgrid.tensors._torch_private import TorchDispatchMode
 
 from ._launch import Launch
-from ._planes import MOST_NUMBERS
+from ._replay import MOST_NUMBERS
 from ._tape import close, put_back, same_bits
 
 
