@@ -124,7 +124,7 @@ def test_plane_by_plane_a_random_model_is_the_same():
 
 @pytest.mark.long
 def test_plane_by_plane_many_random_models_are_the_same():
-    assert sum(map(check_planes, range(8, 120))) > 70
+    assert sum(map(check_planes, range(8, 60))) > 30
 
 
 def test_the_generator_makes_models_of_every_kind():
